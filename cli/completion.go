@@ -186,11 +186,18 @@ func completeOperand(a *cli.App, c *cli.Command, before []string, begin string) 
 		return completeCommands(a, begin)
 	case "completion":
 		return oneOf(begin, "", slices.Sorted(maps.Keys(completionScripts))...)
+	case "workloads":
+		switch {
+		case len(before) == 0:
+			return oneOf(begin, "", "list", "show")
+		case before[0] == "show" && len(before) == 1:
+			return oneOf(begin, "", shippedNames()...)
+		}
 	case "layer":
 		switch {
 		case len(before) == 0:
-			return oneOf(begin, "", "list", "check")
-		case before[0] == "check" && len(before) == 1:
+			return oneOf(begin, "", "list", "check", "player")
+		case before[0] != "list" && len(before) == 1:
 			return oneOf(begin, "", layer.Names()...)
 		case before[0] == "check" && len(before) == 2:
 			return completion{kind: "files"}
@@ -203,9 +210,9 @@ func completeOperand(a *cli.App, c *cli.Command, before []string, begin string) 
 // the option, with its command where commands differ.
 var valueFiles = map[string]string{
 	"record o": "files .txt .zst", "compile o": "files .bin", "bench o": "dirs", "print o": "files", "script": "files .txt", "report": "files .txt",
-	"anonymize": "files", "root": "dirs", "map": "dirs", "log": "files .log .txt", "plot": "files .svg .png", "html": "files .html",
+	"anonymize": "files", "root": "dirs", "map": "dirs", "workloads": "dirs", "log": "files .log .txt", "plot": "files .svg .png", "html": "files .html",
 	"application": "files .txt .zst .bin", "baseline": "files .json", "save": "files .json", "user": "users", "setup": "command 0",
-	"model o": "files .json", "model": "files .json", "fio": "files .json", "check": "files .json",
+	"layer o": "files .c", "model o": "files .json", "model": "files .json", "fio": "files .json", "check": "files .json",
 }
 
 // valueWords are the values of options that are one of several words, by name of the
@@ -281,6 +288,11 @@ func completeValue(c *cli.Command, name, begin, before string) completion {
 		}
 	}
 	switch name {
+	case "only":
+		if i := strings.LastIndexByte(begin, ','); i >= 0 {
+			begin, before = begin[i+1:], before+begin[:i+1]
+		}
+		return oneOf(begin, before, shippedNames()...)
 	case "pid":
 		return completion{"words", processes(begin, before)}
 	case "cgroup":

@@ -80,19 +80,23 @@ func partition(name string) string {
 	return string(b)
 }
 
-// Below the directory of a trace in a table.
-const (
-	rankDir  = "rank=0" // a recording of one node has no ranks
-	partFile = "part-0.parquet"
-)
+// partFile is the file of a rank in a table.
+const partFile = "part-0.parquet"
+
+// rankDir returns the name of the directory of a rank. Where there are no ranks, the program
+// is rank 0; otherwise engines read the name of Hive for a process without a rank as NULL.
+func rankDir(rank int32, ranked bool) string {
+	switch {
+	case rank != export.NoRank:
+		return fmt.Sprintf("rank=%d", rank)
+	case ranked:
+		return "rank=__HIVE_DEFAULT_PARTITION__"
+	}
+	return "rank=0"
+}
 
 // addTrace adds an operand to a dataset.
 func addTrace(dir, name, operand string) (err error) {
-	src, err := openEvents(operand, "parquet")
-	if err != nil {
-		return err
-	}
-	defer src.Close()
 	made := partition(name)
 	tmp := filepath.Join(dir, "."+made+"."+rand.Text()[:10])
 	_, missing := os.Stat(dir)
@@ -106,8 +110,10 @@ func addTrace(dir, name, operand string) (err error) {
 			_ = os.Remove(dir) // fails if there is something in it
 		}
 	}()
-	if err := writeTables(tmp, src); err != nil {
-		return err
+	for pass, passes := 0, 1; pass < passes; pass++ {
+		if passes, err = writeTables(tmp, operand, pass); err != nil {
+			return err
+		}
 	}
 	for _, table := range export.Tables {
 		if err := checkTrace(filepath.Join(dir, table, made)); err != nil {
@@ -129,16 +135,25 @@ func addTrace(dir, name, operand string) (err error) {
 	return nil
 }
 
-// writeTables writes all tables of one trace below a directory.
-func writeTables(dir string, src *events) error {
+// writeTables writes the tables of the ranks of one pass below a directory, and returns how
+// many passes there are.
+func writeTables(dir, operand string, pass int) (passes int, _ error) {
+	src, err := openEvents(operand, "parquet")
+	if err != nil {
+		return 0, err
+	}
+	defer src.Close()
 	var outputs []*output
 	defer func() {
 		for _, o := range outputs {
 			o.abort()
 		}
 	}()
-	tables, err := export.NewDataset(src.Header(), func(table string) (io.Writer, error) {
-		at := filepath.Join(dir, table, rankDir)
+	h := src.Header()
+	ranked := len(h.Ranks) > 0
+	passes = export.Passes(h)
+	tables, err := export.NewDataset(h, pass, func(table string, rank int32) (io.Writer, error) {
+		at := filepath.Join(dir, table, rankDir(rank, ranked))
 		if err := os.MkdirAll(at, 0o777); err != nil {
 			return nil, err
 		}
@@ -150,20 +165,20 @@ func writeTables(dir string, src *events) error {
 		return o, nil
 	})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if err := pump(src, tables); err != nil {
-		return src.named(err)
+		return 0, src.named(err)
 	}
 	if err := tables.Close(); err != nil {
-		return err
+		return 0, err
 	}
 	for _, o := range outputs {
 		if err := o.commit(); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return nil
+	return passes, nil
 }
 
 // checkTrace returns an error if the directory of a trace in a table holds anything else

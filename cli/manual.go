@@ -60,7 +60,7 @@ var optionGroups = []struct {
 	{"Names", []string{"anonymize", "no-names"}},
 	{"Ranks", []string{"ranks", "rendezvous"}},
 	{"Pace", []string{"timing", "speed", "wait", "order", "outside"}},
-	{"Backend", []string{"backend", "layer", "plugin-timeout"}},
+	{"Backend", []string{"backend", "plugin-timeout"}},
 	{"Files and memory", []string{"prepare", "map", "compressibility", "memory"}},
 	{"Modelled device", []string{"model", "latency", "bandwidth", "iops", "queue"}},
 	{"Saved runs", []string{"baseline", "save"}},

@@ -27,7 +27,7 @@ import (
 )
 
 // byLayer lists the options of replay that have a meaning for the spans of a layer.
-var byLayer = []string{"layer", "backend", "plugin-timeout", "root", "prepare", "cache", "timing", "speed", "wait", "limit", "compressibility", "log", "no-host", "strict", "keep", "json"}
+var byLayer = []string{"layer", "backend", "plugin-timeout", "root", "prepare", "cache", "timing", "speed", "wait", "limit", "compressibility", "log", "no-host", "strict", "keep", "json", "quiet", "q"}
 
 // replayLayer replays the spans of a layer. A program plays them.
 func replayLayer(c *cli.Context) error {

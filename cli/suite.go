@@ -70,10 +70,13 @@ type suiteRun struct {
 	roots   []lab.Root
 	places  []string          // for the files of each root: a new directory in it
 	made    []string          // directories that were made, to be removed
+	facts   []string          // the file system and the device of each root, for the page
 	saved   *baseline.Library // the first side; nil for none
 	first   int               // side of the first root
 	report  suite.Report
 	kept    map[string][]baseline.Run // of the first root, by workload
+
+	replayed bool // there is a run
 
 	shown *progress
 	spent float64 // recorded seconds of the runs that are done
@@ -99,11 +102,8 @@ func runSuite(c *cli.Context) (err error) {
 		return err
 	}
 	runErr := s.replay()
-	if c.Context.Err() != nil {
-		signal.Reset(os.Interrupt) // removing files can take long: a second interrupt ends it
-	}
 	s.close()
-	if len(s.kept) == 0 {
+	if !s.replayed {
 		if runErr != nil {
 			return interrupted(runErr)
 		}
@@ -230,6 +230,10 @@ func (s *suiteRun) open() error {
 		}
 		s.made = append(s.made, dir)
 		s.places = append(s.places, dir)
+		h := format.Header{Meta: provenance.Dir(dir, true)}
+		mount, _ := h.Value(format.MetaMount)
+		device, _ := h.Value(format.MetaDevice)
+		s.facts = append(s.facts, strings.TrimRight(fmt.Sprintf("%s: %s %s", r.Name, mount, device), " :"))
 	}
 	return nil
 }
@@ -296,12 +300,19 @@ func (s *suiteRun) workload(card *workloads.Card, number string, all float64) er
 	}
 	w.Recorded = e.Report.Application.Totals()
 	for i, t := range e.Report.Trials {
+		if why := e.Report.Application.Coverage.Withheld(); why != "" {
+			t.Err = fmt.Errorf("its recording allows no verdict: %s", why)
+			continue
+		}
 		t.Err = s.room(systems[i].labSetup, s.places[i], e.Report.Application.Stored())
 	}
 	if err := e.OpenRoots(); err != nil {
 		return err
 	}
 	err := e.Run(s.Context.Context)
+	if s.Context.Context.Err() != nil {
+		signal.Reset(os.Interrupt) // removing files can take long: a second interrupt ends it
+	}
 	for i, t := range e.Report.Trials {
 		runs := &w.Sides[s.first+i]
 		runs.Failed, runs.Differed, runs.Example = t.Failed(), t.Differed(), t.Example()
@@ -339,6 +350,7 @@ func (s *suiteSystem) Replay(ctx context.Context, f *os.File, root string) (lab.
 	}
 	run.Profile = run.Profile.Totals()
 	s.runs.Profiles = append(s.runs.Profiles, run.Profile)
+	s.suite.replayed = true
 	if s.side == s.suite.first {
 		about = append(about, provenance.End()...)
 		s.suite.kept[s.name] = append(s.suite.kept[s.name], baseline.Run{Meta: logHeader(results[0].Events().Header(), about).Meta, Profile: run.Profile})
@@ -393,17 +405,6 @@ func (s *suiteRun) print(html *output) error {
 		return err
 	}
 	return html.put(func(w io.Writer) error {
-		return page.WriteSuite(w, &page.Suite{Facts: s.facts(), Conclusion: s.report.Conclusion(), Figures: s.report.Document()})
+		return page.WriteSuite(w, &page.Suite{Facts: s.facts, Conclusion: s.report.Conclusion(), Figures: s.report.Document()})
 	})
-}
-
-// facts returns, for each root, its file system and device.
-func (s *suiteRun) facts() (lines []string) {
-	for i, r := range s.roots {
-		h := format.Header{Meta: provenance.Dir(r.Dir, true)}
-		mount, _ := h.Value(format.MetaMount)
-		device, _ := h.Value(format.MetaDevice)
-		lines = append(lines, strings.TrimRight(fmt.Sprintf("%s: %s %s", s.report.Sides[s.first+i], mount, device), " :"))
-	}
-	return lines
 }

@@ -51,18 +51,38 @@ func libraryOf(c *cli.Context) (dir string, err error) {
 	if dir = c.String("workloads"); dir != "" {
 		return dir, nil
 	}
+	dir, ok, err := shippedLibrary()
+	if err == nil && !ok {
+		err = &hint{errors.New("no workloads beside the program"), "--workloads DIR names the directory; it is workloads in the repository, and share/pianola/workloads of an installation"}
+	}
+	return dir, err
+}
+
+// shippedLibrary returns the directory of the workloads beside the program, and false if
+// there are none.
+func shippedLibrary() (dir string, ok bool, err error) {
 	program, err := os.Executable()
+	if err == nil {
+		program, err = filepath.EvalSymlinks(program)
+	}
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
-	if program, err = filepath.EvalSymlinks(program); err != nil {
-		return "", err
-	}
-	dir, ok := workloads.Find(program)
+	dir, ok = workloads.Find(program)
+	return dir, ok, nil
+}
+
+// shippedNames returns the names of the workloads beside the program, for completion.
+func shippedNames() (names []string) {
+	dir, ok, _ := shippedLibrary()
 	if !ok {
-		return "", &hint{errors.New("no workloads beside the program"), "--workloads DIR names the directory; it is workloads in the repository, and share/pianola/workloads of an installation"}
+		return nil
 	}
-	return dir, nil
+	cards, _ := workloads.List(dir)
+	for _, one := range cards {
+		names = append(names, one.Name)
+	}
+	return names
 }
 
 // cardsOf returns the cards of the selected workloads, at least one.

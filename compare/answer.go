@@ -82,7 +82,7 @@ func (c *Comparison) runs() string {
 // longer returns how a ratio of times compares, as the start of a phrase that ends with
 // the other side.
 func longer(ratio float64) string {
-	switch change := tenths(ratio); {
+	switch change := percentOff(ratio); {
 	case ratio >= 2:
 		return table.Fixed(ratio, 2) + " times as long as"
 	case change == "0.0":
@@ -94,12 +94,12 @@ func longer(ratio float64) string {
 	}
 }
 
-// tenths returns how far a ratio is from 1, in per cent with a decimal.
-func tenths(ratio float64) string { return table.Fixed(100*math.Abs(ratio-1), 1) }
+// percentOff returns how far a ratio is from 1, in per cent with a decimal.
+func percentOff(ratio float64) string { return table.Fixed(100*math.Abs(ratio-1), 1) }
 
 // change returns an interval of a ratio as a change in per cent.
 func (i *Interval) change() string {
-	low, high := tenths(i.Low), tenths(i.High)
+	low, high := percentOff(i.Low), percentOff(i.High)
 	switch {
 	case i.Low >= 2:
 		return table.Fixed(i.Low, 2) + " to " + table.Fixed(i.High, 2)

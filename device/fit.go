@@ -165,7 +165,7 @@ func Fit(ctx context.Context, samples []Sample, c Cache) (*Fitted, error) {
 	best := math.Inf(1)
 	for _, burst := range []float64{tiny, 0.05} {
 		for _, latency := range []float64{tiny, 1e-4} {
-			g := guess(samples, burst, latency)
+			g := initialGuess(samples, burst, latency)
 			g.Cache = c
 			list := g.parameters()
 			if busy := saturated(samples); busy != nil {
@@ -349,9 +349,9 @@ func descend(ctx context.Context, f *Fitted, list []parameter, loss func(*Fitted
 	return best
 }
 
-// guess returns a model that a fit begins with: the most requests and bytes a second
+// initialGuess returns a model that a fit begins with: the most requests and bytes a second
 // that were seen, a burst, and a latency.
-func guess(samples []Sample, burst, latency float64) *Fitted {
+func initialGuess(samples []Sample, burst, latency float64) *Fitted {
 	f := &Fitted{Burst: burst, Sync: Sync{Flush: latency, FlushRequests: 1, Commit: latency, CommitFixed: 2, CommitBlock: 1}}
 	for i, d := range []*Direction{&f.Read, &f.Write} {
 		fast, wide := 0.0, 0.0

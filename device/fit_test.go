@@ -94,7 +94,11 @@ func recordingOf(f *Fitted, name string, seed uint64, n int) *Recording {
 
 func TestFitRecordings(t *testing.T) {
 	truth := disk()
-	samples := []Sample{recordingOf(truth, "a", 1, 1500), recordingOf(truth, "b", 2, 1500), recordingOf(truth, "c", 3, 1500)}
+	calls := 1500
+	if testing.Short() {
+		calls = 500
+	}
+	samples := []Sample{recordingOf(truth, "a", 1, calls), recordingOf(truth, "b", 2, calls), recordingOf(truth, "c", 3, calls)}
 	all, err := HoldOut(t.Context(), samples, Cache{Readahead: 4096})
 	require.NoError(t, err)
 	require.Len(t, all, 6)

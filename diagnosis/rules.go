@@ -153,11 +153,11 @@ var rules = []rule{
 	{
 		name: "read-again",
 		find: func(s *scene) evidence {
-			return s.on(s.where(func(f *profile.File) bool { return timesOver(f) >= 4 && f.Access[reads].Moves >= many }), reads)
+			return s.on(s.where(func(f *profile.File) bool { return rereadFactor(f) >= 4 && f.Access[reads].Moves >= many }), reads)
 		},
 		text: func(s *scene, e *evidence) string {
 			f := first(e)
-			return fmt.Sprintf("Reads%s %s: %s was read %s times, %s in total from a range of %s.", e.mostly(), s.took(e), named(f.Name), number(timesOver(f)),
+			return fmt.Sprintf("Reads%s %s: %s was read %s times, %s in total from a range of %s.", e.mostly(), s.took(e), named(f.Name), number(rereadFactor(f)),
 				table.Bytes(float64(f.Categories[reads].Bytes)), table.Bytes(float64(f.Access[reads].To-f.Access[reads].From)))
 		},
 		advice: "With a larger cache, the program reads most of the data only once.",
@@ -203,7 +203,7 @@ var rules = []rule{
 	{
 		name: "failing-names",
 		find: func(s *scene) evidence {
-			e := s.on(s.where(inVain), metadata)
+			e := s.on(s.where(allFailed), metadata)
 			if e.calls < many {
 				return evidence{}
 			}
@@ -342,9 +342,9 @@ func waits(f *profile.File, k profile.Category) bool {
 	return t.Calls > 0 && t.Nanos/t.Calls >= fromStorage+mean(f, k)/2
 }
 
-// timesOver returns the number of bytes read divided by the size of the range that was
+// rereadFactor returns the number of bytes read divided by the size of the range that was
 // read.
-func timesOver(f *profile.File) float64 {
+func rereadFactor(f *profile.File) float64 {
 	a := &f.Access[reads]
 	if a.To-a.From < page {
 		return 0
@@ -390,8 +390,8 @@ func syncsOf(e *evidence) (n int64) {
 	return n
 }
 
-// inVain reports whether all calls on a name failed.
-func inVain(f *profile.File) bool {
+// allFailed reports whether all calls on a name failed.
+func allFailed(f *profile.File) bool {
 	all := f.All()
 	return all.Calls > 0 && all.Calls == all.Errors && all.Calls == f.Categories[metadata].Calls
 }

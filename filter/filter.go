@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,17 +23,24 @@ type Subject struct {
 	Rank     int32  // of the process in a parallel program, -1 for none
 	Command  string // base name of the program that the process runs
 	Op       format.Op
-	Path     string // absolute, as the application named it; "" if there is none
-	Size     int64  // requested bytes, -1 for operations without a size
-	Result   int64  // as Event.Ret
-	Duration int64  // nanoseconds, or format.Unknown
-	Time     int64  // nanoseconds from the start of the recording
+	Path     string   // absolute, as the application named it; "" if there is none
+	Size     int64    // requested bytes, -1 for operations without a size
+	Result   int64    // as Event.Ret
+	Duration int64    // nanoseconds, or format.Unknown
+	Time     int64    // nanoseconds from the start of the recording
+	Span     string   // of format.OpSpan LAYER:FUNCTION, otherwise ""
+	Spans    []string // those of the spans around the event
 }
 
 // NewSubject returns the fields of an event of a process. rank, command and name are those
 // that a process.Follower returns.
 func NewSubject(e *format.Event, process, rank int32, command, name string) Subject {
-	s := Subject{Thread: e.TID, Process: process, Rank: rank, Op: e.Op, Size: e.Size(), Result: e.Ret, Duration: e.Dur, Time: e.Start}
+	s := Subject{Thread: e.TID, Process: process, Rank: rank, Op: e.Op, Result: e.Ret, Duration: e.Dur, Time: e.Start}
+	if e.Op == format.OpSpan {
+		s.Span, s.Size = e.Span.Name(), e.Span.Bytes
+	} else {
+		s.Size = e.Size()
+	}
 	if command, _, _ = strings.Cut(command, " "); command != "" {
 		s.Command = path.Base(command)
 	}
@@ -40,6 +48,15 @@ func NewSubject(e *format.Event, process, rank int32, command, name string) Subj
 		s.Path = name
 	}
 	return s
+}
+
+// UsesSpan reports whether an expression has the field span, which only readers that were
+// asked for spans can tell.
+func UsesSpan(text string) bool {
+	p := &parser{text: text}
+	p.next()
+	_, err := p.or()
+	return err == nil && p.spans
 }
 
 // Filter reports whether it selects an event.
@@ -60,9 +77,11 @@ func (e *Error) Error() string {
 //
 //	class == read && size >= 64KiB && path ~ "*.db"
 //
-// to a filter. The fields are thread, process, rank, command, op, class, path, size,
+// to a filter. The fields are thread, process, rank, command, op, class, path, span, size,
 // result, duration and time; result can be compared with an errno such as
-// ENOENT. Operators are == != < <= > >= and, for patterns of command and path,
+// ENOENT. The field span is the function of a library, such as H5Dwrite or hdf5:H5Dwrite:
+// it compares with all calls of libraries around the event, and is equal if one of them
+// is. Operators are == != < <= > >= and, for patterns of command and path,
 // ~ and !~, where * stands for anything and ? for one character; && || ! and
 // parentheses combine. Sizes take the units K, M, G (1000) and KiB, MiB, GiB,
 // durations and times those of Go (2.5ms, 10s). Strings with other characters than letters,
@@ -89,6 +108,7 @@ type parser struct {
 	quoted bool
 	wrong  string // error text if there is no valid token here
 	depth  int
+	spans  bool // the field span occurs
 }
 
 // maxDepth bounds the nesting of parentheses and negations.
@@ -205,6 +225,7 @@ type field struct {
 	text   func(*Subject) string
 	value  func(string) (int64, error) // of a number
 	check  func(string) error          // of a text
+	spans  bool                        // it is the field span
 }
 
 var fields = map[string]field{
@@ -218,13 +239,14 @@ var fields = map[string]field{
 	"time":    {number: func(s *Subject) (int64, bool) { return s.Time, true }, value: parseDuration},
 	"command": {text: func(s *Subject) string { return s.Command }},
 	"path":    {text: func(s *Subject) string { return s.Path }},
-	"op": {text: func(s *Subject) string { return s.Op.String() }, check: func(v string) error {
+	"span":    {text: func(s *Subject) string { return s.Span }, spans: true},
+	"op": {text: op, check: func(v string) error {
 		if _, ok := format.Lookup([]byte(v)); !ok {
 			return fmt.Errorf("no operation %q", v)
 		}
 		return nil
 	}},
-	"class": {text: func(s *Subject) string { return s.Op.Info().Class.String() }, check: func(v string) error {
+	"class": {text: class, check: func(v string) error {
 		for c := range format.NumClasses {
 			if c.String() == v {
 				return nil
@@ -234,6 +256,20 @@ var fields = map[string]field{
 	}},
 }
 
+func op(s *Subject) string {
+	if !s.Op.Valid() {
+		return ""
+	}
+	return s.Op.String()
+}
+
+func class(s *Subject) string {
+	if !s.Op.Valid() {
+		return ""
+	}
+	return s.Op.Info().Class.String()
+}
+
 func (p *parser) comparison() (Filter, error) {
 	name := p.token
 	f, ok := fields[name]
@@ -241,7 +277,7 @@ func (p *parser) comparison() (Filter, error) {
 		if name == "" {
 			return nil, p.fail("expected a comparison")
 		}
-		return nil, p.fail("unknown field " + strconv.Quote(name) + "; the fields are thread, process, rank, command, op, class, path, size, result, duration and time")
+		return nil, p.fail("unknown field " + strconv.Quote(name) + "; the fields are thread, process, rank, command, op, class, path, span, size, result, duration and time")
 	}
 	p.next()
 	op := p.token
@@ -257,7 +293,9 @@ func (p *parser) comparison() (Filter, error) {
 	}
 	var cmp Filter
 	var err error
-	if f.text != nil {
+	if p.spans = p.spans || f.spans; f.spans {
+		cmp = compareSpans(op, p.token)
+	} else if f.text != nil {
 		cmp, err = f.compareText(op, p.token)
 	} else {
 		cmp, err = f.compareNumber(op, p.token)
@@ -267,6 +305,26 @@ func (p *parser) comparison() (Filter, error) {
 	}
 	p.next()
 	return cmp, nil
+}
+
+// compareSpans compares with the spans around an event, by their function or by
+// LAYER:FUNCTION.
+func compareSpans(op, value string) Filter {
+	match := func(name string) bool { return name == value }
+	if strings.HasSuffix(op, "~") {
+		match = func(name string) bool { return glob.Match(value, name) }
+	}
+	either := func(name string) bool {
+		_, function, _ := strings.Cut(name, ":")
+		return match(function) || match(name)
+	}
+	want := op[0] != '!'
+	return func(s *Subject) bool {
+		if s.Span == "" && len(s.Spans) == 0 {
+			return false
+		}
+		return (s.Span != "" && either(s.Span) || slices.ContainsFunc(s.Spans, either)) == want
+	}
 }
 
 func (f field) compareText(op, value string) (Filter, error) {

@@ -49,16 +49,48 @@ func TestFilter(t *testing.T) {
 	}
 }
 
+func TestSpans(t *testing.T) {
+	inside := &Subject{Op: format.OpPwrite64, Size: 10, Spans: []string{"mpi:MPI_File_write", "stdio:fwrite"}}
+	outside := &Subject{Op: format.OpPwrite64, Size: 10}
+	span := &Subject{Op: format.OpSpan, Size: 10, Span: "hdf5:H5Dwrite", Duration: 5}
+	for _, c := range []struct {
+		text                  string
+		inside, outside, span bool
+	}{
+		{"span ~ MPI_*", true, false, false},
+		{"span == fwrite", true, false, false},
+		{"span == stdio:fwrite", true, false, false},
+		{"span != fwrite", false, false, true},
+		{"span !~ H5*", true, false, false},
+		{"!span ~ *", false, true, false},
+		{"span ~ hdf5:*", false, false, true},
+		{"class == write", true, true, false},
+		{"op != read", true, true, false},
+		{"size == 10 && duration < 6ns", false, false, true},
+	} {
+		f, err := Parse(c.text)
+		require.NoError(t, err, c.text)
+		inside.Duration, outside.Duration = format.Unknown, format.Unknown
+		require.Equal(t, []bool{c.inside, c.outside, c.span}, []bool{f(inside), f(outside), f(span)}, c.text)
+	}
+	require.True(t, UsesSpan(`size > 1 && !(span ~ "*")`))
+	require.False(t, UsesSpan("path == span"))
+	require.False(t, UsesSpan("span"))
+	e := &format.Event{Op: format.OpSpan, TID: 7, Span: &format.Span{Layer: "a", Function: "f", Bytes: 3}}
+	require.Equal(t, Subject{Thread: 7, Process: 6, Rank: -1, Op: format.OpSpan, Size: 3, Span: "a:f"}, NewSubject(e, 6, -1, "", ""))
+}
+
 func TestErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                         `filter "": at byte 0: expected a comparison`,
 		"size":                     `filter "size": at byte 4: expected == != < <= > >= ~ or !~`,
 		"size >":                   `filter "size >": at byte 6: expected a value`,
 		"size > many":              `filter "size > many": at byte 7: "many" is not a size such as 4096, 64KiB or 1.5MB`,
-		"colour == red":            `filter "colour == red": at byte 0: unknown field "colour"; the fields are thread, process, rank, command, op, class, path, size, result, duration and time`,
+		"colour == red":            `filter "colour == red": at byte 0: unknown field "colour"; the fields are thread, process, rank, command, op, class, path, span, size, result, duration and time`,
 		"op == frob":               `filter "op == frob": at byte 6: no operation "frob"`,
 		"class == io":              `filter "class == io": at byte 9: no class "io"`,
 		"path < x":                 `filter "path < x": at byte 5: operator < does not apply to path`,
+		"span > x":                 `filter "span > x": at byte 5: operator > does not apply to span`,
 		"size ~ 4*":                `filter "size ~ 4*": at byte 5: operator ~ does not apply to size`,
 		"(size > 1":                `filter "(size > 1": at byte 9: want ) here`,
 		"size > 1 size < 2":        `filter "size > 1 size < 2": at byte 9: want && or || here, not "size"`,

@@ -172,15 +172,16 @@ func (b *aheadBatch) keepText(s *[]byte) {
 // never changes what it has copied, so copies of h stay valid. At the end all is copied:
 // a source can change its header then.
 func (h *Header) follow(other *Header, ended bool) {
+	was := *h
+	*h = *other // with what a source does not change once it is there
 	if ended {
-		*h = Header{
-			Meta: slices.Clone(other.Meta), Threads: slices.Clone(other.Threads), Descriptors: slices.Clone(other.Descriptors),
-			Files: slices.Clone(other.Files), Names: slices.Clone(other.Names),
-		}
-		return
+		was = Header{}
 	}
-	h.Meta, h.Threads, h.Descriptors = grown(h.Meta, other.Meta), grown(h.Threads, other.Threads), grown(h.Descriptors, other.Descriptors)
-	h.Files, h.Names = other.Files, grown(h.Names, other.Names)
+	h.Meta, h.Threads, h.Descriptors = grown(was.Meta, other.Meta), grown(was.Threads, other.Threads), grown(was.Descriptors, other.Descriptors)
+	h.Ranks, h.Names = grown(was.Ranks, other.Ranks), grown(was.Names, other.Names)
+	if ended {
+		h.Files = slices.Clone(other.Files)
+	}
 }
 
 // grown returns a copy of now, of which was is a copy from before. It copies only what is

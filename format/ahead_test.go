@@ -24,7 +24,7 @@ func processors(t *testing.T, n int) {
 // recording is a script with what events can borrow, and with headers in its midst.
 func recording() string {
 	var b strings.Builder
-	b.WriteString("# pianola script 1\n# command: first\n")
+	b.WriteString("# pianola script 1\n# command: first\n# rank: 3 process=7 node=a\n")
 	for range 300 {
 		b.WriteString("7 0.000001000 openat(AT_FDCWD, \"a\\n\\\"b\", O_RDONLY) = 3 <0.000001000> {type=reg size=7 target=\"x\\ny\"}\n" +
 			"7 0.000001000 read(3, 0x1000, 4096) = 0 <0.000001000>\n" +

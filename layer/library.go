@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // Place is where a function of a layer lies in a file.
@@ -34,18 +35,42 @@ type Library struct {
 var ErrMachine = errors.New("made for another kind of processor")
 
 // Open reads the symbols of a library.
-func (l *Layer) Open(name string) (*Library, error) {
-	f, err := os.Open(name)
+func (l *Layer) Open(name string) (lib *Library, err error) {
+	f, err := open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	lib, err := l.find(f)
+	if !guarded(func() { lib, err = l.find(f) }) {
+		err = errDamaged
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	lib.Name = name
 	return lib, nil
+}
+
+var errDamaged = errors.New("not a library or program: it is damaged")
+
+// open opens a file that a recorded program can have put there: it waits for no pipe.
+func open(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return nil, errors.Join(fmt.Errorf("%s: not a file with contents", name), err, f.Close())
+	}
+	return f, nil
+}
+
+// guarded runs a function that reads a file with package elf, which can panic on a
+// damaged one, and reports whether it came to its end.
+func guarded(read func()) (whole bool) {
+	defer func() { _ = recover() }()
+	read()
+	return true
 }
 
 func (l *Layer) find(r io.ReaderAt) (*Library, error) {
@@ -168,12 +193,17 @@ func (l *Layer) Installed() (files []string) {
 
 // isELF tells libraries from the scripts of the linker that have their names.
 func isELF(name string) bool {
-	f, err := elf.Open(name)
+	file, err := open(name)
 	if err != nil {
 		return false
 	}
-	defer f.Close()
-	return f.Machine == machine
+	defer file.Close()
+	found := false
+	guarded(func() {
+		f, err := elf.NewFile(file)
+		found = err == nil && f.Machine == machine
+	})
+	return found
 }
 
 // libraryDirs returns the directories of ld.so(8): LD_LIBRARY_PATH, /etc/ld.so.conf and

@@ -2,8 +2,10 @@ package layer
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -106,4 +108,57 @@ func TestConfDirs(t *testing.T) {
 	dirs := confDirs(conf, 0)
 	require.Equal(t, []string{"/one", "/two"}, dirs[:2])
 	require.Len(t, dirs, 2*maxIncludes+1)
+}
+
+// Files that a program can have put there: none of them makes the recorder wait or fail.
+func TestLibraryOdd(t *testing.T) {
+	l, err := Load("stdio")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "libc.so.6")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	for _, name := range []string{pipe, dir} {
+		_, err = l.Open(name)
+		require.ErrorContains(t, err, "not a file with contents")
+		require.Error(t, CheckGo(name))
+		require.False(t, l.Within(name))
+		require.False(t, isELF(name))
+	}
+	require.False(t, guarded(func() { panic("damaged") }))
+}
+
+// The libraries of a program are found as the dynamic linker finds them: by its RUNPATH,
+// by LD_LIBRARY_PATH, and by LD_PRELOAD; those of a library, too.
+func TestLinked(t *testing.T) {
+	cc, err := exec.LookPath("cc")
+	if err != nil {
+		t.Skip("no C compiler")
+	}
+	l, err := Parse(strings.NewReader(function(`,"span":"read"`)))
+	require.NoError(t, err)
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for name, text := range map[string]string{"inner.c": "int f(void) { return 1; }", "outer.c": "int f(void); int g(void) { return f(); }", "main.c": "int g(void); int main(void) { return g(); }"} {
+		require.NoError(t, os.WriteFile(at(name), []byte(text), 0o600))
+	}
+	build := func(args ...string) {
+		cmd := exec.Command(cc, append([]string{"-o"}, args...)...)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+	build("libl.so", "-shared", "-fPIC", "inner.c")
+	build("libouter.so", "-shared", "-fPIC", "outer.c", "-L.", "-l:libl.so", "-Wl,-rpath,$ORIGIN")
+	build("main", "main.c", "-L.", "-l:libouter.so", "-Wl,-rpath,$ORIGIN", "-Wl,-rpath-link,.")
+	build("bare", "main.c", "-L.", "-l:libouter.so", "-Wl,-rpath-link,.")
+	build("static", "main.c", "outer.c", "inner.c")
+	library, err := filepath.EvalSymlinks(at("libl.so"))
+	require.NoError(t, err)
+	require.Equal(t, []string{library}, l.Linked(at("main"), nil))
+	require.Empty(t, l.Linked(at("bare"), nil))
+	require.Equal(t, []string{library}, l.Linked(at("bare"), []string{"LD_LIBRARY_PATH=/nosuch:" + dir}))
+	require.Equal(t, []string{library}, l.Linked(at("static"), []string{"LD_PRELOAD=" + at("libl.so")}))
+	require.Empty(t, l.Linked(at("main.c"), nil))
+	require.True(t, l.Within(at("static")))
+	require.False(t, l.Within(at("main")))
 }

@@ -73,11 +73,21 @@ func candidates(name string, dirs, search, defaults []string) (paths []string) {
 // needs returns the libraries that a file names, its interpreter included, and where it
 // says that they are.
 func needs(name string) (libraries, dirs []string) {
-	f, err := elf.Open(name)
+	file, err := open(name)
 	if err != nil {
 		return nil, nil
 	}
-	defer f.Close()
+	defer file.Close()
+	guarded(func() {
+		if f, err := elf.NewFile(file); err == nil {
+			libraries, dirs = needsOf(f, filepath.Dir(name))
+		}
+	})
+	return libraries, dirs
+}
+
+// needsOf is needs of a file in the directory origin.
+func needsOf(f *elf.File, origin string) (libraries, dirs []string) {
 	libraries, _ = f.ImportedLibraries()
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP && p.Filesz <= maxText {
@@ -91,7 +101,7 @@ func needs(name string) (libraries, dirs []string) {
 		texts, _ := f.DynString(tag)
 		for _, text := range texts {
 			for _, dir := range filepath.SplitList(text) {
-				dir = strings.NewReplacer("$ORIGIN", filepath.Dir(name), "${ORIGIN}", filepath.Dir(name)).Replace(dir)
+				dir = strings.NewReplacer("$ORIGIN", origin, "${ORIGIN}", origin).Replace(dir)
 				if !slices.Contains(dirs, dir) {
 					dirs = append(dirs, dir)
 				}
@@ -110,7 +120,12 @@ var ErrGo = errors.New("a program in Go, which a probe of a function's return wo
 
 // CheckGo returns ErrGo for a program in Go.
 func CheckGo(name string) error {
-	if _, err := buildinfo.ReadFile(name); err == nil {
+	f, err := open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := buildinfo.Read(f); err == nil {
 		return ErrGo
 	}
 	return nil

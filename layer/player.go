@@ -257,7 +257,7 @@ func (f *Function) player(b *strings.Builder, types []string) {
 	}
 	b.WriteString("\tif (call_->refusal)\n\t\treturn;\n")
 	for _, p := range f.Pass {
-		switch i := slices.IndexFunc(f.Args, func(a Arg) bool { return a.Name == p.Arg }); {
+		switch i := f.Index(p.Arg); {
 		case i < 0:
 			fmt.Fprintf(b, "\tvoid *%s = (void *)(%s);\n", p.Arg, p.Expr)
 		case f.Args[i].Kind == Pointer || f.Args[i].Kind == String:
@@ -362,7 +362,7 @@ func (f *Function) writeCall(b *strings.Builder, types []string, call string) {
 		}
 	}
 	number := func(value string) string {
-		return fmt.Sprintf("number(call_, %d)", f.Position(value))
+		return fmt.Sprintf("number(call_, %d)", f.Index(strings.TrimPrefix(value, "*")))
 	}
 	for _, h := range f.Undefine {
 		fmt.Fprintf(b, "\tundefine(%d, %s);\n", slices.Index(types, h.Type), number(h.Value))
@@ -377,12 +377,6 @@ func (f *Function) writeCall(b *strings.Builder, types []string, call string) {
 			fmt.Fprintf(b, "\tdefine(%d, %s, (long long)%s_.value);\n", place, number(h.Value), name)
 		}
 	}
-}
-
-// Position returns the place of an argument, by the value of a handle, or -1.
-func (f *Function) Position(value string) int {
-	name := strings.TrimPrefix(value, "*")
-	return slices.IndexFunc(f.Args, func(a Arg) bool { return a.Name == name })
 }
 
 // Defines reports whether the result of a function is a handle that it makes.

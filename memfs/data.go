@@ -222,29 +222,29 @@ func (fs *FS) several(a args, offset int64, flags uintptr, write bool) int64 {
 	return fs.transfer(a[0], several(a[1], a[2]), offset, flags, write)
 }
 
-// given returns the offset that an argument gives.
-func given(a uintptr) int64 {
+// offsetArg returns the offset that an argument gives.
+func offsetArg(a uintptr) int64 {
 	if int64(a) < 0 {
 		return noOffset
 	}
 	return int64(a)
 }
 
-// givenOrOwn is given for calls in which -1 is the open file's own offset.
-func givenOrOwn(a uintptr) int64 {
+// offsetOrCurrent is offsetArg for calls in which -1 is the open file's own offset.
+func offsetOrCurrent(a uintptr) int64 {
 	if int64(a) == -1 {
 		return ownOffset
 	}
-	return given(a)
+	return offsetArg(a)
 }
 
 func (fs *FS) read(a args) int64     { return fs.one(a, ownOffset, false) }
 func (fs *FS) write(a args) int64    { return fs.one(a, ownOffset, true) }
-func (fs *FS) pread(a args) int64    { return fs.one(a, given(a[3]), false) }
-func (fs *FS) pwrite(a args) int64   { return fs.one(a, given(a[3]), true) }
+func (fs *FS) pread(a args) int64    { return fs.one(a, offsetArg(a[3]), false) }
+func (fs *FS) pwrite(a args) int64   { return fs.one(a, offsetArg(a[3]), true) }
 func (fs *FS) readv(a args) int64    { return fs.several(a, ownOffset, 0, false) }
 func (fs *FS) writev(a args) int64   { return fs.several(a, ownOffset, 0, true) }
-func (fs *FS) preadv(a args) int64   { return fs.several(a, given(a[3]), 0, false) }
-func (fs *FS) pwritev(a args) int64  { return fs.several(a, given(a[3]), 0, true) }
-func (fs *FS) preadv2(a args) int64  { return fs.several(a, givenOrOwn(a[3]), a[5], false) }
-func (fs *FS) pwritev2(a args) int64 { return fs.several(a, givenOrOwn(a[3]), a[5], true) }
+func (fs *FS) preadv(a args) int64   { return fs.several(a, offsetArg(a[3]), 0, false) }
+func (fs *FS) pwritev(a args) int64  { return fs.several(a, offsetArg(a[3]), 0, true) }
+func (fs *FS) preadv2(a args) int64  { return fs.several(a, offsetOrCurrent(a[3]), a[5], false) }
+func (fs *FS) pwritev2(a args) int64 { return fs.several(a, offsetOrCurrent(a[3]), a[5], true) }

@@ -20,7 +20,7 @@ const (
 )
 
 // views are the tables of a page, by the names of profile.Views.
-var views = []string{"file", "operation", "directory", "process", "thread"}
+var views = []string{"file", "operation", "directory", "process", "thread", "layer", "span"}
 
 func newTables(p *profile.Profile) (map[string]table, error) {
 	all := make(map[string]table)

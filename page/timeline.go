@@ -11,13 +11,13 @@ import (
 
 // timeline is what threads did over time, and the critical path on them.
 type timeline struct {
-	ColumnNanos int64    `json:"column_nanos"`
-	Activities  []string `json:"activities"`
-	Calls       []string `json:"calls"` // names of calls with their files
-	Lanes       []lane   `json:"lanes"`
-	All         string   `json:"all"`    // cells of all threads together, from the first column on
-	Others      int      `json:"others"` // threads without a lane
-	Path        []hop    `json:"path"`
+	ColumnNanos int64         `json:"column_nanos"`
+	Activities  []string      `json:"activities"`
+	Calls       []string      `json:"calls"` // names of calls with their files
+	Lanes       []lane        `json:"lanes"`
+	All         string        `json:"all"`    // cells of all threads together, from the first column on
+	Others      int           `json:"others"` // threads without a lane
+	Path        []pathSegment `json:"path"`
 }
 
 // lane is a thread. Its cells are from column First on, with commas between. A
@@ -33,9 +33,9 @@ type lane struct {
 	Thread  int32  `json:"thread"` // its number, for selections
 }
 
-// hop is a segment of the critical path: the lane, -1 for none, and where it begins
+// pathSegment is a segment of the critical path: the lane, -1 for none, and where it begins
 // and ends in nanoseconds; and the place of its step in Calls, from 1.
-type hop [4]int64
+type pathSegment [4]int64
 
 // names are those of calls, without repeats.
 type names struct {
@@ -70,7 +70,7 @@ func (n *names) place(call, file string) int {
 
 func newTimeline(p *profile.Profile) timeline {
 	from := &p.Timeline
-	t := timeline{ColumnNanos: from.ColumnNanos, Lanes: []lane{}, Others: from.Others, Path: []hop{}}
+	t := timeline{ColumnNanos: from.ColumnNanos, Lanes: []lane{}, Others: from.Others, Path: []pathSegment{}}
 	for k := range profile.NumActivities {
 		t.Activities = append(t.Activities, k.String())
 	}
@@ -100,7 +100,7 @@ func newTimeline(p *profile.Profile) timeline {
 	}
 	t.All = all.text()
 	for _, s := range from.Segments {
-		t.Path = append(t.Path, hop{int64(s.Lane), s.From, s.To, int64(calls.place(s.Name, s.File))})
+		t.Path = append(t.Path, pathSegment{int64(s.Lane), s.From, s.To, int64(calls.place(s.Name, s.File))})
 	}
 	t.Calls = calls.list
 	return t

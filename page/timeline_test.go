@@ -32,7 +32,7 @@ func TestTimeline(t *testing.T) {
 	}})
 	require.Equal(t, []lane{{"db 7", 2, "aibi,,-,c1,aici", "1.15o,,-,2.k,-", 7}, {"thread 8", 0, "", "", 8}}, got.Lanes)
 	require.Equal(t, []string{"read f", "fsync f", "compute"}, got.Calls)
-	require.Equal(t, []hop{{0, 0, 50, 2}, {-1, 50, 90, 3}}, got.Path)
+	require.Equal(t, []pathSegment{{0, 0, 50, 2}, {-1, 50, 90, 3}}, got.Path)
 	require.Equal(t, 3, got.Others)
 	require.Len(t, got.Activities, int(profile.NumActivities))
 }

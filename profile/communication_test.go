@@ -167,7 +167,11 @@ func TestTimeOffTheProcessor(t *testing.T) {
 // calls is and however those of one thread overlap; and no time is lost where
 // they do not.
 func TestConcurrencyOfThreads(t *testing.T) {
-	for seed := range uint64(200) {
+	seeds := uint64(200)
+	if testing.Short() {
+		seeds = 40
+	}
+	for seed := range seeds {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		threads := 1 + rnd.IntN(6)
 		if seed%20 == 0 {

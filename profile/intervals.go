@@ -199,7 +199,7 @@ func (s *sliced) intervals(runTime int64, choose bool, place []int) Intervals {
 	}
 	width, from := s.width, s.slices
 	if choose {
-		width = max(pleasant(runTime/defaultIntervals+1), s.width)
+		width = max(roundUp125(runTime/defaultIntervals+1), s.width)
 		from = merged(from, int(width/s.width), nil)
 	}
 	out := Intervals{Nanos: width, List: make([]Span, len(from)), Tails: s.tails}
@@ -239,9 +239,9 @@ func (s *sliced) intervals(runTime int64, choose bool, place []int) Intervals {
 	return out
 }
 
-// pleasant returns the least of 1, 2 and 5 times a power of ten that is not
+// roundUp125 returns the least of 1, 2 and 5 times a power of ten that is not
 // less than n.
-func pleasant(n int64) int64 {
+func roundUp125(n int64) int64 {
 	for p := int64(1); ; p *= 10 {
 		for _, m := range [...]int64{1, 2, 5} {
 			if m*p >= n {

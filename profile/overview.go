@@ -87,7 +87,7 @@ func (o *overview) categories() {
 		}
 		row = append(row, o.Latency[k].cells()...)
 		if o.All.Flight > 0 {
-			row = append(row, flightOf(t, u))
+			row = append(row, inFlightText(t, u))
 		}
 		rows = append(rows, row)
 	}
@@ -120,8 +120,8 @@ func (l *Latency) cells() []string {
 	return cells
 }
 
-// flightOf prints the time in flight of requests.
-func flightOf(t *Total, u table.Unit) string {
+// inFlightText prints the time in flight of requests.
+func inFlightText(t *Total, u table.Unit) string {
 	if t.Flight == 0 {
 		return table.Missing
 	}

@@ -11,7 +11,7 @@ import (
 // spans finds out what the calls of libraries (format.OpSpan) caused. A span comes after
 // all that is within it. So each thread has, for each layer, a list of what no span of
 // the layer holds so far: a span takes from its end what begins within the span, and
-// takes its place there. What a span takes, and what is in no inner span, is its own.
+// stands there in its place. So each call is taken by the innermost span of the layer.
 //
 // Memory is bounded: the older a part of a list is, the more of it is one block.
 type spans struct {
@@ -88,7 +88,7 @@ type block struct {
 	first item
 	more  []item
 
-	// Of the spans.
+	// These are the sums of the spans.
 	nanos, waited, ready, asked int64
 }
 

@@ -102,7 +102,7 @@ func TestSpansNest(t *testing.T) {
 	}
 }
 
-// What passed off the processor counts where it passed, also where the recording says so
+// Time off the processor counts where it passed, also where the recording says so
 // only at the next call, after the spans.
 func TestSpansOffTheProcessor(t *testing.T) {
 	var c Collector

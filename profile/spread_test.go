@@ -178,7 +178,7 @@ func TestIntervalsAddUp(t *testing.T) {
 				require.LessOrEqual(t, len(p.Intervals.List), defaultIntervals)
 				require.Greater(t, len(p.Intervals.List), defaultIntervals/3)
 			}
-			require.Equal(t, pleasant(p.Intervals.Nanos), p.Intervals.Nanos)
+			require.Equal(t, roundUp125(p.Intervals.Nanos), p.Intervals.Nanos)
 			var sum Categories
 			for i := range p.Intervals.List {
 				for k := range sum {

@@ -73,7 +73,7 @@ func TestSpanArgs(t *testing.T) {
 	}
 }
 
-// What arguments point to is read where the layer says so, text only if it is asked for.
+// The recorder reads what arguments point to where the layer says so, text only if it is asked for.
 func TestSpanPieces(t *testing.T) {
 	f := functionOf(t, intOf4, argsOf("ssspppi"), `,"path":"a","names":["b"],"text":"c","define":[{"type":"h","value":"*d"}],"undefine":[{"type":"h","value":"*e"},{"type":"h","value":"*d"}],"arrays":[{"arg":"f","count":"g"}]`)
 	kinds := func(text bool) (all []SpanPieceKind) {
@@ -137,7 +137,7 @@ func TestSpanLine(t *testing.T) {
 	}))
 }
 
-// What a void function leaves in the register is no result, and no number is format.NoResult.
+// The register that a void function leaves is no result, and no number is format.NoResult.
 func TestSpanResult(t *testing.T) {
 	for _, test := range []struct {
 		result string

@@ -41,10 +41,11 @@ func shortProcesses(n, together int) *roll {
 func TestShortProcesses(t *testing.T) {
 	eachBackend(t, func(t *testing.T, p player) {
 		for _, order := range []Order{Resource, Total} {
-			roll := shortProcesses(12_000, 2)
-			if order == Total {
-				roll = shortProcesses(2*fewThreads, 2)
+			processes := 12_000
+			if order == Total || testing.Short() {
+				processes = 2 * fewThreads
 			}
+			roll := shortProcesses(processes, 2)
 			o := Options{Root: t.TempDir(), Timing: AFAP, Order: order, Limits: Limits{Threads: 3}}
 			before := threadsOf(t)
 			r, err := p.run(t.Context(), t, roll, o)

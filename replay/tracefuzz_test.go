@@ -94,7 +94,11 @@ func TestMutatedTraces(t *testing.T) {
 	shareClock(t)
 	bases := tracefuzz.Bases(t, "..")
 	var tally tracefuzz.Tally
-	for seed := range uint64(100) {
+	seeds := uint64(100)
+	if testing.Short() {
+		seeds = 40
+	}
+	for seed := range seeds {
 		tally.Count(t, playMutated(t, bases, append([]byte{byte(seed)}, tracefuzz.Random(seed)...)))
 	}
 	t.Logf("%d of %d traces got past all checks", tally.Passed, tally.Inputs)

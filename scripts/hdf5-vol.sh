@@ -372,8 +372,22 @@ programs() {
 	done
 }
 
-# What H5Dwrite and H5Dread of that program take when its recorded calls are replayed, on
-# each way: the median of 9 replays of 300 calls, and of the time in all its calls.
+# spent KIND FILE: for each call of HDF5 in a recording or log, its name, the kind and
+# its microseconds; then the milliseconds of all.
+spent() {
+	awk -v kind="$1" '
+		match($0, / hdf5:[A-Za-z0-9]*/) {
+			name = substr($0, RSTART + 6, RLENGTH - 6)
+			match($0, /<[0-9.]+> [{]/)
+			seconds = substr($0, RSTART + 1, RLENGTH - 4)
+			if (name == "H5Dwrite" || name == "H5Dread") print name, kind, seconds * 1e6
+			all += seconds
+		}
+		END { print "all", kind, all * 1e3 }' "$2"
+}
+
+# What H5Dwrite and H5Dread of that program take when its recorded calls are replayed, in
+# each way: the median of all calls of 9 replays, and that of the time in all calls.
 calls() {
 	[ -n "$player" ] || return 0
 	at 'replaying the calls of a program'
@@ -383,24 +397,17 @@ calls() {
 		rm -f app.h5
 		"$pianola" record --layer hdf5 -o $n.calls.txt -- "$dir/bin/datasets" app.h5 $n 300 >record.log 2>&1 || return 0
 		into compile.log "$pianola" compile -o $n.calls.bin $n.calls.txt
+		spent recorded $n.calls.txt >calls
 		for turn in $(seq 9); do
 			for kind in native core connector; do
-				written='' way $kind "$pianola" replay --json --layer hdf5 --timing afap --backend "exec:$player" $n.calls.bin 2>replay.log | awk -F'[:, ]+' -v kind=$kind '
-					$2 == "\"function\"" { name = $3; gsub("\"", "", name) }
-					$2 == "\"played\"" { played = $3 }
-					$2 == "\"recorded_seconds\"" { recorded = $3 }
-					$2 == "\"seconds\"" && name ~ /^(H5Dwrite|H5Dread|all)$/ {
-						unit = name == "all" ? 1e3 : 1e6 / played
-						print name, "recorded", recorded * unit
-						print name, kind, $3 * unit
-					}'
+				written='' way $kind "$pianola" replay -q --layer hdf5 --timing afap --backend "exec:$player" --log calls.log $n.calls.bin >replay.out
+				spent $kind calls.log >>calls
 			done
-		done >calls
+		done
 		for name in H5Dwrite:us H5Dread:us all:ms; do
-			awk "$medians"'
-				{ all[$1, $2] = all[$1, $2] " " $3 }
-				END { printf "%-10s %-20s %10.2f %10.2f %12.2f %10.2f\n", n, label, sorted(name, "recorded"), sorted(name, "native"), sorted(name, "core"), sorted(name, "connector") }
-			' n="${n}x$n" name="${name%:*}" label="${name%:*}, ${name#*:}" calls
+			printf '%-10s %-20s %10.2f %10.2f %12.2f %10.2f\n' "${n}x$n" "${name%:*}, ${name#*:}" $(for kind in recorded native core connector; do
+				grep "^${name%:*} $kind " calls | sort -g -k 3 | awk '{ v[NR] = $3 } END { print v[int((NR + 1) / 2)] }'
+			done)
 		done
 	done
 }

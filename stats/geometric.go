@@ -73,8 +73,8 @@ func logMean(v []float64) (mean, squares float64) {
 }
 
 // minFreedom is the smallest number of degrees of freedom for which studentQuantile is
-// within 4 % at 0.975: that of two runs of each side.
-const minFreedom = 2
+// within 4 % at 0.975: 2, which three runs have at least, but for rounding.
+const minFreedom = 2 - 1e-9
 
 // studentQuantile returns the quantile of Student's t distribution, for p above 1/2, by
 // the expansion of Cornish and Fisher (Abramowitz and Stegun, 26.7.5).

@@ -131,10 +131,14 @@ func (r *Ratio) String() string {
 	return digits(r.Ratio)
 }
 
-// digits prints a ratio: with three decimals, or more where it is small.
+// digits prints a ratio: with three decimals, or more where it is small, and none where it
+// is large.
 func digits(v float64) string {
-	if v < 0.01 {
+	switch {
+	case v < 0.01:
 		return strconv.FormatFloat(v, 'g', 2, 64)
+	case v >= 1000:
+		return table.Fixed(v, 0)
 	}
 	return table.Fixed(v, 3)
 }

@@ -121,5 +121,6 @@ func TestInterval(t *testing.T) {
 	require.Equal(t, none, (*Ratio)(nil).String())
 	require.Equal(t, "0.0012", digits(0.00123))
 	require.Equal(t, "12.300", digits(12.3))
+	require.Equal(t, "1235", digits(1234.5678))
 	require.Len(t, strings.Fields(ratio(pairs, true).interval()), 3)
 }

@@ -99,7 +99,7 @@ func (a *apart) event(s *staged, e *format.Event) error {
 }
 
 // span implements spanning.
-func (a *apart) span(e *format.Event) { a.k.renameCall(e) }
+func (a *apart) span(s *staged, e *format.Event) { a.k.renameCall(&s.push(e).Event) }
 
 // header implements headed: it hides that of move.
 func (a *apart) header(h *format.Header) *format.Header { return h }

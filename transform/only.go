@@ -37,16 +37,47 @@ func newOnly(text string, want bool) (Func, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newStaged(longAhead, func() stage { return &only{meant: meant, want: want} }), nil
+	make := newStaged(longAhead, func() stage { return &only{meant: meant, want: want} })
+	if !filter.UsesSpan(text) {
+		return make, nil
+	}
+	return func(r format.Reader) (format.Reader, error) {
+		spans, err := newAround(r)
+		if err != nil {
+			return nil, err
+		}
+		out, err := make(spans)
+		if err != nil {
+			return nil, err
+		}
+		o := out.(*staged).stage.(*only)
+		o.spans = spans
+		return onlySpans{out, o}, nil
+	}, nil
+}
+
+// onlySpans is the reader of a filter that uses spans: it can return those that the filter
+// selects.
+type onlySpans struct {
+	format.Reader
+	only *only
+}
+
+// WantSpans implements format.SpanReader.
+func (s onlySpans) WantSpans() bool {
+	s.only.returns = true
+	return true
 }
 
 // only takes events out.
 type only struct {
-	meant filter.Filter
-	want  bool
-	ready bool
-	out   format.Counts // taken out
-	ended bool
+	meant   filter.Filter
+	want    bool
+	spans   *around // nil where the filter does not use spans
+	returns bool    // the spans that the filter selects
+	ready   bool
+	out     format.Counts // taken out
+	ended   bool
 }
 
 // use is what is known about an open file description.
@@ -88,6 +119,19 @@ func (o *only) event(s *staged, e *format.Event) error {
 		}
 	}
 	return nil
+}
+
+// span implements spanning.
+func (o *only) span(s *staged, e *format.Event) {
+	if !o.returns {
+		return
+	}
+	t := s.Thread(e)
+	subject := filter.NewSubject(e, t.Process.ID, t.Process.Rank, t.Process.Command, "")
+	subject.Spans = o.spans.of(e)
+	if o.meant(&subject) == o.want {
+		s.push(e)
+	}
 }
 
 // useAll notes that an event stays and uses its descriptors.
@@ -149,6 +193,9 @@ func (o *only) wants(t *process.Thread, e *format.Event, f *process.File) bool {
 		name = f.Name
 	}
 	subject := filter.NewSubject(e, t.Process.ID, t.Process.Rank, t.Process.Command, name)
+	if o.spans != nil {
+		subject.Spans = o.spans.of(e)
+	}
 	return o.meant(&subject) == o.want
 }
 

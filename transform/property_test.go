@@ -89,7 +89,7 @@ func anyhow(t *testing.T, seed uint64, events []format.Event) (out []format.Even
 // programs is how many random programs a property is tested with.
 func programs(t *testing.T) int {
 	if testing.Short() {
-		return 20
+		return 12
 	}
 	return 60
 }

@@ -28,8 +28,11 @@ type holding interface {
 // events lets them go.
 type ending interface{ end(s *staged) }
 
-// spanning is a stage that changes spans.
-type spanning interface{ span(e *format.Event) }
+// spanning is a stage that takes spans. The others leave them as they are.
+type spanning interface {
+	// span gets the next span, and puts it into the queue if it stays.
+	span(s *staged, e *format.Event)
+}
 
 // continued is a stage that puts what it makes of one event into the queue a few
 // at a time.
@@ -83,9 +86,11 @@ func (s *staged) Read(events []format.Event) (int, error) {
 	for n < len(events) {
 		if en := s.next(); en != nil {
 			keep := en.verdict == Keep
-			if keep {
+			switch {
+			case en.Op == format.OpSpan:
+			case keep:
 				s.carried.give(&en.Event)
-			} else {
+			default:
 				keep = s.carried.take(&en.Event, en.verdict)
 			}
 			if keep {
@@ -132,15 +137,14 @@ func (s *staged) advance() {
 			s.Follower = process.New(begun(s.source.Header()), maxFiles)
 			s.carried.begin(s.source.Header())
 		}
-		if e.Op.Valid() {
+		if k, ok := s.stage.(spanning); ok && e.Op == format.OpSpan {
+			k.span(s, e)
+		} else if e.Op.Valid() {
 			if err = s.stage.event(s, e); err == nil && s.Full() {
 				err = fmt.Errorf("more than %d names of files, or %d MiB of names", maxFiles, maxFiles*process.NameBytes>>20)
 			}
 		} else {
-			en := s.push(e) // a span, or compile reports what is wrong with it
-			if k, ok := s.stage.(spanning); ok {
-				k.span(&en.Event)
-			}
+			s.push(e) // a span, or compile reports what is wrong with it
 		}
 	}
 	if err != nil {

@@ -91,6 +91,7 @@ func TestSchemas(t *testing.T) {
 	write("app.txt", schemaRecording(1))
 	write("app2.txt", schemaRecording(2))
 	write("ranks.txt", ringScript(2, 2, ringGap))
+	write("refuses.sh", "while read -r line; do case $line in \\#*) ;; *) echo \"${line%% *} ? no reason\" ;; esac; done\n")
 	model, err := txtar.ParseFile("testdata/script/model.txtar")
 	require.NoError(t, err)
 	for _, f := range model.Files {
@@ -157,6 +158,7 @@ func TestSchemas(t *testing.T) {
 		{"replay", `pianola replay --json --backend memory --repeat 2 app.bin`},
 		{"replay", `pianola replay --json --copies 2 --repeat 2 app.bin app2.bin`},
 		{"replay", `pianola replay --json --root prepared --prepare only app.bin`},
+		{"replay", `pianola replay --json --layer hdf5 --backend "exec:sh $PWD/refuses.sh" app.bin`},
 		{"replay", `pianola replay --json --root prepared2 --prepare only --copies 2 app.bin app2.bin`},
 		{"replay", `for i in 1 0; do PIANOLA_RANK=$i PIANOLA_SIZE=2 pianola replay --ranks --rendezvous . --json ranks.bin & done; wait`},
 		{"lab", `pianola lab --json --backend memory --try sync=none --try timing=afap app.txt`},
@@ -166,7 +168,7 @@ func TestSchemas(t *testing.T) {
 		{"model", `pianola model --json --check disk.json app.txt`},
 		{"workloads", `pianola workloads list --json --workloads ` + library},
 		{"workloads", `pianola workloads show --json --workloads ` + library + ` sqlite3`},
-		{"suite", `pianola suite --json --only one,two --workloads lib --runs 2 --root a=first --root b=second`},
+		{"suite", `pianola suite --json --only one,two --workloads lib --runs 3 --root a=first --root b=second`},
 		{"suite-baseline", `pianola suite -q --only one --workloads lib --runs 1 --save suite.base >/dev/null && cat suite.base`},
 		{"suite", `pianola suite --json --only one,two --workloads lib --runs 1 --baseline suite.base`},
 		{"bench", `pianola bench --json --html '' --runs 2 -- sh -c 'echo x >y; cat y'`},

@@ -14,24 +14,50 @@ import (
 // opens them.
 var Tables = []string{"events", "waits", "spans", "files", "threads"}
 
-// Dataset writes a trace, a recording or a log as several tables in Parquet files. It is
-// a Writer, which takes spans.
+// Dataset writes a trace, a recording or a log as several tables in Parquet files, with
+// files of their own for each rank. It is a Writer, which takes spans.
 //
 // Besides what a Writer needs, it holds the figures of each file, up to maxFileRows, and
-// the memory of three tables that are being written.
+// the row groups that are being written. So that these are not too many, a Dataset writes
+// the ranks of one pass: a caller writes all events once for each pass.
 type Dataset struct {
-	events  *parquetWriter
-	waits   sheet
-	spans   sheet
-	files   sheet
-	threads sheet
+	header       *format.Header
+	open         func(table string, rank int32) (io.Writer, error)
+	pass, passes int
+	events       *parquetWriter // of all ranks; it has no table
+	ranks        map[int32]*rankTables
+	fileOf       map[string]int // numbers in the fileset, by the application's names
+	touched      []bool         // files of the fileset
+	files        int            // rows of files of all ranks
+	most         int            // the same, at most
+	bytes        int            // of their names
+	args         []byte         // memory
+}
 
-	header *format.Header
-	known  map[string]*fileRow
-	most   int // rows in known
-	bytes  int // of the keys of known
-	others fileRow
-	args   []byte // memory
+// rankTables are the tables of a rank.
+type rankTables struct {
+	events                       *parquet.Writer
+	waits, spans, files, threads sheet
+	known                        map[string]*fileRow
+	others                       fileRow
+}
+
+// NoRank stands for the processes without a rank.
+const NoRank = -1
+
+// passRanks is how many ranks are written in a pass.
+const passRanks = 32
+
+// Passes returns how many passes a trace or a recording needs, 1 at least.
+func Passes(h *format.Header) int { return max((len(ranksOf(h))+passRanks-1)/passRanks, 1) }
+
+// ranksOf returns the ranks that a header has.
+func ranksOf(h *format.Header) map[int32]bool {
+	ranks := make(map[int32]bool)
+	for i := range h.Ranks {
+		ranks[h.Ranks[i].Rank] = true
+	}
+	return ranks
 }
 
 // The columns of the tables other than events, in order. A time is that of the column
@@ -164,109 +190,167 @@ const (
 	maxFileBytes = 256 << 20 // of their names
 )
 
-// NewDataset returns a Dataset for the trace or the recording with header h. It calls
-// open for a writer of each table, which the caller closes after the Dataset. The header
-// must not change before Close.
-func NewDataset(h *format.Header, open func(table string) (io.Writer, error)) (*Dataset, error) {
-	d := &Dataset{header: h, known: make(map[string]*fileRow), most: maxFileRows, others: *newFileRow()}
-	for i, table := range []struct {
-		to      *sheet
-		columns []parquet.Column
-	}{{}, {&d.waits, waitColumns}, {&d.spans, spanColumns}, {&d.files, fileColumns}, {&d.threads, threadColumns}} {
-		w, err := open(Tables[i])
-		if err != nil {
-			return nil, err
-		}
-		if table.to == nil {
-			d.events = newEvents(w, h)
-		} else {
-			table.to.out = newTable(w, h, table.columns)
-		}
+// NewDataset returns a Dataset of one pass, counted from 0, for the trace or the recording
+// with header h. It calls open for a writer of each table of a rank, which the caller
+// closes after the Dataset. The header must not change before Close.
+func NewDataset(h *format.Header, pass int, open func(table string, rank int32) (io.Writer, error)) (*Dataset, error) {
+	d := &Dataset{
+		header: h, open: open, pass: pass, passes: Passes(h), events: newEvents(h), ranks: make(map[int32]*rankTables),
+		fileOf: make(map[string]int), touched: make([]bool, len(h.Files)), most: maxFileRows,
 	}
-	d.waits.out.SortBy(0)
-	d.spans.out.SortBy(0)
 	for i := range h.Files {
-		d.fileset(&h.Files[i])
+		d.fileOf[d.events.row.files.calls.Of(h.Files[i].Path)] = i
+	}
+	if pass == 0 {
+		_, err := d.of(NoRank) // every dataset has a file of each table
+		return d, err
 	}
 	return d, nil
 }
 
-// fileset adds a file of the fileset.
-func (d *Dataset) fileset(f *format.File) {
-	row := d.file([]byte(d.events.row.files.calls.Of(f.Path)))
-	if row == &d.others {
-		return
+// of returns the tables of a rank, nil if they are of another pass.
+func (d *Dataset) of(rank int32) (*rankTables, error) {
+	t := d.ranks[rank]
+	if t != nil {
+		return t, nil
 	}
-	row.kind, row.mode, row.cached = f.Type, int64(f.Mode), f.Cached
-	if f.Type == format.TypeReg {
-		row.size = f.Size
+	if max(int(rank), 0)%d.passes != d.pass {
+		return nil, nil
 	}
-	if d.events.row.files.calls != nil {
-		row.root = f.Path
+	t = &rankTables{known: make(map[string]*fileRow), others: *newFileRow()}
+	rows := groupRows / min(max(len(d.header.Ranks)/d.passes, 1), passRanks)
+	for _, table := range []struct {
+		name    string
+		to      **parquet.Writer
+		columns []parquet.Column
+		sorted  int
+	}{
+		{"events", &t.events, parquetColumns(), colStart}, {"waits", &t.waits.out, waitColumns, 0}, {"spans", &t.spans.out, spanColumns, 0},
+		{"files", &t.files.out, fileColumns, -1}, {"threads", &t.threads.out, threadColumns, -1},
+	} {
+		w, err := d.open(table.name, rank)
+		if err != nil {
+			return nil, err
+		}
+		*table.to = newTable(w, d.header, table.columns)
+		(*table.to).LimitRows(rows)
+		if table.sorted >= 0 {
+			(*table.to).SortBy(table.sorted)
+		}
 	}
+	d.ranks[rank] = t
+	return t, nil
 }
 
-// file returns the row of a path.
-func (d *Dataset) file(path []byte) *fileRow {
-	row := d.known[string(path)]
-	if row == nil {
-		if len(d.known) >= d.most || d.bytes+len(path) > maxFileBytes {
-			return &d.others
-		}
-		row = newFileRow()
-		d.known[string(path)] = row
-		d.bytes += len(path)
-	}
-	return row
-}
+// groupRows is how many rows the row groups of all ranks have together, at most.
+const groupRows = 1 << 17
 
 // Write implements format.Writer.
 func (d *Dataset) Write(events []format.Event) error {
+	row := d.events.row
 	for i := range events {
 		e := &events[i]
 		if e.Op == format.OpSpan {
-			if err := d.span(e); err != nil {
+			l := row.standing(e.TID)
+			t, err := d.of(l.rank)
+			if err == nil && t != nil {
+				err = d.span(t, e, &l)
+			}
+			if err != nil {
 				return err
 			}
 			continue
 		}
-		if err := d.events.event(e); err != nil {
+		if err := row.set(e); err != nil {
 			return err
 		}
-		if err := d.wait(e); err != nil {
+		row.line(e.TID).totals.add(e)
+		t, err := d.of(row.rank)
+		if err != nil {
 			return err
 		}
-		d.count(e)
+		if t == nil {
+			if path := &row.columns[colPath]; d.pass == 0 && path.kind != null {
+				d.touch(path.text)
+			}
+			continue
+		}
+		if err := d.events.put(t.events, e); err != nil {
+			return err
+		}
+		if err := d.wait(t, e); err != nil {
+			return err
+		}
+		d.count(t, e)
 	}
 	return nil
 }
 
-// count adds an event to its file and its thread.
-func (d *Dataset) count(e *format.Event) {
+// file returns the row of a path.
+func (d *Dataset) file(t *rankTables, path []byte) *fileRow {
+	f := t.known[string(path)]
+	if f != nil {
+		return f
+	}
+	if d.files >= d.most || d.bytes+len(path) > maxFileBytes {
+		return &t.others
+	}
+	f = newFileRow()
+	t.known[string(path)] = f
+	d.files++
+	d.bytes += len(path)
+	if i := d.touch(path); i >= 0 {
+		d.fileset(f, &d.header.Files[i])
+	}
+	return f
+}
+
+// touch returns the number of a path in the fileset, -1 if it is not in it.
+func (d *Dataset) touch(path []byte) int {
+	i, known := d.fileOf[string(path)]
+	if !known {
+		return -1
+	}
+	d.touched[i] = true
+	return i
+}
+
+// fileset takes what the fileset says about a file.
+func (d *Dataset) fileset(f *fileRow, of *format.File) {
+	f.kind, f.mode, f.cached = of.Type, int64(of.Mode), of.Cached
+	if of.Type == format.TypeReg {
+		f.size = of.Size
+	}
+	if d.events.row.files.calls != nil {
+		f.root = of.Path
+	}
+}
+
+// count adds an event to its file.
+func (d *Dataset) count(t *rankTables, e *format.Event) {
 	row := d.events.row
-	d.events.row.line(e.TID).totals.add(e)
 	path := &row.columns[colPath]
 	if path.kind == null {
 		return
 	}
-	f := d.file(path.text)
+	f := d.file(t, path.text)
 	f.totals.add(e)
 	if e.Op.Info().Effect == format.EffectOpen && !e.Failed() && e.Ret != format.NoResult {
 		f.opens++
 	}
-	if f == &d.others {
+	if f == &t.others {
 		return
 	}
 	if root := &row.columns[colRootPath]; f.root == "" && root.kind != null {
 		f.root = string(root.text)
 	}
 	if n := e.Notes; n != nil && e.Path(0) != nil {
-		d.noted(f, n)
+		f.noted(n)
 	}
 }
 
 // noted takes what a recorder first noted about a file.
-func (d *Dataset) noted(f *fileRow, n *format.Notes) {
+func (f *fileRow) noted(n *format.Notes) {
 	if f.kind == format.TypeUnknown && n.Known(format.NotedType) {
 		f.kind = n.Type
 	}
@@ -282,10 +366,10 @@ func (d *Dataset) noted(f *fileRow, n *format.Notes) {
 }
 
 // wait writes what an event came after, and who ended its wait.
-func (d *Dataset) wait(e *format.Event) error {
+func (d *Dataset) wait(t *rankTables, e *format.Event) error {
 	for i := range e.Edges {
 		edge := &e.Edges[i]
-		s := d.waiting(e, edge.Kind.String())
+		s := d.waiting(t, e, edge.Kind.String())
 		s.maybe(int64(edge.Thread), edge.Thread > 0)
 		s.maybe(edge.Event, edge.Thread > 0)
 		s.int(edge.Delay)
@@ -298,7 +382,7 @@ func (d *Dataset) wait(e *format.Event) error {
 	if !e.Notes.Known(format.NotedWaker) {
 		return nil
 	}
-	s := d.waiting(e, format.EdgeWake.String())
+	s := d.waiting(t, e, format.EdgeWake.String())
 	s.int(int64(e.Notes.Waker))
 	s.null()
 	s.null()
@@ -308,8 +392,8 @@ func (d *Dataset) wait(e *format.Event) error {
 }
 
 // waiting begins a row of the table of waits.
-func (d *Dataset) waiting(e *format.Event, kind string) *sheet {
-	s, row := &d.waits, d.events.row
+func (d *Dataset) waiting(t *rankTables, e *format.Event, kind string) *sheet {
+	s, row := &t.waits, d.events.row
 	s.int(e.Start)
 	s.maybe(d.events.clock.at(e.Start), d.events.clock.known)
 	s.int(int64(e.TID))
@@ -321,15 +405,14 @@ func (d *Dataset) waiting(e *format.Event, kind string) *sheet {
 }
 
 // span writes a span. Its index is the number of events of the thread before its end.
-func (d *Dataset) span(e *format.Event) error {
-	s, span, row := &d.spans, e.Span, d.events.row
-	process, index := row.standing(e.TID)
+func (d *Dataset) span(t *rankTables, e *format.Event, l *line) error {
+	s, span := &t.spans, e.Span
 	s.int(e.Start)
 	s.maybe(d.events.clock.at(e.Start), d.events.clock.known)
 	s.maybe(e.Dur, e.Dur >= 0)
 	s.int(int64(e.TID))
-	s.int(int64(process))
-	s.int(index)
+	s.int(int64(l.process))
+	s.int(l.events)
 	s.word(span.Layer)
 	s.word(span.Function)
 	s.word(span.Kind)
@@ -361,13 +444,42 @@ func bit(b bool) int64 {
 
 // Close writes the rest of all tables.
 func (d *Dataset) Close() error {
-	if err := d.closeFiles(); err != nil {
-		return err
-	}
 	if err := d.closeThreads(); err != nil {
 		return err
 	}
-	for _, table := range []interface{ Close() error }{d.events, d.waits.out, d.spans.out, d.files.out, d.threads.out} {
+	d.untouched()
+	for _, t := range d.ranks {
+		if err := t.close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// untouched adds the files of the fileset that no event is about, as those of no rank.
+func (d *Dataset) untouched() {
+	if t := d.ranks[NoRank]; t != nil {
+		for i := range d.touched {
+			if !d.touched[i] {
+				d.file(t, []byte(d.events.row.files.calls.Of(d.header.Files[i].Path)))
+			}
+		}
+	}
+}
+
+// close writes the table of files, by their names, and the rest of all tables.
+func (t *rankTables) close() error {
+	for _, path := range slices.Sorted(maps.Keys(t.known)) {
+		if err := t.file([]byte(path), t.known[path]); err != nil {
+			return err
+		}
+	}
+	if t.others.calls > 0 {
+		if err := t.file(nil, &t.others); err != nil {
+			return err
+		}
+	}
+	for _, table := range [...]*parquet.Writer{t.events, t.waits.out, t.spans.out, t.files.out, t.threads.out} {
 		if err := table.Close(); err != nil {
 			return err
 		}
@@ -375,21 +487,9 @@ func (d *Dataset) Close() error {
 	return nil
 }
 
-// closeFiles writes the table of files, by their names.
-func (d *Dataset) closeFiles() error {
-	for _, path := range slices.Sorted(maps.Keys(d.known)) {
-		if err := d.fileRow([]byte(path), d.known[path]); err != nil {
-			return err
-		}
-	}
-	if d.others.calls > 0 {
-		return d.fileRow(nil, &d.others)
-	}
-	return nil
-}
-
-func (d *Dataset) fileRow(path []byte, f *fileRow) error {
-	s := &d.files
+// file writes the row of a file.
+func (t *rankTables) file(path []byte, f *fileRow) error {
+	s := &t.files
 	s.name(path)
 	s.word(f.root)
 	if f.kind == format.TypeUnknown {
@@ -426,7 +526,11 @@ func (d *Dataset) closeThreads() error {
 
 // threadRow writes a thread. Its row in the header is nil in a recording.
 func (d *Dataset) threadRow(tid int32, l *line, start int64, in *format.Thread) error {
-	s := &d.threads
+	t, err := d.of(l.rank)
+	if err != nil || t == nil {
+		return err
+	}
+	s := &t.threads
 	s.int(int64(tid))
 	s.int(int64(l.process))
 	if in == nil {

@@ -40,7 +40,8 @@ const recorded = `# pianola script 1
 func tables(t *testing.T, h *format.Header, events []format.Event, change func(*Dataset)) (map[string]*parquet.File, string) {
 	t.Helper()
 	files := make(map[string]*bytes.Buffer)
-	d, err := NewDataset(h, func(table string) (io.Writer, error) {
+	d, err := NewDataset(h, 0, func(table string, rank int32) (io.Writer, error) {
+		require.EqualValues(t, NoRank, rank)
 		files[table] = new(bytes.Buffer)
 		return files[table], nil
 	})
@@ -80,7 +81,7 @@ func tables(t *testing.T, h *format.Header, events []format.Event, change func(*
 func spanned(t *testing.T, text string) (*format.Header, []format.Event) {
 	t.Helper()
 	r := script.NewReader(strings.NewReader(text), "recorded")
-	require.True(t, format.WantSpans(r))
+	format.WantSpans(r)
 	events, err := testkit.ReadAll(r, 16)
 	require.NoError(t, err)
 	return r.Header(), events
@@ -111,6 +112,63 @@ func TestDatasetOthers(t *testing.T) {
 		" opens=1 calls=4 errors=1 reads=0 writes=1 bytes_read=0 bytes_written=100 nanos=2019000 flight_nanos=0\n", text)
 }
 
+// Ranks have files of their own, and a trace of many is written in several passes. Each
+// row is in one of them.
+func TestDatasetRanks(t *testing.T) {
+	const ranks = passRanks + 8
+	h := &format.Header{Files: []format.File{{Path: "unused", Type: format.TypeReg}, {Path: "shared", Type: format.TypeReg, Size: 5}}}
+	var events []format.Event
+	for i := range int32(ranks + 1) { // the last one has no rank
+		thread := format.Thread{Process: i + 1}
+		if i < ranks {
+			h.Ranks = append(h.Ranks, format.Rank{Rank: i, Node: "n1"})
+			thread = thread.OfRank(i)
+		}
+		h.Threads = append(h.Threads, thread)
+		events = append(events,
+			format.Event{Op: format.OpStat, TID: i + 1, Start: int64(i), Dur: 1, Str: [2][]byte{[]byte("shared")}},
+			format.Event{Op: format.OpSpan, TID: i + 1, Start: int64(i), Dur: 1, Span: &format.Span{Layer: "mpi", Function: "MPI_File_open", Bytes: format.Unknown}})
+	}
+	require.Equal(t, 2, Passes(h))
+	type key struct {
+		table string
+		rank  int32
+	}
+	files := make(map[key]*bytes.Buffer)
+	for pass := range Passes(h) {
+		d, err := NewDataset(h, pass, func(table string, rank int32) (io.Writer, error) {
+			require.Nil(t, files[key{table, rank}])
+			files[key{table, rank}] = new(bytes.Buffer)
+			return files[key{table, rank}], nil
+		})
+		require.NoError(t, err)
+		require.NoError(t, d.Write(events))
+		require.NoError(t, d.Close())
+	}
+	require.Len(t, files, (ranks+1)*len(Tables))
+	for at, b := range files {
+		f, err := parquet.OpenFile(bytes.NewReader(b.Bytes()), int64(b.Len()))
+		require.NoError(t, err)
+		want := 1
+		switch {
+		case at.table == "waits":
+			want = 0
+		case at.table == "files" && at.rank == NoRank:
+			want = 2 // and the one that no rank used
+		}
+		require.EqualValues(t, want, f.NumRows(), at)
+	}
+
+	// A recording has ranks by its processes.
+	h, events = spanned(t, "# pianola script 1\n# rank: 5 process=7 node=n1\n7 0.000001 close(3) = 0 <0.000001>\n8 0.000001 close(3) = 0 <0.000001>\n")
+	d, err := NewDataset(h, 0, func(string, int32) (io.Writer, error) { return io.Discard, nil })
+	require.NoError(t, err)
+	require.NoError(t, d.Write(events))
+	require.Len(t, d.ranks, 2)
+	require.NotNil(t, d.ranks[5])
+	require.NoError(t, d.Close())
+}
+
 // Times of day need the date of the recording, and never overflow.
 func TestClock(t *testing.T) {
 	clock := func(start string) clock {
@@ -130,14 +188,14 @@ func TestDatasetErrors(t *testing.T) {
 	h, events := spanned(t, recorded)
 	broken := errors.New("broken")
 	for _, bad := range Tables {
-		_, err := NewDataset(h, func(table string) (io.Writer, error) {
+		_, err := NewDataset(h, 0, func(table string, rank int32) (io.Writer, error) {
 			if table == bad {
 				return nil, broken
 			}
 			return io.Discard, nil
 		})
 		require.Equal(t, broken, err)
-		d, err := NewDataset(h, func(table string) (io.Writer, error) {
+		d, err := NewDataset(h, 0, func(table string, rank int32) (io.Writer, error) {
 			if table == bad {
 				return &full{100}, nil
 			}

@@ -61,14 +61,19 @@ func parquetColumns() []parquet.Column {
 	return append(columns, timeColumn, optional("bytes"), label("host"))
 }
 
-func newParquet(w io.Writer, h *format.Header) (Writer, error) { return newEvents(w, h), nil }
+func newParquet(w io.Writer, h *format.Header) (Writer, error) {
+	p := newEvents(h)
+	p.out = newTable(w, h, parquetColumns())
+	p.out.SortBy(colStart)
+	return p, nil
+}
 
-func newEvents(w io.Writer, h *format.Header) *parquetWriter {
-	p := &parquetWriter{out: newTable(w, h, parquetColumns()), row: newRow(h), clock: newClock(h)}
+// newEvents returns a writer of rows of events, which has no table yet.
+func newEvents(h *format.Header) *parquetWriter {
+	p := &parquetWriter{row: newRow(h), clock: newClock(h)}
 	if host, ok := h.Value(format.MetaHost); ok {
 		p.host = format.AppendName(nil, []byte(host))
 	}
-	p.out.SortBy(colStart)
 	return p
 }
 
@@ -98,35 +103,40 @@ func (p *parquetWriter) event(e *format.Event) error {
 	if err := p.row.set(e); err != nil {
 		return err
 	}
+	return p.put(p.out, e)
+}
+
+// put writes the row of an event to a table.
+func (p *parquetWriter) put(out *parquet.Writer, e *format.Event) error {
 	for k := range p.row.columns {
 		switch v := &p.row.columns[k]; v.kind {
 		case null:
-			p.out.Null(k)
+			out.Null(k)
 		case number, seconds:
-			p.out.Int(k, v.n)
+			out.Int(k, v.n)
 		case word:
-			p.out.Text(k, v.text)
+			out.Text(k, v.text)
 		default:
 			p.text = format.AppendName(p.text[:0], v.text)
-			p.out.Text(k, p.text)
+			out.Text(k, p.text)
 		}
 	}
 	if p.clock.known {
-		p.out.Int(colTime, p.clock.at(e.Start))
+		out.Int(colTime, p.clock.at(e.Start))
 	} else {
-		p.out.Null(colTime)
+		out.Null(colTime)
 	}
 	if class := e.Op.Info().Class; class == format.ClassRead || class == format.ClassWrite {
-		p.out.Int(colBytes, e.Bytes())
+		out.Int(colBytes, e.Bytes())
 	} else {
-		p.out.Null(colBytes)
+		out.Null(colBytes)
 	}
 	if p.host != nil {
-		p.out.Text(colHost, p.host)
+		out.Text(colHost, p.host)
 	} else {
-		p.out.Null(colHost)
+		out.Null(colHost)
 	}
-	return p.out.EndRow()
+	return out.EndRow()
 }
 
 func (p *parquetWriter) Close() error { return p.out.Close() }

@@ -165,7 +165,7 @@ func (p *perfetto) slice(e *format.Event, start int64) {
 
 // span writes a call of a library, a slice around the slices of the calls that it made.
 func (p *perfetto) span(e *format.Event, start int64) {
-	process, _ := p.row.standing(e.TID)
+	process := p.row.standing(e.TID).process
 	p.introduce(process, e.TID)
 	phase := "X"
 	if e.Dur < 0 {

@@ -80,6 +80,7 @@ type row struct {
 	files   *files
 	script  bool   // its events are those of a recording, not of a trace
 	process int32  // of the event
+	rank    int32  // of that, -1 for none
 	index   int64  // of the event
 	known   []line // state of the threads of a trace, by number
 	others  map[int32]*line
@@ -100,6 +101,7 @@ type line struct {
 	created int64 // of a thread of a recording
 	last    int64 // end of its last event
 	process int32
+	rank    int32  // of that, -1 for none
 	totals  totals // of a Dataset
 }
 
@@ -107,7 +109,7 @@ func newRow(h *format.Header) *row {
 	r := &row{files: newFiles(h), script: len(h.Threads) == 0, errors: make(map[int64][]byte), known: make([]line, len(h.Threads)), others: make(map[int32]*line)}
 	r.files.start()
 	for i := range r.known {
-		r.known[i].process = h.Threads[i].Process
+		r.known[i].process, r.known[i].rank = h.Threads[i].Process, h.Threads[i].Rank()
 	}
 	for via := range r.op {
 		for op := range r.op[via] {
@@ -224,10 +226,10 @@ var pathColumns, rootColumns = [...]int{colPath, colPath2}, [...]int{colRootPath
 // setSpan fills the row with a span, whose class is "span".
 func (r *row) setSpan(e *format.Event) {
 	r.columns, r.shown = [numColumns]value{}, 0
-	process, index := r.standing(e.TID)
+	l := r.standing(e.TID)
 	r.number(colThread, int64(e.TID))
-	r.number(colProcess, int64(process))
-	r.number(colIndex, index)
+	r.number(colProcess, int64(l.process))
+	r.number(colIndex, l.events)
 	r.text(colOp, append(append(append(r.flags[:0], e.Span.Layer...), ':'), e.Span.Function...))
 	r.text(colClass, classSpan)
 	r.number(colStart, e.Start)
@@ -300,8 +302,8 @@ func (r *row) follow(e *format.Event) (compute int64) {
 	if r.script {
 		compute = max(e.Start-l.end, 0)
 	}
-	r.process, r.index = t.Process.ID, l.events
-	l.process = r.process
+	r.process, r.rank, r.index = t.Process.ID, t.Process.Rank, l.events
+	l.process, l.rank = r.process, r.rank
 	l.events++
 	l.last = max(l.last, e.End())
 	if e.Via != format.ViaCall { // the thread does other things meanwhile
@@ -320,15 +322,15 @@ func (r *row) line(thread int32) *line {
 	return r.others[thread]
 }
 
-// standing returns the process of a thread, and how many events it had so far.
-func (r *row) standing(thread int32) (process int32, events int64) {
+// standing returns the line of a thread as it is, also if the thread had no event so far.
+func (r *row) standing(thread int32) line {
 	if l := r.line(thread); l != nil {
-		return l.process, l.events
+		return *l
 	}
 	if t := r.files.Living(thread); t != nil {
-		return t.Process.ID, 0
+		return line{process: t.Process.ID, rank: t.Process.Rank}
 	}
-	return 0, 0
+	return line{rank: NoRank}
 }
 
 func (r *row) errno(n int64) []byte {

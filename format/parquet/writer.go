@@ -30,6 +30,7 @@ type Writer struct {
 	offset  int64
 	columns []*column
 	key     int // column by which the rows of a row group are sorted, -1 for none
+	most    int // rows of a row group
 	rows    int64
 	groups  int
 	list    thrift // the row groups of the footer
@@ -67,7 +68,7 @@ var encoder = sync.OnceValue(func() *zstd.Encoder {
 
 // NewWriter returns a Writer to w. Texts that it is given must be UTF-8.
 func NewWriter(w io.Writer, columns []Column) *Writer {
-	p := &Writer{w: w, key: -1, sorters: make([]sorter, min(runtime.GOMAXPROCS(0), len(columns)))}
+	p := &Writer{w: w, key: -1, most: groupRows, sorters: make([]sorter, min(runtime.GOMAXPROCS(0), len(columns)))}
 	for _, c := range columns {
 		p.columns = append(p.columns, newColumn(c, encoder()))
 	}
@@ -90,6 +91,10 @@ func (p *Writer) SetMetadata(key, value string) { p.remarks = append(p.remarks, 
 // SortBy sorts the rows of each row group by a column of integers that holds no nulls.
 // Rows of the same value keep their order. It must be called before the first row.
 func (p *Writer) SortBy(column int) { p.key = column }
+
+// LimitRows makes a row group end after so many rows at the latest, for a program that has
+// many Writers. It must be called before the first row.
+func (p *Writer) LimitRows(rows int) { p.most = min(max(rows, 1), groupRows) }
 
 // Null sets a column of the row to null.
 func (p *Writer) Null(column int) {
@@ -117,7 +122,7 @@ func (p *Writer) Text(column int, v []byte) {
 func (p *Writer) EndRow() error {
 	g := &p.filling
 	switch g.rows++; {
-	case g.rows == groupRows || g.texts >= groupBytes:
+	case g.rows == p.most || g.texts >= groupBytes:
 		return p.endGroup()
 	case p.busy != nil:
 		return nil // the error belongs to the workers

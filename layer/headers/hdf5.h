@@ -25,7 +25,7 @@
 //global hid hid_t H5T_NATIVE_UINT_LEAST32_g H5T_NATIVE_INT_FAST32_g H5T_NATIVE_UINT_FAST32_g H5T_NATIVE_INT64_g H5T_NATIVE_UINT64_g H5T_NATIVE_INT_LEAST64_g
 //global hid hid_t H5T_NATIVE_UINT_LEAST64_g H5T_NATIVE_INT_FAST64_g H5T_NATIVE_UINT_FAST64_g
 
-// What a player needs besides the library.
+// The player also needs C of its own.
 //support "hdf5.c"
 
 // Files.

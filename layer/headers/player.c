@@ -427,6 +427,19 @@ struct worker {
 };
 static struct worker *workers;
 
+/* Spans that threads have not answered. */
+static int pending;
+static pthread_mutex_t counting = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t answered = PTHREAD_COND_INITIALIZER;
+
+static void count(int more)
+{
+	pthread_mutex_lock(&counting);
+	pending += more;
+	pthread_cond_signal(&answered);
+	pthread_mutex_unlock(&counting);
+}
+
 static void *work(void *of)
 {
 	struct worker *w = of;
@@ -439,6 +452,7 @@ static void *work(void *of)
 		pthread_mutex_unlock(&w->lock);
 		play(line + (w->rest - line), w->thread);
 		free(line);
+		count(-1);
 	}
 	return NULL;
 }
@@ -459,6 +473,7 @@ static void pass_on(char *line, char *rest, unsigned long thread)
 			fail("no thread");
 		pthread_detach(id);
 	}
+	count(1);
 	pthread_mutex_lock(&w->lock);
 	w->line = line, w->rest = rest;
 	pthread_cond_signal(&w->given);
@@ -495,7 +510,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: %s <spans, or %s --globals\n", argv[0], argv[0]);
 		return 2;
 	}
-	/* What the library writes to the standard streams is no answer. */
+	/* The library may write to the standard streams: that is no answer. */
 	int in = fcntl(0, F_DUPFD_CLOEXEC, 3), null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	answers = fcntl(1, F_DUPFD_CLOEXEC, 3);
 	if (in < 0 || null < 0 || answers < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0)
@@ -523,5 +538,8 @@ int main(int argc, char **argv)
 		pass_on(line, rest + strspn(rest, " "), thread);
 		line = NULL, size = 0;
 	}
+	pthread_mutex_lock(&counting);
+	while (pending > 0)
+		pthread_cond_wait(&answered, &counting);
 	return 0;
 }

@@ -4,7 +4,7 @@
 #define _GNU_SOURCE
 #include <stdio.h>
 
-// What a player needs besides the library.
+// The player also needs C of its own.
 //support "stdio.c"
 
 FILE *fopen(const char *filename, const char *modes); //span open //path filename //name modes //define stream result //error result == 0

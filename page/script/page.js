@@ -400,6 +400,7 @@ function detailsOf(run, withConcurrency) {
   if (run.timeline.lanes.length > 0) box.append(card('timeline', timelineFigure(run)));
   if (run.rank_map) box.append(card('ranks', rankFigure(run)));
   if (run.critical.length > 0) box.append(criticalSection(run));
+  if (run.tables.layer.rows.length > 0) box.append(card('layers', layersFigure(run)), functionTable(run));
   if (withConcurrency && levelsOf([run]) > 1) box.append(card('concurrency', wholeRun('I/O concurrency', () => concurrencyFigure([run]))));
   if (run.heat.length > 0) box.append(card('heat', heatFigure(run)));
   if (run.latency_maps.length > 0) box.append(card('latency-map', latencyMapFigure(run)));

@@ -4,7 +4,7 @@
 // --format csv writes it.
 function cellText(kind, v) {
   if (v === undefined || v === null) return '';
-  if (Array.isArray(v)) return v.map(s => s.value + ':' + s.calls).join(' ');
+  if (Array.isArray(v)) return v.map(s => (s.name ?? s.value) + ':' + s.calls).join(' ');
   if (typeof v === 'number' && kinds[kind]?.decimals) return v.toFixed(kinds[kind].decimals);
   return String(v);
 }

@@ -10,6 +10,7 @@ const kinds = {
   share: {show: percent, numeric: true, decimals: 6},
   ratio: {show: v => digits(v, 4), numeric: true, decimals: 6},
   sizes: {show: list => size(list[0].value) + (list.length > 1 ? ' …' : ''), numeric: true, of: list => list[0].value},
+  calls: {show: list => callList(list, 3), of: list => list.map(c => c.name).join(' ')},
 };
 
 const firstRows = 12;

@@ -16,7 +16,7 @@ import (
 	"pianola/record"
 )
 
-// What a span costs is measured in a program of a few instructions, which calls a
+// The cost of a span is measured in a program of a few instructions, which calls a
 // function that does nothing and whose calls are probed: two calls of it are as far
 // apart as one of them costs.
 //
@@ -38,7 +38,7 @@ var spanLoops = map[format.Arch]struct {
 		0x75, 0xf7, //                 jnz   1b
 		0xb8, 60, 0, 0, 0, //          mov   $60, %eax   exit
 		0x31, 0xff, //                 xor   %edi, %edi
-		0x0f, 0x05, //                 syscall
+		0x0f, 0x05, //                 enter the kernel
 	}},
 	format.ARM64: {183, 5, []byte{
 		0x13, 0x00, 0x80, 0x52, //     mov   w19, #CALLS

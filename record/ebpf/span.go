@@ -32,7 +32,7 @@ var spanLimits = record.SpanLimits{
 }
 
 // probes attaches the program to functions of libraries. It belongs to one goroutine at
-// a time. A probe is in a file, whoever maps it: all processes of the machine run into
+// a time. A probe is in a file: all processes of the machine that map the file run into
 // it, and those that are not followed leave the program at once.
 type probes struct {
 	program *program
@@ -154,6 +154,12 @@ func hasSessions(kernel *btf.Spec) bool {
 	return ok && len(proto.Params) == 0
 }
 
+// anyLayer stands in probedFile for a program that was looked at.
+const anyLayer = -1
+
+// maxSeen bounds the programs that are remembered.
+const maxSeen = 10_000
+
 // installed attaches to the libraries where the dynamic linker looks for them, and to
 // those of the programs that the command line names: mpiexec and sh run others.
 func (p *probes) installed() error {
@@ -237,6 +243,17 @@ func (p *probes) executed(c *record.Call) error {
 	real, err := os.Readlink(program)
 	if err != nil {
 		return nil // it has ended
+	}
+	st, err := os.Stat(program)
+	if err != nil {
+		return nil
+	}
+	key := inode(st)
+	if key.layer = anyLayer; p.seen[key] {
+		return nil
+	}
+	if len(p.seen) < maxSeen {
+		p.seen[key] = true
 	}
 	env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", c.TID))
 	for i, l := range p.options.Layers {

@@ -6,7 +6,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unsafe"
@@ -147,11 +149,10 @@ func TestSpansOfThreads(t *testing.T) {
 	require.Len(t, outer, 4)
 }
 
-// A library that the dynamic linker finds where nobody looked before is probed when it is
-// opened, and the recording says how late that was.
+// A library in a place that the recorder can't know before is probed when it is opened, and the recording says how late that was.
 func TestSpansLate(t *testing.T) {
 	program, l := queue(t, false)
-	var c recordkit.Collect
+	c := spanSink{seen: make(chan struct{})}
 	script := filepath.Join(t.TempDir(), "run")
 	ask, answer := filepath.Join(filepath.Dir(script), "ask"), filepath.Join(filepath.Dir(script), "answer")
 	require.NoError(t, mkfifo(ask))
@@ -170,16 +171,19 @@ func TestSpansLate(t *testing.T) {
 				return err
 			}
 			defer out.Close()
-			for range 1000 { // until it is probed, for as long as that takes
+			for { // until it is probed, for as long as that takes
 				if _, err := in.Write([]byte{1}); err != nil {
 					return err
 				}
 				if _, err := out.Read(make([]byte, 1)); err != nil {
 					return err
 				}
-				time.Sleep(time.Millisecond)
+				select {
+				case <-c.seen:
+					return nil
+				case <-time.After(time.Millisecond):
+				}
 			}
-			return nil
 		}()
 	}()
 	r, _ := recordLong(t, record.Options{Command: []string{script}, Layers: []*layer.Layer{l}}, &c)
@@ -187,9 +191,22 @@ func TestSpansLate(t *testing.T) {
 	require.Len(t, r.Probed, 1)
 	require.Positive(t, r.Probed[0].Late)
 	require.Contains(t, r.Probed[0].String(), " late=")
-	calls := len(c.Of(format.OpSpan))
-	require.Positive(t, calls)
+	require.NotEmpty(t, c.Of(format.OpSpan))
 	require.Equal(t, r.Probed[0].String(), layerLine(t, c.Headers[len(c.Headers)-1]))
+}
+
+// spanSink is a sink that says when the first span has come.
+type spanSink struct {
+	recordkit.Collect
+	seen chan struct{}
+	once sync.Once
+}
+
+func (s *spanSink) Write(events []format.Event) error {
+	if slices.ContainsFunc(events, func(e format.Event) bool { return e.Op == format.OpSpan }) {
+		s.once.Do(func() { close(s.seen) })
+	}
+	return s.Collect.Write(events)
 }
 
 func layerLine(t *testing.T, h *format.Header) string {
@@ -199,7 +216,7 @@ func layerLine(t *testing.T, h *format.Header) string {
 	return line
 }
 
-// What a process has mapped already is probed when the recorder attaches.
+// A library that a process has mapped already is probed when the recorder attaches.
 func TestSpansAttached(t *testing.T) {
 	recordkit.RequireEBPF(t, MeasureCost)
 	program, l := queue(t, false)
@@ -218,17 +235,22 @@ func TestSpansAttached(t *testing.T) {
 	call() // it is mapped
 	var c recordkit.Collect
 	began := make(chan struct{})
-	result := make(chan record.Result, 1)
+	var r record.Result
+	ended := make(chan error, 1)
 	go func() {
-		r, err := Attach(context.Background(), record.Options{PID: cmd.Process.Pid, RingBytes: 1 << 20, Layers: []*layer.Layer{l}}, &begins{Collect: &c, began: began})
-		require.NoError(t, err)
-		result <- r
+		var err error
+		r, err = Attach(context.Background(), record.Options{PID: cmd.Process.Pid, RingBytes: 1 << 20, Layers: []*layer.Layer{l}}, &begins{Collect: &c, began: began})
+		ended <- err
 	}()
-	<-began
+	select {
+	case <-began:
+	case err := <-ended:
+		require.NoError(t, err, "it ended before it began")
+	}
 	call()
 	require.NoError(t, in.Close())
 	require.NoError(t, cmd.Wait())
-	r := <-result
+	require.NoError(t, <-ended)
 	require.Equal(t, []string{"queue:q_call(41) = 42"}, c.Lines(format.OpSpan))
 	require.Len(t, r.Probed, 1)
 	require.Zero(t, r.Probed[0].Late)

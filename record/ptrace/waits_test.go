@@ -15,7 +15,12 @@ import (
 func TestWaits(t *testing.T) {
 	var c recordkit.Collect
 	o := recordkit.Python(t, "import os, select, threading, time",
-		"def later(what): threading.Thread(target=lambda: (time.sleep(0.02), what())).start()",
+		"state = '/proc/self/task/%d/stat' % os.getpid()",
+		"def asleep(): return open(state).read().rsplit(') ')[1][0] == 'S'",
+		"def wake(what):",
+		"    while not asleep(): time.sleep(0.001)",
+		"    time.sleep(0.02); what()",
+		"def later(what): threading.Thread(target=wake, args=(what,)).start()",
 		"time.sleep(0.02); os.access('sleep', 0)",
 		"select.select([], [], [], 0.02); os.access('select', 0)",
 		"e = threading.Event(); later(e.set); e.wait(); os.access('futex', 0)",
@@ -34,10 +39,9 @@ func TestWaits(t *testing.T) {
 			longest[e.Args[0]] = e
 		}
 	}
-	// The other thread may have begun to sleep before.
-	require.GreaterOrEqual(t, longest[format.WaitPoll].Dur, int64(nearly/2))
+	require.GreaterOrEqual(t, longest[format.WaitPoll].Dur, int64(nearly))
 	futex := longest[format.WaitFutex]
-	require.GreaterOrEqual(t, futex.Dur, int64(nearly/2))
+	require.GreaterOrEqual(t, futex.Dur, int64(nearly))
 	require.True(t, futex.Notes.Known(format.NotedWaker))
 	require.NotEqual(t, main, futex.Notes.Waker)
 }

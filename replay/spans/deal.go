@@ -2,6 +2,7 @@ package spans
 
 import (
 	"context"
+	"strings"
 	"unsafe"
 
 	"pianola/format"
@@ -136,7 +137,7 @@ func valueOf(f *layer.Function, h layer.Handle, e *format.Event) (int64, bool) {
 	if h.Value == layer.Result {
 		return e.Ret, e.Ret != format.NoResult
 	}
-	i := f.Position(h.Value)
+	i := f.Index(strings.TrimPrefix(h.Value, "*"))
 	if i < 0 || i >= len(e.Span.Args) || e.Span.Args[i].Kind == format.ValueUnread {
 		return 0, false
 	}

@@ -23,7 +23,7 @@ type thread struct {
 	player  Player
 	queue   chan *item
 
-	// Of survey and deal.
+	// For survey and deal.
 	outer []outer // that are left
 	spans int64   // of the layer that were read
 	dealt int64
@@ -93,7 +93,10 @@ func (t *thread) play(ctx context.Context, it *item) error {
 		return nil
 	}
 	recorded := max(e.Dur, 0)
-	answer, err := t.ask(e)
+	answer, err := plugin.Answer{Refused: "the layer lacks the function"}, error(nil)
+	if it.place >= 0 {
+		answer, err = t.ask(e)
+	}
 	if err != nil {
 		return err
 	}
@@ -134,8 +137,6 @@ func (r *Replay) refused(it *item, why string) error {
 	defer r.lock.Unlock()
 	if it.place >= 0 {
 		r.calls[it.place].Refused++
-	} else {
-		why = "the layer lacks the function"
 	}
 	if r.reasons[why] > 0 || len(r.reasons) < maxReasons {
 		r.reasons[why]++
@@ -153,9 +154,6 @@ func (r *Replay) account(it *item, got plugin.Answer, begin, late, recorded int6
 	r.result.Elapsed = max(r.result.Elapsed, duration(begin+got.Dur))
 	if r.Timing != replay.AFAP {
 		r.late.Add(max(late, 0))
-	}
-	if it.place < 0 {
-		return nil
 	}
 	c, f := &r.calls[it.place], r.layer.Functions[it.place]
 	c.Calls++

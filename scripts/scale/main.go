@@ -84,5 +84,5 @@ func call(dst []byte, name string, fd, thread, offset int) []byte {
 // seconds appends less than a second of nanoseconds, as a script has it.
 func seconds(dst []byte, nanos int) []byte {
 	digits := strconv.AppendInt(nil, int64(1e9+nanos), 10)
-	return append(append(append(dst, digits[0]-1, '.')), digits[1:]...)
+	return append(append(dst, digits[0]-1, '.'), digits[1:]...)
 }
