@@ -19,7 +19,7 @@ func TestPlayers(t *testing.T) {
 		thread(2, 1, 10), thread(3, 1, 20), thread(4, 1, 30), thread(5, 1, 40),
 		thread(2, 2, 10),  // a thread of rank 10
 		thread(7, 5, -1),  // a process that rank 40 created
-		thread(8, 0, -1),  // one of nobody
+		thread(8, 0, -1),  // one without a parent
 		thread(5, 5, 40),  // a thread of rank 40
 		thread(10, 7, -1), // a grandchild
 	}}
