@@ -32,9 +32,9 @@ help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
 
 # Without the tag the command would hold a writer of Markdown that it has no use for.
-build: ## bin/pianola, a static binary
-	$(GO) build -trimpath -buildvcs=false -tags urfave_cli_no_docs -o $(BIN)/pianola \
-	  -ldflags '-s -w -X pianola/provenance.built=$(VERSION) -X pianola/provenance.commit=$(COMMIT) -X pianola/provenance.date=$(DATE)' ./cmd/pianola
+build: ## bin/pianola, a static binary, and bin/pianola-ranks, which carries messages between ranks
+	$(GO) build -trimpath -buildvcs=false -tags urfave_cli_no_docs -o $(BIN)/ \
+	  -ldflags '-s -w -X pianola/provenance.built=$(VERSION) -X pianola/provenance.commit=$(COMMIT) -X pianola/provenance.date=$(DATE)' ./cmd/pianola ./cmd/pianola-ranks
 
 # What GOARCH says is not for a program that runs here.
 man: ## bin/man, the manual pages
@@ -219,7 +219,7 @@ deps-conformance:
 	@sh scripts/need.sh stress-ng=stress-ng dbench=dbench bonnie++=bonnie++ xfs_io=xfsprogs fio=fio python3=python3
 
 deps-test:
-	@sh scripts/need.sh sqlite3=sqlite3 git=git gcc=gcc python3=python3 tar=tar strace=strace fio=fio h5cc=libhdf5-dev mpicc=libmpich-dev mpiexec=mpich chromium=chromium
+	@sh scripts/need.sh sqlite3=sqlite3 git=git gcc=gcc python3=python3 tar=tar strace=strace fio=fio h5cc=libhdf5-dev mpicc=libmpich-dev mpiexec=mpich srun=slurm-wlm munged=munge chromium=chromium
 	@sh scripts/duckdb.sh demo/duckdb
 
 deps-scale: deps-sql

@@ -13,14 +13,19 @@ import (
 	"pianola/format/bin"
 )
 
-// openTrace opens and verifies a compiled trace, which may take at most memory
+// openTrace opens and verifies a compiled trace, which may take at most limit
 // bytes. The caller closes the file after the last use of the trace.
 func openTrace(name string, limit int64) (*bin.Trace, *os.File, error) {
+	return openPart(name, limit, nil)
+}
+
+// openPart is openTrace for some threads only, as bin.OpenPart.
+func openPart(name string, limit int64, choose func(*format.Header) func(thread int32) bool) (*bin.Trace, *os.File, error) {
 	f, err := openInput(name)
 	if err != nil {
 		return nil, nil, err
 	}
-	t, err := traceWithin(f, limit)
+	t, err := partWithin(f, limit, choose)
 	if err != nil {
 		f.Close()
 		err = fmt.Errorf("%s: %w", name, err)
@@ -34,12 +39,14 @@ func openTrace(name string, limit int64) (*bin.Trace, *os.File, error) {
 
 func traceOf(f *os.File) (*bin.Trace, error) { return traceWithin(f, readingMemory()) }
 
-func traceWithin(f *os.File, limit int64) (*bin.Trace, error) {
+func traceWithin(f *os.File, limit int64) (*bin.Trace, error) { return partWithin(f, limit, nil) }
+
+func partWithin(f *os.File, limit int64, choose func(*format.Header) func(thread int32) bool) (*bin.Trace, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
-	return bin.Open(f, info.Size(), limit)
+	return bin.OpenPart(f, info.Size(), limit, choose)
 }
 
 // openInput opens a file that is read more than once, so it must be a regular

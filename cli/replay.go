@@ -19,6 +19,7 @@ import (
 	"pianola/format"
 	"pianola/format/bin"
 	"pianola/format/script"
+	"pianola/internal/launcher"
 	"pianola/profile"
 	"pianola/provenance"
 	"pianola/replay"
@@ -37,11 +38,15 @@ func replayCommand() *cli.Command {
 			"Several traces, and the copies of one, are replayed side by side, each in a directory of its own; the\n" +
 			"report has the figures of each, and totals.\n" +
 			"\n" +
+			"With --ranks, each process that a launcher starts replays some of the recorded ranks, and rank 0\n" +
+			"prints the results of all (docs/reference/ranks.md).\n" +
+			"\n" +
 			"The exit status is 3 if the recording holds too little of the application's I/O for a verdict.\n" +
 			"\n" +
 			"Example: pianola replay --root /mnt/disk/root --log replay.log trace.bin\n" +
 			"Example: pianola replay --cache cold --repeat 6 trace.bin\n" +
-			"Example: pianola replay --backend memory --json trace.bin",
+			"Example: pianola replay --backend memory --json trace.bin\n" +
+			"Example: srun -n 4 --mpi=pmi2 pianola replay --ranks --root /shared/root trace.bin",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "root", Usage: "work in `DIR`, which is created if missing"},
 			&cli.StringSliceFlag{Name: "map", Usage: "put files whose path in the application matches GLOB below DIR, such as a directory on another disk: `GLOB=DIR`; repeatable"},
@@ -64,6 +69,8 @@ func replayCommand() *cli.Command {
 			&cli.BoolFlag{Name: "landlock", Usage: "also confine the replay by Landlock, which costs 0.7 µs an open"},
 			&cli.IntFlag{Name: "compressibility", Usage: "write data that compression makes `PERCENT` smaller"},
 			&cli.BoolFlag{Name: "memory", Usage: "use memory as the application did, if record --memory recorded it"},
+			&cli.BoolFlag{Name: "ranks", Usage: "replay together with the other ranks that srun, mpiexec or another launcher has started"},
+			&cli.StringFlag{Name: "rendezvous", Usage: "with --ranks, meet the others at `PLACE`: a directory that all see, or the URL of a NATS server, such as nats://host:4222 (default: PMI-1, or MASTER_ADDR)"},
 			&cli.IntFlag{Name: "copies", Value: 1, Usage: "replay each trace `N` times side by side, on files of their own"},
 			&cli.IntFlag{Name: "repeat", Value: 1, Usage: "replay `N` times, and report medians and intervals"},
 			&cli.StringFlag{Name: "log", Usage: "write the replayed events to `FILE`, a script; several traces, copies or runs go to FILE-TRACE-COPY-RUN"},
@@ -87,10 +94,32 @@ func runReplay(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	set, err := openPlayed(c, o)
+	place, err := placeOf(c, &o)
+	if err != nil {
+		return err
+	}
+	set, err := openPlayed(c, o, place)
 	defer set.close()
 	if err != nil {
 		return err
+	}
+	if place == nil {
+		return set.replay(c, o)
+	}
+	err = join(c, &o, place, set.traces[0].trace)
+	if err == nil {
+		err = set.replay(c, o)
+	}
+	return leave(&o, err)
+}
+
+// replay replays what was opened, and prints the results.
+func (set *playedSet) replay(c *cli.Context, o replay.Options) (err error) {
+	if o.Root == "" && o.Backend == replay.Posix && o.Session != nil {
+		o.Root = "pianola-root-" + o.Session.Run
+		if o.Keep && isRankZero(&o) {
+			say("replay: keeping %s", o.Root)
+		}
 	}
 	if o.Root == "" && o.Backend == replay.Posix {
 		if o.Root, err = os.MkdirTemp(".", "pianola-root-"); err != nil {
@@ -108,7 +137,7 @@ func runReplay(c *cli.Context) error {
 			break
 		}
 	}
-	if set.list[0].runs == nil {
+	if set.list[0].runs == nil || !isRankZero(&o) {
 		return interrupted(runErr)
 	}
 	if o.Prepare == fileset.PrepareOnly {
@@ -175,12 +204,12 @@ type playedSet struct {
 
 // openPlayed opens the traces of the command line, and the files for their
 // logs, before any replay: a replay without its log is useless.
-func openPlayed(c *cli.Context, o replay.Options) (set *playedSet, err error) {
+func openPlayed(c *cli.Context, o replay.Options, place *launcher.Place) (set *playedSet, err error) {
 	set = &playedSet{}
 	memory := o.Limits.Complete(c.NArg()*o.Copies).Memory / int64(c.NArg()) // of each trace
 	names := map[string]int{}
 	for _, file := range c.Args().Slice() {
-		t, f, err := openTrace(file, memory)
+		t, f, err := openPart(file, memory, chooseThreads(place))
 		if err != nil {
 			return set, withHint(err)
 		}
@@ -197,7 +226,7 @@ func openPlayed(c *cli.Context, o replay.Options) (set *playedSet, err error) {
 			}
 			set.list = append(set.list, p)
 			for run := range c.Int("repeat") {
-				if !c.IsSet("log") {
+				if !c.IsSet("log") || place != nil && place.Rank > 0 {
 					break
 				}
 				log, err := createOutput(logName(c, name, p.copy, run), private)
@@ -246,6 +275,7 @@ func (set *playedSet) run(c *cli.Context, o replay.Options, run int) error {
 	o.Progress = showPreparation(prepared) // during the preparation only
 	var played func()
 	o.Playing, played = showPlaying(prepared)
+	o.Playing = playingOf(&o, o.Playing)
 	where := ""
 	if o.Backend == replay.Posix {
 		where = o.Root
@@ -271,6 +301,11 @@ func (set *playedSet) run(c *cli.Context, o replay.Options, run int) error {
 		}
 		results, runErr = replay.RunAll(c.Context, parts, o)
 		sum = &profile.Sum{}
+	}
+	if !isRankZero(&o) {
+		prepared.finish()
+		played()
+		return runErr
 	}
 	about = append(about, provenance.End()...)
 	prepared.finish()

@@ -226,6 +226,9 @@ func (s *summary) print(w io.Writer) error {
 	}
 	fmt.Fprintf(w, "lateness: p50 %v, p99 %v, p99.9 %v, max %v; waited for other threads: %v\n",
 		tens(r.Lateness.P50), tens(r.Lateness.P99), tens(r.Lateness.P999), tens(r.Lateness.Max), r.OrderWait.Round(time.Microsecond))
+	if err := printRanks(w, r); err != nil {
+		return err
+	}
 	if floor, ok := floorOf(s.header, &s.result.Options); ok {
 		fmt.Fprintln(w, floor.Text())
 		if g, ok := s.header.Grouping(); ok {
@@ -325,6 +328,8 @@ type replayDocument struct {
 	Prepared         preparedDocument        `json:"prepared"`
 	Differences      []differenceDocument    `json:"differences"`
 	Notes            []string                `json:"notes,omitempty"` // how rings differed from the recorded ones
+	Ranks            []rankDocument          `json:"ranks,omitempty"` // with --ranks
+	BetweenRanks     *edgesDocument          `json:"between_ranks,omitempty"`
 	Profile          any                     `json:"profile"`
 	Comparison       any                     `json:"comparison,omitempty"` // of a single complete run
 }
@@ -363,6 +368,7 @@ func (s *summary) document() *replayDocument {
 		Notes:            r.Notes,
 		Profile:          s.replayed.Document(),
 	}
+	d.Ranks, d.BetweenRanks = documentRanks(r)
 	if floor, ok := floorOf(s.header, &s.result.Options); ok {
 		d.FloorSeconds = new(format.Seconds(floor.Total))
 	}

@@ -36,7 +36,11 @@ var allowed = map[string][]string{
 	"pianola/coverage":                   {"pianola/format", "pianola/table"},
 	"pianola/compile":                    {"pianola/coverage", "pianola/format", "pianola/format/process", "pianola/format/spool", "pianola/table"},
 	"pianola/plugin":                     {"pianola/format", "pianola/format/script", "golang.org/x/sys/"},
-	"pianola/replay":                     {"pianola/device", "pianola/format", "pianola/memfs", "pianola/internal/available", "pianola/internal/fiemap", "pianola/internal/glob", "pianola/internal/option", "pianola/replay/fileset", "pianola/replay/rings", "pianola/replay/sandbox", "pianola/stats", "golang.org/x/sys/"},
+	"pianola/replay":                     {"pianola/device", "pianola/format", "pianola/memfs", "pianola/internal/available", "pianola/internal/bell", "pianola/internal/fiemap", "pianola/internal/glob", "pianola/internal/option", "pianola/ranks", "pianola/replay/fileset", "pianola/replay/rings", "pianola/replay/sandbox", "pianola/stats", "golang.org/x/sys/"},
+	"pianola/ranks":                      {"pianola/internal/bell", "pianola/stats", "golang.org/x/sys/"},
+	"pianola/ranks/hub":                  {"pianola/ranks", "pianola/stats", "github.com/nats-io/", "golang.org/x/sys/"},
+	"pianola/cmd/pianola-ranks":          {"pianola/ranks/hub"},
+	"pianola/internal/bell":              {"golang.org/x/sys/"},
 	"pianola/replay/fileset":             {"pianola/format", "pianola/internal/fiemap", "pianola/internal/option", "pianola/replay/sandbox", "golang.org/x/sys/"},
 	"pianola/replay/rings":               {"pianola/replay/sandbox", "golang.org/x/sys/"},
 	"pianola/replay/sandbox":             {"golang.org/x/sys/"},
@@ -111,7 +115,7 @@ func TestLean(t *testing.T) {
 	require.NoError(t, err)
 	linked := strings.Fields(string(out))
 	require.Contains(t, linked, "pianola/format")
-	for _, heavy := range []string{"net/http", "crypto/tls", "encoding/gob", "google.golang.org/protobuf/proto"} {
+	for _, heavy := range []string{"net/http", "crypto/tls", "encoding/gob", "github.com/nats-io/nats.go", "google.golang.org/protobuf/proto"} {
 		require.NotContains(t, linked, heavy)
 	}
 }

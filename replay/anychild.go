@@ -34,10 +34,14 @@ func (e *engine) makeAny() {
 			if v.For.Kind != format.EdgeAny || v.For.Thread == 0 {
 				continue
 			}
+			k := e.workers[v.For.Thread-1]
+			if k.elsewhere {
+				v.For.Kind = format.EdgeExit
+				continue
+			}
 			if w.any == nil {
 				w.any = &anyOf{by: w}
 			}
-			k := e.workers[v.For.Thread-1]
 			if k.tells == nil {
 				k.tells = make([]*anyOf, len(k.targets))
 			}
@@ -65,7 +69,7 @@ func (a *anyOf) count(end int64) {
 	a.ends[n].Store(end)
 	a.ended.Store(n + 1)
 	a.lock.give()
-	a.by.wakeUp.wake()
+	a.by.wakeUp.Ring()
 }
 
 // awaitAny waits until so many of the processes have ended. It reports false if the
@@ -77,7 +81,7 @@ func (w *worker) awaitAny(n int64) bool {
 	}
 	defer w.waitedFrom(w.e.now())
 	for {
-		seq := w.wakeUp.count.Load()
+		seq := w.wakeUp.Rings()
 		if a.ended.Load() >= n {
 			return true
 		}

@@ -10,7 +10,7 @@ import (
 // plan verifies the needs of the trace before anything is written, and plans the
 // filesets of its roots.
 func (e *engine) plan() (err error) {
-	if err := check(e.trace, &e.Limits); err != nil {
+	if err := check(e.trace, &e.Limits, e.isForeign); err != nil {
 		return err
 	}
 	if e.usesRecordedDurations() {
@@ -47,11 +47,15 @@ func (e *engine) plan() (err error) {
 	return nil
 }
 
-// check verifies the threads and the size of a trace.
-func check(t format.Trace, l *Limits) error {
+// check verifies the threads and the size of a trace, of which other processes replay
+// some threads.
+func check(t format.Trace, l *Limits, foreign func(thread int32) bool) error {
 	h := t.Header()
 	first := 0 // threads that exist from the start, and rings
-	for _, th := range h.Threads {
+	for i, th := range h.Threads {
+		if foreign(int32(i + 1)) {
+			continue
+		}
 		if th.Parent == 0 || th.Ring != format.ViaCall {
 			first++
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 	_ "unsafe" // for go:linkname
 
+	"pianola/internal/bell"
 	"pianola/stats"
 
 	"golang.org/x/sys/unix"
@@ -44,6 +45,11 @@ func (c *clock) now() int64 {
 // error of the rate does not add up.
 func (c *clock) deadline(t int64) int64 {
 	return c.mono + int64(time.Since(c.base)) + t - c.now()
+}
+
+// at converts CLOCK_MONOTONIC, as deadline does the other way.
+func (c *clock) at(mono int64) int64 {
+	return c.now() + mono - c.mono - int64(time.Since(c.base))
 }
 
 // The bounds of the margin. Below the first a wake-up is late. Above the
@@ -86,8 +92,8 @@ func (c *clock) measure() {
 	tick, at := c.simultaneous()
 	c.margin = min(max(c.lateSleep(), minMargin), maxMargin)
 	if counts() {
-		var f futexEvent
-		f.wait(f.count.Load(), c.deadline(at+calibration))
+		var f bell.Bell
+		f.Wait(f.Rings(), c.deadline(at+calibration))
 		c.tick0, c.at0 = c.simultaneous()
 		c.rate = uint64(float64(c.at0-at) / float64(c.tick0-tick) * (1 << 32))
 	}
@@ -121,10 +127,10 @@ func (c *clock) simultaneous() (tick uint64, at int64) {
 func (c *clock) lateSleep() int64 {
 	const nap = 50_000
 	late := make([]int64, 50)
-	var f futexEvent
+	var f bell.Bell
 	for i := range late {
 		due := c.now() + nap
-		f.wait(f.count.Load(), c.deadline(due))
+		f.Wait(f.Rings(), c.deadline(due))
 		late[i] = c.now() - due
 	}
 	slices.Sort(late)

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -15,6 +16,7 @@ import (
 	"pianola/device"
 	"pianola/format"
 	"pianola/memfs"
+	"pianola/ranks"
 	"pianola/replay/fileset"
 	"pianola/replay/sandbox"
 )
@@ -23,8 +25,9 @@ import (
 type engine struct {
 	*stage
 	Options
-	name    string // of the trace, if there are several
-	trace   format.Trace
+	name    string       // of the trace, if there are several
+	trace   format.Trace // what this process replays of it
+	whole   format.Trace
 	calls   *[format.NumOps]call
 	places  *places         // nil without maps
 	plans   []*fileset.Plan // of each place
@@ -60,6 +63,12 @@ type engine struct {
 	ready   sync.WaitGroup
 	running sync.WaitGroup
 
+	_            [64]byte
+	board        *ranks.Board // for events that threads of several processes wait for; nil in a single one
+	joins        bool         // another process prepares the root
+	preparerNode string       // where that runs
+	made         bool         // this process, or one that joins it, has made the directory
+
 	_        [64]byte
 	bytes    atomic.Int64 // that may still be written
 	space    freeSpace
@@ -78,8 +87,11 @@ type engine struct {
 func newEngine(s *stage, p Part, o Options) *engine {
 	o.Root = filepath.Join(o.Root, p.Name)
 	e := &engine{
-		stage: s, Options: o, name: p.Name, trace: p.Trace, calls: &calls, guard: sandbox.Guard{Kernel: sandbox.Linux, Landlock: o.Landlock},
+		stage: s, Options: o, name: p.Name, trace: p.Trace, whole: p.Trace, calls: &calls, guard: sandbox.Guard{Kernel: sandbox.Linux, Landlock: o.Landlock},
 		processes: make(map[int32]*process), begin: make(chan struct{}), sink: -1, startDirs: make(map[startDir]int64),
+	}
+	if o.Session != nil {
+		e.trace = ownPart(p.Trace, o.Session)
 	}
 	switch {
 	case o.Backend == Null:
@@ -92,7 +104,7 @@ func newEngine(s *stage, p Part, o Options) *engine {
 
 // build makes the workers and all memory that they will use. free gives it
 // back.
-func (e *engine) build() error {
+func (e *engine) build(ctx context.Context) error {
 	if err := e.makeNames(); err != nil {
 		return err
 	}
@@ -106,6 +118,9 @@ func (e *engine) build() error {
 	lengths := make([]int64, len(threads))
 	for i := range threads {
 		lengths[i] = e.trace.Len(int32(i + 1))
+		if e.Session != nil && e.Session.Rank == 0 { // it gets the logs of all
+			lengths[i] = e.whole.Len(int32(i + 1))
+		}
 	}
 	var err error
 	if e.logs, err = newLogs(lengths, e.Limits.Memory/4); err != nil {
@@ -116,6 +131,9 @@ func (e *engine) build() error {
 	}
 	for i, th := range threads {
 		w := e.workers[i]
+		if w.elsewhere {
+			continue
+		}
 		w.recorded = max(th.Start, 0)
 		if th.Ring != format.ViaCall {
 			w.seat = e.newSeat()
@@ -129,7 +147,7 @@ func (e *engine) build() error {
 		}
 	}
 	for _, th := range threads {
-		if p := e.processes[th.Process]; th.Parent == 0 {
+		if p := e.processes[th.Process]; p != nil && th.Parent == 0 {
 			if err := e.furnish(p); err != nil {
 				return err
 			}
@@ -138,7 +156,7 @@ func (e *engine) build() error {
 	}
 	e.separate()
 	e.ownLocks()
-	return e.makeWaits()
+	return e.makeWaits(ctx)
 }
 
 func (e *engine) makeNames() error {
@@ -158,7 +176,10 @@ func (e *engine) makeNames() error {
 
 // makeProcesses makes a process for each number in the thread table.
 func (e *engine) makeProcesses(threads []format.Thread) error {
-	for _, th := range threads {
+	for i, th := range threads {
+		if e.isForeign(int32(i + 1)) {
+			continue
+		}
 		p := e.processes[th.Process]
 		if p == nil {
 			p = &process{number: th.Process}
@@ -184,7 +205,7 @@ func (e *engine) makeProcesses(threads []format.Thread) error {
 
 func (e *engine) newWorker(number int32, p *process) *worker {
 	w := &worker{
-		e: e, number: number, process: p, length: e.trace.Len(number), log: &e.logs[number-1],
+		e: e, number: number, process: p, elsewhere: e.isForeign(number), length: e.trace.Len(number), log: &e.logs[number-1],
 		touchNanos: firstTouch, asked: e.demands.Thread(number),
 	}
 	w.awaited.Store(unawaited)
@@ -192,7 +213,7 @@ func (e *engine) newWorker(number int32, p *process) *worker {
 }
 
 // makeWaits finds the waits of events, and marks the events waited for.
-func (e *engine) makeWaits() error {
+func (e *engine) makeWaits(ctx context.Context) error {
 	for _, w := range e.workers {
 		waits, err := e.trace.Waits(w.number)
 		if err != nil {
@@ -201,7 +222,7 @@ func (e *engine) makeWaits() error {
 		before := int64(0)
 		for _, v := range waits {
 			k := v.For.Thread
-			if v.Event < before || v.Held < 0 || v.Expired < 0 || v.For != (format.Edge{}) && !v.For.Valid(w.number, v.Event) || int(k) > len(e.workers) || k > 0 && v.For.Event >= e.workers[k-1].length {
+			if v.Event < before || v.Held < 0 || v.Expired < 0 || v.For != (format.Edge{}) && !v.For.Valid(w.number, v.Event) || int(k) > len(e.workers) || k > 0 && v.For.Event >= e.whole.Len(k) {
 				return fmt.Errorf("event %d of thread %d waits for event %d of thread %d: this edge is invalid", v.Event, w.number, v.For.Event, k)
 			}
 			before = v.Event
@@ -219,7 +240,9 @@ func (e *engine) makeWaits() error {
 			return err
 		}
 	}
-	e.markAwaited()
+	if err := e.markAwaited(ctx); err != nil {
+		return err
+	}
 	if e.Order == Resource {
 		e.makeAny()
 	}
@@ -230,8 +253,9 @@ func (e *engine) makeWaits() error {
 }
 
 // markAwaited makes a list for each thread of its events that are waited for, and
-// has waits lead to their places in these lists.
-func (e *engine) markAwaited() {
+// has waits lead to their places in these lists. Other processes say which events their
+// threads wait for.
+func (e *engine) markAwaited(ctx context.Context) error {
 	for _, w := range e.workers {
 		for _, v := range w.waits {
 			if v.For.Thread > 0 {
@@ -240,10 +264,19 @@ func (e *engine) markAwaited() {
 			}
 		}
 	}
+	asked, err := e.exchange(ctx)
+	if err != nil {
+		return err
+	}
 	for _, w := range e.workers {
-		slices.Sort(w.targets)
-		w.targets = append(slices.Compact(w.targets), math.MaxInt64)
-		w.ends = make([]atomic.Int64, len(w.targets))
+		if a := asked[w.number]; a != nil {
+			w.targets = append(w.targets, a.Events...)
+		}
+		w.sortTargets()
+		w.targets = append(w.targets, math.MaxInt64)
+		if !w.elsewhere {
+			w.ends = make([]atomic.Int64, len(w.targets))
+		}
 	}
 	for _, w := range e.workers {
 		w.places = make([]int32, len(w.waits))
@@ -254,6 +287,12 @@ func (e *engine) markAwaited() {
 			}
 		}
 	}
+	return e.wire(asked)
+}
+
+func (w *worker) sortTargets() {
+	slices.Sort(w.targets)
+	w.targets = slices.Compact(w.targets)
 }
 
 // free closes open descriptors, frees memory outside the Go heap, and removes

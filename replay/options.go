@@ -10,6 +10,7 @@ import (
 	"pianola/format"
 	"pianola/internal/available"
 	"pianola/internal/option"
+	"pianola/ranks"
 	"pianola/replay/fileset"
 	"pianola/replay/sandbox"
 )
@@ -117,6 +118,11 @@ type Options struct {
 	// Compressibility is the percentage by which written data and the fileset can be
 	// compressed.
 	Compressibility int
+
+	// Session, if not nil, says that other processes replay the same trace at the same
+	// time. This one replays the threads of its own ranks, and all threads wait for
+	// events of others as in a single process. Rank 0 gets the Result of all.
+	Session *ranks.Session
 
 	// Progress, if not nil, is called with the progress of the preparation,
 	// often, and by one goroutine at a time.
@@ -242,6 +248,8 @@ func (o Options) complete(traces int) (Options, error) {
 		return o, errors.New("a limit is below 0")
 	case l.Memory < minMemory:
 		return o, fmt.Errorf("a memory limit of %d bytes is below %d", int64(traces)*l.Memory, int64(traces)*minMemory)
+	case o.Session != nil && (traces > 1 || o.Order == Total || o.Backend != Posix && o.Backend != Null || o.Prepare == fileset.PrepareOnly || len(o.Maps) > 0):
+		return o, errors.New("several processes replay one trace only, in one root, and in no total order")
 	case o.Copies < 0:
 		return o, fmt.Errorf("%d copies", o.Copies)
 	}

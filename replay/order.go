@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"pianola/format"
+	"pianola/internal/bell"
 )
 
 // progress is the state of a worker that others see. It has cache lines of its
@@ -13,11 +14,11 @@ type progress struct {
 	_       [64]byte
 	done    atomic.Int64 // number of events that have ended; the constant ended when the thread has ended
 	awaited atomic.Int64 // the earliest event that a worker sleeps for, or unawaited
-	wakeUp  futexEvent   // woken when done has passed awaited, and by a stop
+	wakeUp  bell.Bell    // woken when done has passed awaited, and by a stop
 
 	// Waits that can end early do so when other workers need a later event of this one.
-	needed atomic.Int64               // one more than the latest event that others have waited for, if hasEarly
-	naps   atomic.Pointer[futexEvent] // the futex of such a wait
+	needed atomic.Int64              // one more than the latest event that others have waited for, if hasEarly
+	naps   atomic.Pointer[bell.Bell] // the futex of such a wait
 
 	// The event that the worker sleeps for, read by workers that look for a deadlock.
 	// The thread is 0 while the worker does not sleep. Before its creation a thread
@@ -50,6 +51,7 @@ func (w *worker) publish() {
 	w.target++
 	w.done.Store(w.event)
 	w.tell(w.target - 1)
+	w.post(w.target-1, w.due, w.end)
 	if w.event > w.awaited.Load() {
 		w.awake()
 	}
@@ -67,7 +69,7 @@ func (w *worker) tell(target int) {
 // lost.
 func (w *worker) awake() {
 	w.awaited.Store(unawaited)
-	w.wakeUp.wake()
+	w.wakeUp.Ring()
 }
 
 // finish announces that the worker will execute no more events. It starts the threads
@@ -76,12 +78,13 @@ func (w *worker) finish() {
 	w.done.Store(ended)
 	for ; w.target < len(w.targets)-1; w.target++ {
 		w.tell(w.target)
+		w.post(w.target, w.due, w.end)
 	}
 	w.awake()
 	for _, k := range w.children {
 		if !k.started.Load() {
 			w.giveSeat(k)
-			k.wakeUp.wake()
+			k.wakeUp.Ring()
 		}
 	}
 }
@@ -91,7 +94,7 @@ func (w *worker) finish() {
 // thread, so that a wrong trace shows in results and does not hang.
 func (w *worker) awaitStart() bool {
 	for w.parent != nil && !w.satisfied(w.parent, creation) {
-		seq := w.wakeUp.count.Load()
+		seq := w.wakeUp.Rings()
 		if !w.sleepFor(w.parent, creation, &w.wakeUp, seq) {
 			return false
 		}
@@ -112,7 +115,7 @@ func (w *worker) setParent(parent *worker) {
 func (w *worker) start() {
 	w.bornAt = w.parent.current
 	w.started.Store(true)
-	w.wakeUp.wake()
+	w.wakeUp.Ring()
 }
 
 // awaitEdges waits for all dependencies of the worker's next event, and returns false
@@ -142,7 +145,7 @@ func (w *worker) awaitEdges() bool {
 			if !w.await(k, v.For.Event) {
 				return false
 			}
-			from = k.ends[w.places[w.wait]].Load()
+			from = k.endOf(w.places[w.wait])
 		}
 		w.after = max(w.after, from+w.e.scale(v.For.Delay))
 	}
@@ -158,15 +161,16 @@ func (w *worker) await(k *worker, event int64) bool {
 	if k.queue != nil {
 		return k.queue.awaitEnd(w, event)
 	}
+	bell := k.rung()
 	if w.e.claimSpin() {
 		for !w.satisfied(k, event) && !w.e.stopped.Load() && w.e.now()-begin < edgeSpin {
 		}
 		w.e.releaseSpin()
 	}
 	for !w.satisfied(k, event) {
-		seq := k.wakeUp.count.Load()
+		seq := bell.Rings()
 		k.expectedBy(event)
-		if !w.sleepFor(k, event, &k.wakeUp, seq) {
+		if !w.sleepFor(k, event, bell, seq) {
 			return false
 		}
 	}
@@ -179,7 +183,7 @@ func (p *progress) need(event int64) {
 	for n := p.needed.Load(); n <= event && !p.needed.CompareAndSwap(n, event+1); n = p.needed.Load() {
 	}
 	if f := p.naps.Load(); f != nil {
-		f.wake()
+		f.Ring()
 	}
 }
 
@@ -209,7 +213,7 @@ func (w *worker) awaitWaker(due int64) int64 {
 				least = due
 				break
 			}
-			from = k.ends[w.places[i]].Load()
+			from = k.endOf(w.places[i])
 		}
 		least = max(least, from+w.e.scale(v.For.Delay))
 	}
@@ -227,15 +231,16 @@ func (w *worker) awaitUntil(k *worker, event, deadline int64) bool {
 		if w.e.now() >= deadline || w.e.stopped.Load() {
 			return false
 		}
-		seq := k.wakeUp.count.Load()
+		bell := k.rung()
+		seq := bell.Rings()
 		k.expectedBy(event)
-		w.naps.Store(&k.wakeUp)
+		w.naps.Store(bell)
 		if w.needed.Load() > w.event {
 			return false
 		}
 		if !w.satisfied(k, event) {
 			unpin()
-			k.wakeUp.wait(seq, w.e.deadline(deadline))
+			bell.Wait(seq, w.e.deadline(deadline))
 			pin()
 		}
 	}
@@ -243,7 +248,12 @@ func (w *worker) awaitUntil(k *worker, event, deadline int64) bool {
 }
 
 // expectedBy makes the worker wake its sleepers after an event.
-func (p *progress) expectedBy(event int64) {
+func (w *worker) expectedBy(event int64) {
+	if w.source != nil {
+		w.source.Expect(event)
+		return
+	}
+	p := &w.progress
 	for a := p.awaited.Load(); a > event && !p.awaited.CompareAndSwap(a, event); a = p.awaited.Load() {
 	}
 }
@@ -257,12 +267,12 @@ func (w *worker) waitedFrom(begin int64) {
 
 // sleepFor sleeps once for an event of k, until f is woken. It returns false if
 // the run has stopped. It stops the run if there is a deadlock.
-func (w *worker) sleepFor(k *worker, event int64, f *futexEvent, seq uint32) bool {
+func (w *worker) sleepFor(k *worker, event int64, f *bell.Bell, seq uint32) bool {
 	return w.napFor(k, event, f, seq, 0)
 }
 
 // napFor does the same, at most until CLOCK_MONOTONIC reaches a time; 0 means no limit.
-func (w *worker) napFor(k *worker, event int64, f *futexEvent, seq uint32, until int64) bool {
+func (w *worker) napFor(k *worker, event int64, f *bell.Bell, seq uint32, until int64) bool {
 	w.forEvent.Store(event)
 	w.forThread.Store(k.number)
 	defer w.forThread.Store(0)
@@ -274,7 +284,7 @@ func (w *worker) napFor(k *worker, event int64, f *futexEvent, seq uint32, until
 	}
 	if !w.satisfied(k, event) {
 		unpin()
-		f.wait(seq, until)
+		f.Wait(seq, until)
 		pin()
 	}
 	return !w.e.stopped.Load()
@@ -283,6 +293,9 @@ func (w *worker) napFor(k *worker, event int64, f *futexEvent, seq uint32, until
 // satisfied reports whether the worker no longer needs to wait for an event of k.
 func (w *worker) satisfied(k *worker, event int64) bool {
 	done := k.done.Load()
+	if k.source != nil {
+		done = k.source.Done.Load()
+	}
 	switch event {
 	case creation:
 		return done == ended || w.started.Load()

@@ -41,7 +41,9 @@ func (e *engine) separate() {
 	}
 	if e.pools > 0 {
 		for _, w := range e.workers {
-			w.process.private = w.process.private && w.queue == nil // threads of a pool use its descriptors
+			if !w.elsewhere {
+				w.process.private = w.process.private && w.queue == nil // threads of a pool use its descriptors
+			}
 		}
 	}
 }
@@ -130,12 +132,12 @@ func (w *worker) handOver(child *worker, share bool) {
 	child.forkedFrom = w
 	child.start()
 	for !child.inherited.Load() && !w.e.stopped.Load() {
-		seq := child.wakeUp.count.Load()
+		seq := child.wakeUp.Rings()
 		if child.inherited.Load() || w.e.stopped.Load() {
 			return
 		}
 		unpin()
-		child.wakeUp.wait(seq, 0)
+		child.wakeUp.Wait(seq, 0)
 		pin()
 	}
 }
@@ -168,5 +170,5 @@ func (w *worker) inherit() {
 	}
 	w.process.files.Store(own)
 	w.inherited.Store(true)
-	w.wakeUp.wake()
+	w.wakeUp.Ring()
 }

@@ -108,13 +108,13 @@ func (w *worker) sleepUntil(t int64) int64 {
 	e := w.e
 	now := e.now()
 	for now < t {
-		seq := w.wakeUp.count.Load()
+		seq := w.wakeUp.Rings()
 		if e.stopped.Load() {
 			break
 		}
 		if w.ring == nil || !w.ring.rest(w, t-now) {
 			unpin()
-			w.wakeUp.wait(seq, e.deadline(t))
+			w.wakeUp.Wait(seq, e.deadline(t))
 			pin()
 		}
 		now = e.now()

@@ -146,6 +146,9 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 		results[i].collect(e)
 		results[i].Notes = e.notes
 	}
+	if o.Session != nil && outcome == nil {
+		outcome = results[0].unite(ctx, s.engines[0])
+	}
 	return results, outcome
 }
 
@@ -156,13 +159,16 @@ func (e *engine) setUp(ctx context.Context, bind func(*sandbox.Guard) error) (_ 
 			return nil, err
 		}
 	}
-	if err := e.build(); err != nil {
+	if err := e.build(ctx); err != nil {
 		return nil, err
 	}
-	r := &Result{Options: e.Options, trace: e.trace, logs: e.logs}
+	r := &Result{Options: e.Options, trace: e.whole, logs: e.logs}
 	where := "memory"
 	if e.Backend == Posix {
-		if err := e.openRoots(); err != nil {
+		if err := e.elect(ctx); err != nil {
+			return nil, err
+		}
+		if err := e.openRoots(ctx); err != nil {
 			return nil, err
 		}
 		where = e.Root
@@ -204,7 +210,7 @@ func (s *stage) closeParents() (err error) {
 
 // openRoots opens the root and the roots of maps, and makes them ready for the
 // preparation.
-func (e *engine) openRoots() error {
+func (e *engine) openRoots(ctx context.Context) error {
 	dirs := []string{e.Root}
 	for _, dir := range e.branchRoots() {
 		dirs = append(dirs, filepath.Join(dir, e.name))
@@ -214,11 +220,15 @@ func (e *engine) openRoots() error {
 		if len(e.parents) > 0 {
 			parent = e.parents[i]
 		}
-		r, err := sandbox.OpenRoot(dir, parent)
+		r, err := e.openRoot(ctx, dir, parent)
 		if err != nil {
 			return err
 		}
 		e.roots = append(e.roots, r)
+		if e.joins {
+			e.guard.Root = r.FD()
+			return nil
+		}
 		if e.Keep || e.Prepare == fileset.PrepareOnly {
 			r.Keep()
 		}
@@ -242,11 +252,19 @@ func (e *engine) prepare(ctx context.Context, bind func(*sandbox.Guard) error) (
 		return done, err
 	}
 	for i, plan := range e.plans {
+		if e.joins && e.preparerNode == e.Session.Nodes[e.Session.Rank] {
+			break
+		}
 		part, err := e.prepareRoot(ctx, i, plan, bind)
 		if err != nil {
 			return done, err
 		}
 		done.Add(&part)
+	}
+	if !e.joins {
+		if err := e.prepared(ctx); err != nil {
+			return done, err
+		}
 	}
 	// A thread that is discarded afterwards opens the descriptors for the
 	// workers.
@@ -271,6 +289,9 @@ func (e *engine) prepareRoot(ctx context.Context, i int, plan *fileset.Plan, bin
 	o := fileset.Options{
 		Prepare: e.Prepare, Cache: e.Cache, Compressibility: e.Compressibility, Data: e.pool,
 		Guard: e.guard, Bind: bind, Progress: e.Progress,
+	}
+	if e.joins { // the files are there, but each node has a page cache of its own
+		o.Prepare = fileset.PrepareNever
 	}
 	if len(e.roots) > 0 {
 		o.Root = e.roots[i]

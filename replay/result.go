@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -41,10 +42,16 @@ type Result struct {
 	// maxDifferences per thread.
 	Differences []Difference
 
+	// Rank 0 of several processes has what each replayed, and the edges between them.
+	Ranks []RankResult
+	Edges Edges
+
 	Options Options // as they were used, defaults filled in
 
-	trace format.Trace
-	logs  []log
+	trace   format.Trace
+	logs    []log
+	late    stats.Histogram // Lateness
+	latency stats.Histogram // Edges.Latency
 }
 
 // OpResult is the result of one operation.
@@ -97,6 +104,9 @@ const latenessDigits = 1
 func (r *Result) collect(e *engine) {
 	late := stats.Histogram{Digits: latenessDigits}
 	for _, w := range e.workers {
+		if w.elsewhere {
+			continue
+		}
 		r.Elapsed = max(r.Elapsed, time.Duration(w.last))
 		r.OrderWait += time.Duration(w.orderWait)
 		r.LateReads += w.lateReads
@@ -120,8 +130,13 @@ func (r *Result) collect(e *engine) {
 		r.Failed += r.ByOp[i].Failed
 		r.Differed += r.ByOp[i].Differed
 	}
-	r.Lateness = late.Quantiles()
-	slices.SortStableFunc(r.Differences, func(a, b Difference) int { return int(b.Count - a.Count) })
+	r.late, r.Lateness = late, late.Quantiles()
+	r.sortDifferences(e)
+}
+
+// sortDifferences puts the most frequent differences first, and names their files.
+func (r *Result) sortDifferences(e *engine) {
+	slices.SortStableFunc(r.Differences, func(a, b Difference) int { return cmp.Compare(b.Count, a.Count) })
 	if len(r.Differences) == 0 {
 		return
 	}

@@ -211,7 +211,12 @@ func window(threads int) int32 {
 
 // mostSeats returns how many threads of the trace have seats at a time, at most.
 func (e *engine) mostSeats() int {
-	n := len(e.workers) - len(e.queues)
+	n := -len(e.queues)
+	for _, w := range e.workers {
+		if !w.elsewhere {
+			n++
+		}
+	}
 	return min(n, e.Limits.Threads+int(window(n)))
 }
 
@@ -228,6 +233,7 @@ func (e *engine) startWorkers() {
 	var born, unborn []*worker
 	for _, w := range e.workers {
 		switch {
+		case w.elsewhere:
 		case w.queue != nil: // others play it
 			_ = w.refill() // an error comes again
 			w.lateReads = 0

@@ -14,11 +14,12 @@ import (
 // stage is the state that all traces of a run share.
 type stage struct {
 	*clock
-	parts    int             // traces
-	engines  []*engine       // the engines that are set up
-	parents  []*sandbox.Root // of their roots, by place; none for a single trace or without a root
-	device   *modelled       // nil without a model
-	spinners int32           // processors that waiting workers may keep busy
+	parts     int             // traces
+	engines   []*engine       // the engines that are set up
+	parents   []*sandbox.Root // of their roots, by place; none for a single trace or without a root
+	device    *modelled       // nil without a model
+	lateStart int64           // nanoseconds that the workers were released after the start that several processes agreed on
+	spinners  int32           // processors that waiting workers may keep busy
 
 	_        [64]byte
 	stopped  atomic.Bool
@@ -56,9 +57,12 @@ func (s *stage) play(ctx context.Context, wait Wait) error {
 	}
 	release := context.AfterFunc(ctx, s.stop)
 	defer release()
-	start := s.now()
+	start, err := s.begin(ctx)
+	if err != nil {
+		s.fail(err)
+	}
 	for _, e := range s.engines {
-		if e.start = start; e.Timing != AFAP {
+		if e.start = start; e.Timing != AFAP && e.Session == nil {
 			// Time for the threads to wake up, so that their first events
 			// are not late.
 			e.start += 200_000 + int64(n)*20_000
@@ -67,6 +71,7 @@ func (s *stage) play(ctx context.Context, wait Wait) error {
 	for _, e := range s.engines {
 		close(e.begin)
 	}
+	s.lateStart = max(s.now()-start, 0)
 	if s.engines[0].Playing != nil {
 		defer s.show(s.engines[0].Playing)()
 	}
@@ -131,7 +136,10 @@ func (s *stage) stop() {
 	s.stopped.Store(true)
 	for _, e := range s.engines {
 		for _, w := range e.workers {
-			w.wakeUp.wake()
+			w.wakeUp.Ring()
+			if w.source != nil {
+				w.source.Bell.Ring()
+			}
 		}
 	}
 }

@@ -29,7 +29,7 @@ func totalOrder(t *testing.T, r *roll, limits Limits) (*engine, error) {
 	require.NoError(t, err)
 	e := newEngine(&stage{clock: newClock()}, Part{Trace: r}, o)
 	t.Cleanup(func() { require.NoError(t, e.free()) })
-	return e, e.build()
+	return e, e.build(t.Context())
 }
 
 func TestTotal(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"pianola/device"
 	"pianola/format"
+	"pianola/ranks"
 )
 
 // worker replays one recorded thread. All of it belongs to its own goroutine,
@@ -41,6 +42,11 @@ type worker struct {
 
 	hasEarly bool  // some event has that
 	after    int64 // when the waits of the next event let it begin; 0 if it has none
+
+	elsewhere bool          // another process replays it
+	source    *ranks.Source // then its progress; nil if no thread here waits for it
+	in        []ranks.Post  // and the ends of its targets
+	posts     []int32       // of each target: its slot in the board; nil if other processes wait for none
 
 	targets []int64        // events of this thread that others wait for, in order; the last element is never reached
 	ends    []atomic.Int64 // of each target: when it ended if no event had been late; valid once done says so
@@ -86,6 +92,9 @@ func (w *worker) prepare() error {
 func (w *worker) play() {
 	e := w.e
 	w.end, w.due = e.start, e.start+e.scale(w.recorded)
+	if e.Session != nil { // the start is further away
+		w.end = w.waitUntil(e.start, e.margin)
+	}
 	if w.parent != nil {
 		if !w.awaitStart() || !w.live() {
 			return

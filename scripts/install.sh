@@ -1,18 +1,18 @@
 #!/bin/sh
 # install.sh BIN: copies what make build and make man left in BIN to PREFIX, below
-# DESTDIR: the command, the manual pages, completions, workloads, docs and licences. ZSHDIR is the
+# DESTDIR: the commands, the manual pages, completions, workloads, docs and licences. ZSHDIR is the
 # directory of functions of zsh.
 set -eu
 bin=$1 to=${DESTDIR-}$PREFIX
 umask 022
-for file in "$bin/pianola" "$bin/man/pianola.1"; do
+for file in "$bin/pianola" "$bin/pianola-ranks" "$bin/man/pianola.1"; do
 	[ -f "$file" ] || { echo "no $file: run make build man first" >&2; exit 1; }
 done
 put() { # MODE FILE… DIRECTORY, or MODE FILE NAME with -T
 	mode=$1; shift
 	install -D -m "$mode" "$@"
 }
-put 755 -t "$to/bin" "$bin/pianola"
+put 755 -t "$to/bin" "$bin/pianola" "$bin/pianola-ranks"
 put 644 -t "$to/share/man/man1" "$bin"/man/*.1
 put 644 -T cli/completion/pianola.bash "$to/share/bash-completion/completions/pianola"
 put 644 -T cli/completion/pianola.fish "$to/share/fish/vendor_completions.d/pianola.fish"

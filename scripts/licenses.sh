@@ -1,12 +1,12 @@
 #!/bin/sh
-# licenses.sh: prints the licences of all modules that are in the command, and that of
+# licenses.sh: prints the licences of all modules that are in the commands, and that of
 # Go's standard library. Their terms are that a binary comes with them.
 set -eu
 go=${GO-go}
 echo "Pianola contains the following modules."
 {
 	echo "go $($go env GOVERSION) $($go env GOROOT)"
-	$go list -deps -tags urfave_cli_no_docs -f '{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}' ./cmd/pianola | sort -u
+	$go list -deps -tags urfave_cli_no_docs -f '{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}' ./cmd/pianola ./cmd/pianola-ranks | sort -u
 } | while read -r module version dir; do
 	printf '\n%s\n%s %s\n\n' "----------------------------------------" "$module" "$version"
 	found=

@@ -32,6 +32,16 @@ func (h *Histogram) Add(nanos int64) {
 	_ = h.hist.RecordValue(min(nanos, maxNanos))
 }
 
+// AddCount counts a duration several times. With a count of 0 it only raises the maximum.
+func (h *Histogram) AddCount(nanos, count int64) {
+	nanos = max(nanos, 0)
+	if h.hist == nil {
+		h.begin(nanos)
+	}
+	h.min, h.max = min(h.min, nanos), max(h.max, nanos)
+	_ = h.hist.RecordValues(min(nanos, maxNanos), max(count, 0))
+}
+
 func (h *Histogram) begin(least int64) {
 	digits := h.Digits
 	if digits == 0 {

@@ -93,3 +93,16 @@ func TestCountsThatNothingHas(t *testing.T) {
 	require.Error(t, b.UnmarshalText([]byte("1:")))
 	require.EqualError(t, b.UnmarshalText(bytes.Repeat([]byte("1 "), 9000)), "more than 8192 buckets")
 }
+
+func TestAddCount(t *testing.T) {
+	var one, other Histogram
+	for range 100 {
+		one.Add(1000)
+	}
+	one.Add(5_000_000)
+	one.Each(func(nanos, count int64) { other.AddCount(nanos, count) })
+	other.AddCount(5_000_000, 0)
+	require.Equal(t, one.Count(), other.Count())
+	require.Equal(t, one.Quantiles().Max, other.Quantiles().Max)
+	require.InEpsilon(t, one.Quantiles().P50, other.Quantiles().P50, 0.01)
+}

@@ -90,6 +90,7 @@ func TestSchemas(t *testing.T) {
 	}
 	write("app.txt", schemaRecording(1))
 	write("app2.txt", schemaRecording(2))
+	write("ranks.txt", ringScript(2, 2, ringGap))
 	write("refuses.sh", "while read -r line; do case $line in \\#*) ;; *) echo \"${line%% *} ? no reason\" ;; esac; done\n")
 	model, err := txtar.ParseFile("testdata/script/model.txtar")
 	require.NoError(t, err)
@@ -125,7 +126,7 @@ func TestSchemas(t *testing.T) {
 		keysOf(doc, seen)
 		used[name] = true
 	}
-	run(`pianola compile -q -o app.bin app.txt && pianola compile -q -o app2.bin app2.txt && echo ok`)
+	run(`pianola compile -q -o app.bin app.txt && pianola compile -q -o app2.bin app2.txt && pianola compile -q -o ranks.bin ranks.txt && echo ok`)
 	library, err := filepath.Abs("../../workloads")
 	require.NoError(t, err)
 	run(`for i in one two; do mkdir -p lib/$i && cp app.bin lib/$i/trace.bin && echo 'program: test' >lib/$i/workload.yaml; done; echo ok`)
@@ -159,6 +160,7 @@ func TestSchemas(t *testing.T) {
 		{"replay", `pianola replay --json --root prepared --prepare only app.bin`},
 		{"replay", `pianola replay --json --layer hdf5 --backend "exec:sh $PWD/refuses.sh" app.bin`},
 		{"replay", `pianola replay --json --root prepared2 --prepare only --copies 2 app.bin app2.bin`},
+		{"replay", `for i in 1 0; do PIANOLA_RANK=$i PIANOLA_SIZE=2 pianola replay --ranks --rendezvous . --json ranks.bin & done; wait`},
 		{"lab", `pianola lab --json --backend memory --try sync=none --try timing=afap app.txt`},
 		{"lab", `pianola lab --json --runs 2 --root a=one --root b=two --try sync=none app.txt`},
 		{"advise", `pianola advise --json --backend memory app.txt`},

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/internal/testkit/recordkit"
+	"pianola/ranks/hub"
 	"pianola/record/ebpf"
 	"pianola/record/ptrace"
 )
@@ -23,7 +24,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("PIANOLA_INSTALLED") != "" {
 		os.Exit(m.Run()) // the pianola in PATH is what is tested, for pages of docs
 	}
-	testscript.Main(m, map[string]func(){"pianola": main})
+	testscript.Main(m, map[string]func(){"pianola": main, "pianola-ranks": hub.Main})
 }
 
 // long are the scripts that take seconds. They are left out where tests are to be

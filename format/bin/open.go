@@ -22,6 +22,7 @@ type Trace struct {
 	lengths part // of the strings
 	strings []string
 	threads []threadParts // thread n is threads[n-1]
+	sum     uint32
 }
 
 // threadParts are the parts of a thread, by kind.
@@ -54,12 +55,17 @@ func (t *threadParts) waits() int64 { return t.rows(kindWaits) + t.rows(kindEdge
 // The trace and its readers together allocate at most limit bytes for any file,
 // plus a fixed amount below 1 MiB and the overhead of the Go runtime. If they
 // need more, the error is ErrLimit. Records are checked when they are read.
-func Open(r io.ReaderAt, size, limit int64) (*Trace, error) {
+func Open(r io.ReaderAt, size, limit int64) (*Trace, error) { return OpenPart(r, size, limit, nil) }
+
+// OpenPart is Open for one who reads some threads only: choose is called with the header,
+// and returns a function that tells which. The parts of other threads are not verified. If
+// choose is nil, all threads are read.
+func OpenPart(r io.ReaderAt, size, limit int64, choose func(*format.Header) func(thread int32) bool) (*Trace, error) {
 	f, err := readFixed(r, size)
 	if err != nil {
 		return nil, err
 	}
-	t := &Trace{loader: newLoader(r, limit)}
+	t := &Trace{loader: newLoader(r, limit), sum: f.index.crc}
 	parts, err := t.readIndex(f)
 	if err != nil {
 		return nil, at(&f.index, err)
@@ -67,7 +73,14 @@ func Open(r io.ReaderAt, size, limit int64) (*Trace, error) {
 	if err := refuse(parts); err != nil {
 		return nil, err
 	}
-	if err := verify(r, parts); err != nil {
+	whole := len(parts)
+	if choose != nil {
+		whole = slices.IndexFunc(parts, func(p part) bool { return p.thread > 0 })
+		if whole < 0 {
+			whole = len(parts)
+		}
+	}
+	if err := verify(r, parts[:whole]); err != nil {
 		return nil, err
 	}
 	parts = slices.DeleteFunc(parts, func(p part) bool { return p.kind == kindUnknown })
@@ -75,11 +88,21 @@ func Open(r io.ReaderAt, size, limit int64) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.distribute(rest); err != nil {
+	var reads func(thread int32) bool
+	if choose != nil {
+		reads = choose(t.header)
+		if err := verifyOf(r, rest, reads); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.distribute(rest, reads); err != nil {
 		return nil, at(&f.index, err)
 	}
 	return t, nil
 }
+
+// Sum returns a checksum of the file, by which two traces can be told apart.
+func (t *Trace) Sum() uint32 { return t.sum }
 
 // at adds a position in the file to an error.
 func at(p *part, err error) error { return fmt.Errorf("%s at byte %d: %w", p, p.offset, err) }
@@ -183,14 +206,38 @@ func refuse(parts []part) error {
 	return nil
 }
 
-// verify reads the parts and compares their checksums.
+// verifyOf verifies the parts of chosen threads.
+func verifyOf(r io.ReaderAt, parts []part, chosen func(thread int32) bool) error {
+	for len(parts) > 0 {
+		number := parts[0].thread
+		n := slices.IndexFunc(parts, func(p part) bool { return p.thread != number })
+		if n < 0 {
+			n = len(parts)
+		}
+		if chosen(number) {
+			if err := verify(r, parts[:n]); err != nil {
+				return err
+			}
+		}
+		parts = parts[n:]
+	}
+	return nil
+}
+
+// verify reads the parts, in the order of the file, and compares their checksums.
 func verify(r io.ReaderAt, parts []part) error {
+	if len(parts) == 0 {
+		return nil
+	}
 	buf := make([]byte, 1<<18)
 	have := buf[:0]
 	end := parts[len(parts)-1].offset + parts[len(parts)-1].length
 	next := parts[0].offset // of the first byte that is not in have
 	for i := range parts {
 		p := &parts[i]
+		if p.offset != next-int64(len(have)) { // a gap
+			have, next = nil, p.offset
+		}
 		sum := uint32(0)
 		for left := p.length; left > 0; {
 			if len(have) == 0 {
@@ -229,8 +276,8 @@ func (t *Trace) readWhole(parts []part, index *part) (rest []part, err error) {
 	return parts, nil
 }
 
-// distribute gives each thread its parts.
-func (t *Trace) distribute(parts []part) error {
+// distribute gives each thread its parts. reads tells which threads are read, nil for all.
+func (t *Trace) distribute(parts []part, reads func(thread int32) bool) error {
 	threads := len(t.header.Threads)
 	if err := t.loader.budget.take(int64(threads), int64(unsafe.Sizeof(threadParts{}))); err != nil {
 		return err
@@ -253,6 +300,9 @@ func (t *Trace) distribute(parts []part) error {
 			if l.scope == eachEvent && rows != own.events && (rows > 0 || l.required) {
 				return fmt.Errorf("%w: thread %d has %d %s of %d events", ErrMalformed, number, rows, l.name, own.events)
 			}
+		}
+		if reads != nil && !reads(number) {
+			continue
 		}
 		// Waits returns all waits of a thread at once, and a replay keeps them.
 		if err := t.loader.budget.take(own.waits(), int64(unsafe.Sizeof(format.Wait{}))); err != nil {

@@ -30,10 +30,12 @@ type launcher struct {
 // launchers, the innermost first: srun's variables are also there for what mpiexec starts
 // within a job.
 var launchers = []launcher{
+	{name: "the environment", rank: "PIANOLA_RANK", size: "PIANOLA_SIZE", local: "PIANOLA_LOCAL_RANK", localSize: "PIANOLA_LOCAL_SIZE", localDefault: true},
 	{name: "hydra", rank: "PMI_RANK", size: "PMI_SIZE", local: "MPI_LOCALRANKID", localSize: "MPI_LOCALNRANKS", node: "MPIR_CVAR_CH3_INTERFACE_HOSTNAME"},
 	{name: "Open MPI", rank: "OMPI_COMM_WORLD_RANK", size: "OMPI_COMM_WORLD_SIZE", local: "OMPI_COMM_WORLD_LOCAL_RANK", localSize: "OMPI_COMM_WORLD_LOCAL_SIZE"},
 	{name: "Slurm", rank: "SLURM_PROCID", size: "SLURM_STEP_NUM_TASKS", local: "SLURM_LOCALID", localSize: "SLURM_STEP_TASKS_PER_NODE", node: "SLURMD_NODENAME"},
 	{name: "the environment", rank: "RANK", size: "WORLD_SIZE", local: "LOCAL_RANK", localSize: "LOCAL_WORLD_SIZE", localDefault: true},
+	{name: "Kubernetes", rank: "JOB_COMPLETION_INDEX", size: "PIANOLA_SIZE", local: "PIANOLA_LOCAL_RANK", localSize: "PIANOLA_LOCAL_SIZE", localDefault: true},
 }
 
 // Find returns the place of the process with these variables. lookup is os.LookupEnv or

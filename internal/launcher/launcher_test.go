@@ -32,9 +32,15 @@ func TestFind(t *testing.T) {
 			place: Place{1, 2, 0, 1, ""},
 		},
 		"alone on its node": {env: map[string]string{"RANK": "1", "WORLD_SIZE": "2"}, place: Place{1, 2, 0, 1, ""}},
-		"none":              {env: map[string]string{"SLURM_PROCID": "0"}, err: "no launcher"},
-		"no number":         {env: map[string]string{"RANK": "x", "WORLD_SIZE": "2"}, err: `RANK is "x"`},
-		"too large":         {env: map[string]string{"RANK": "2", "WORLD_SIZE": "2"}, err: "not possible"},
+		"by hand": {
+			env:   map[string]string{"PIANOLA_RANK": "2", "PIANOLA_SIZE": "3", "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1", "SLURM_LOCALID": "0"},
+			place: Place{2, 3, 0, 1, ""},
+		},
+		"an indexed job of Kubernetes":   {env: map[string]string{"JOB_COMPLETION_INDEX": "3", "PIANOLA_SIZE": "4"}, place: Place{3, 4, 0, 1, ""}},
+		"an indexed job of unknown size": {env: map[string]string{"JOB_COMPLETION_INDEX": "3"}, err: `PIANOLA_SIZE is ""`},
+		"none":                           {env: map[string]string{"SLURM_PROCID": "0"}, err: "no launcher"},
+		"no number":                      {env: map[string]string{"RANK": "x", "WORLD_SIZE": "2"}, err: `RANK is "x"`},
+		"too large":                      {env: map[string]string{"RANK": "2", "WORLD_SIZE": "2"}, err: "not possible"},
 		"a list that ends": {
 			env: map[string]string{"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "2", "SLURM_LOCALID": "0", "SLURM_NODEID": "2", "SLURM_STEP_TASKS_PER_NODE": "1(x2)"},
 			err: "SLURM_STEP_TASKS_PER_NODE",

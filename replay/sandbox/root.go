@@ -39,6 +39,7 @@ type Root struct {
 	above   []*os.File // its parent directories, locked against use as a root
 	inside  *os.Root   // the same as dir, for operations that don't leave it
 	created bool       // by this run
+	joined  bool       // another process removes what was made
 	fresh   bool       // there is nothing in it but the marker
 	own     bool       // it has had the marker: what is in it is Pianola's
 	keep    bool       // what is in it at the end
@@ -59,6 +60,28 @@ func OpenRoot(path string, parent *Root) (*Root, error) {
 	}
 	if err = r.look(); err == nil && !r.fresh && r.Marked(several) {
 		err = fmt.Errorf("root %s holds the files of several traces: %w", r.path, ErrShared)
+	}
+	if err != nil {
+		r.release()
+		return nil, err
+	}
+	return r, nil
+}
+
+// JoinRoot opens a root that another process of the same replay has opened and prepared.
+// It holds no locks, and Close leaves the root as it is.
+func JoinRoot(path string) (*Root, error) {
+	r := &Root{path: path, joined: true}
+	var err error
+	if r.dir, err = os.OpenFile(path, os.O_RDONLY|unix.O_DIRECTORY, 0); err != nil {
+		return nil, fmt.Errorf("open the root: %w", err)
+	}
+	if r.inside, err = os.OpenRoot(path); err != nil {
+		_ = r.dir.Close()
+		return nil, fmt.Errorf("open the root: %w", err)
+	}
+	if err = r.same(); err == nil {
+		err = r.look()
 	}
 	if err != nil {
 		r.release()
@@ -249,6 +272,9 @@ func (r *Root) FD() uintptr { return r.dir.Fd() }
 // opened, or last emptied.
 func (r *Root) Fresh() bool { return r.fresh }
 
+// Made makes Close remove the directory too: this run has made it.
+func (r *Root) Made() { r.created = true }
+
 // Keep makes Close leave the files in the root.
 func (r *Root) Keep() { r.keep = true }
 
@@ -303,6 +329,9 @@ func (r *Root) Empty() error {
 // root.
 func (r *Root) Close() error {
 	defer r.release()
+	if r.joined {
+		return nil
+	}
 	if r.parent {
 		if err := r.keepRest(); err != nil {
 			return err

@@ -95,3 +95,33 @@ func TestClosedRootIsUnlocked(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, again.Close())
 }
+
+// One who joins a root needs no lock, and leaves it as it is.
+func TestJoinedRoot(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "root")
+	_, err := JoinRoot(dir)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	r, err := OpenRoot(dir, nil)
+	require.NoError(t, err)
+	require.NoError(t, r.Mark("x"))
+	joined, err := JoinRoot(dir)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
+	require.NoError(t, joined.Close())
+	require.FileExists(t, filepath.Join(dir, "file"))
+	require.NoError(t, r.Close())
+	require.NoDirExists(t, dir)
+
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "mine"), nil, 0o600))
+	_, err = JoinRoot(dir)
+	require.ErrorIs(t, err, ErrRoot, "another's directory")
+	require.FileExists(t, filepath.Join(dir, "mine"))
+
+	require.NoError(t, os.Remove(filepath.Join(dir, "mine")))
+	r, err = OpenRoot(dir, nil)
+	require.NoError(t, err)
+	r.Made()
+	require.NoError(t, r.Close())
+	require.NoDirExists(t, dir)
+}

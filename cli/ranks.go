@@ -1,0 +1,247 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"pianola/format"
+	"pianola/format/bin"
+	"pianola/internal/launcher"
+	"pianola/profile"
+	"pianola/provenance"
+	"pianola/ranks"
+	"pianola/replay"
+	"pianola/replay/fileset"
+	"pianola/table"
+)
+
+// joinTimeout is how long a rank waits for the others, which a launcher may start late.
+const joinTimeout = 5 * time.Minute
+
+// placeOf returns where this process is among the ranks of a replay, nil if it is alone.
+func placeOf(c *cli.Context, o *replay.Options) (*launcher.Place, error) {
+	if !c.Bool("ranks") {
+		if c.IsSet("rendezvous") {
+			return nil, usage(c, "--rendezvous: only --ranks has a use for it")
+		}
+		return nil, nil
+	}
+	var wrong string
+	switch {
+	case c.NArg() > 1:
+		wrong = "several traces"
+	case o.Copies > 1:
+		wrong = "--copies"
+	case c.Int("repeat") > 1:
+		wrong = "--repeat"
+	case o.Prepare == fileset.PrepareOnly:
+		wrong = "--prepare only"
+	case len(o.Maps) > 0:
+		wrong = "--map"
+	case o.Order == replay.Total:
+		wrong = "--order total"
+	case o.Backend != replay.Posix && o.Backend != replay.Null:
+		wrong = "--backend " + c.String("backend")
+	case o.Device != nil:
+		wrong = "a modelled device"
+	}
+	if wrong != "" {
+		return nil, usage(c, "--ranks does not go together with %s", wrong)
+	}
+	place, err := launcher.Find(os.LookupEnv)
+	if err != nil {
+		return nil, &hint{fmt.Errorf("--ranks: %w", err), "start it by srun or mpiexec, or set PIANOLA_RANK and PIANOLA_SIZE"}
+	}
+	if place.Node == "" {
+		if place.Node, err = os.Hostname(); err != nil {
+			return nil, err
+		}
+	}
+	return &place, nil
+}
+
+// chooseThreads returns what a rank reads of a trace, nil for all: rank 0 compares them.
+func chooseThreads(place *launcher.Place) func(h *format.Header) func(thread int32) bool {
+	if place == nil || place.Rank == 0 {
+		return nil
+	}
+	return func(h *format.Header) func(thread int32) bool {
+		players := replay.Players(h, place.Size)
+		return func(thread int32) bool { return int(thread) <= len(players) && players[thread-1] == place.Rank }
+	}
+}
+
+// agreement is what all ranks must have in common.
+type agreement struct {
+	Trace   uint32
+	Version string
+	Options string
+}
+
+// join joins the other ranks. The context of c ends when one of them fails.
+func join(c *cli.Context, o *replay.Options, place *launcher.Place, t *bin.Trace) error {
+	s, err := ranks.NewSession(c.Context, ranks.Config{
+		Rank: place.Rank, Size: place.Size, Node: place.Node, Rendezvous: c.String("rendezvous"), Wait: joinTimeout,
+	})
+	if err != nil {
+		return rendezvousHint(err)
+	}
+	o.Session = s
+	ctx, cancel := context.WithCancelCause(c.Context)
+	c.Context = ctx
+	go func() {
+		<-s.Failed()
+		cancel(s.Failure())
+	}()
+	own := agreement{t.Sum(), fmt.Sprint(provenance.ThisBuild()), fmt.Sprint(o.Timing, o.Speed, o.Wait, o.Order, o.Outside, o.Backend, o.Prepare, o.Cache, o.Compressibility, o.Strict, o.Keep)}
+	all, err := ranks.GatherJSON(ctx, s, own)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		switch {
+		case all[i].Trace != all[0].Trace:
+			err = fmt.Errorf("%s has another trace than rank 0", s.Name(i))
+		case all[i].Version != all[0].Version:
+			err = fmt.Errorf("%s has version %s of pianola, rank 0 has %s", s.Name(i), all[i].Version, all[0].Version)
+		case all[i].Options != all[0].Options:
+			err = fmt.Errorf("%s has other options than rank 0", s.Name(i))
+		}
+	}
+	return err
+}
+
+func rendezvousHint(err error) error {
+	if errors.Is(err, ranks.ErrNoProgram) {
+		return &hint{err, "build it beside pianola: make build"}
+	}
+	return err
+}
+
+// leave ends the session of a replay, whose outcome the others hear.
+func leave(o *replay.Options, outcome error) error {
+	s := o.Session
+	if s == nil {
+		return outcome
+	}
+	if e, ok := errors.AsType[*exitError](outcome); ok && e.status == exitInterrupted {
+		s.Abort(errors.New("interrupted"))
+	} else if outcome != nil && !isVerdict(outcome) {
+		s.Abort(outcome)
+	}
+	s.Leave()
+	if _, told := errors.AsType[*ranks.PeerError](outcome); told && s.Rank != 0 {
+		return &exitError{status: ExitFailure} // rank 0 prints it
+	}
+	return outcome
+}
+
+// isVerdict reports whether an error is only the exit status of a complete replay.
+func isVerdict(err error) bool {
+	e, ok := errors.AsType[*exitError](err)
+	return ok && e.err == nil
+}
+
+// isRankZero reports whether a replay's output is this process's.
+func isRankZero(o *replay.Options) bool { return o.Session == nil || o.Session.Rank == 0 }
+
+// playingOf returns what to call with the progress of this process.
+func playingOf(o *replay.Options, show func(events, all int64)) func(events, all int64) {
+	s := o.Session
+	switch {
+	case s == nil || s.Size == 1:
+		return show
+	case s.Rank != 0:
+		return s.Report
+	case show == nil:
+		return nil
+	}
+	return func(events, all int64) {
+		s.Report(events, all)
+		show(s.Progress())
+	}
+}
+
+type rankDocument struct {
+	Rank           int     `json:"rank"`
+	Node           string  `json:"node"`
+	Recorded       []int32 `json:"recorded"`
+	Events         int64   `json:"events"`
+	ElapsedSeconds float64 `json:"elapsed_seconds"`
+	LateSeconds    float64 `json:"late_seconds"`
+	OffsetSeconds  float64 `json:"clock_offset_seconds"`
+	ClockSeconds   float64 `json:"clock_error_seconds"`
+	MemoryBytes    int64   `json:"memory_bytes"`
+	CarrierBytes   int64   `json:"carrier_bytes"`
+}
+
+type edgesDocument struct {
+	Edges   int64          `json:"edges"`
+	Latency *profile.Tails `json:"latency"`
+}
+
+func documentRanks(r *replay.Result) (list []rankDocument, edges *edgesDocument) {
+	for i := range r.Ranks {
+		one := &r.Ranks[i]
+		list = append(list, rankDocument{
+			Rank: one.Rank, Node: one.Node, Recorded: append([]int32{}, one.Recorded...), Events: one.Events, ElapsedSeconds: one.Elapsed.Seconds(),
+			LateSeconds: one.Late.Seconds(), OffsetSeconds: one.Offset.Seconds(), ClockSeconds: one.Clock.Seconds(), MemoryBytes: one.Memory, CarrierBytes: one.Carrier,
+		})
+	}
+	if len(r.Ranks) > 1 {
+		edges = &edgesDocument{r.Edges.Count, profile.TailsOf(r.Edges.Latency)}
+	}
+	return list, edges
+}
+
+// printRanks prints a row for each rank, and how long it took one to hear of another.
+func printRanks(w io.Writer, r *replay.Result) error {
+	if len(r.Ranks) == 0 {
+		return nil
+	}
+	rows := [][]string{{"rank", "node", "recorded", "executed", "elapsed s", "started late", "clock within"}}
+	for i := range r.Ranks {
+		one := &r.Ranks[i]
+		rows = append(rows, []string{
+			table.Count(int64(one.Rank)), format.Visible(one.Node), rankList(one.Recorded), table.Count(one.Events),
+			table.Fixed(one.Elapsed.Seconds(), 6), one.Late.String(), one.Clock.String(),
+		})
+	}
+	if err := printIndented(w, rows); err != nil {
+		return err
+	}
+	if len(r.Ranks) > 1 {
+		l := &r.Edges.Latency
+		fmt.Fprintf(w, "between ranks: %s; known to the other rank after p50 %v, p99 %v, max %v\n", table.Plural(int(r.Edges.Count), "edge"), tens(l.P50), tens(l.P99), tens(l.Max))
+	}
+	return nil
+}
+
+// rankList prints ranks in order, consecutive ones as a range.
+func rankList(list []int32) string {
+	if len(list) == 0 {
+		return table.Missing
+	}
+	text := ""
+	for i := 0; i < len(list); {
+		last := i
+		for last+1 < len(list) && list[last+1] == list[last]+1 {
+			last++
+		}
+		if i > 0 {
+			text += ","
+		}
+		text += fmt.Sprint(list[i])
+		if last > i {
+			text += fmt.Sprint("-", list[last])
+		}
+		i = last + 1
+	}
+	return text
+}

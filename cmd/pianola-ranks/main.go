@@ -1,0 +1,7 @@
+// Command pianola-ranks carries messages between the processes of "pianola replay
+// --ranks". Each of them starts one. All it does is in package hub.
+package main
+
+import "pianola/ranks/hub"
+
+func main() { hub.Main() }

@@ -1,0 +1,142 @@
+package ranks
+
+import (
+	"errors"
+	"math"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/internal/bell"
+)
+
+// Board is memory that the threads of a replay share with the process that carries
+// messages to other players. A thread never waits for that process, and makes no system
+// call unless the other side sleeps.
+//
+// A player posts the end of an event in a slot of Out, in the order of the thread. The
+// carrier writes the end of another player's event into a slot of In, and then advances
+// the Source of its thread.
+type Board struct {
+	Door    *Door
+	Sources []Source // threads of other players that this one waits for
+	Out, In []Post
+
+	memory []byte
+}
+
+// Door is where the carrier sleeps while there is nothing to carry.
+type Door struct {
+	_      [64]byte
+	bell   bell.Bell
+	asleep atomic.Uint32
+	_      [56]byte
+}
+
+// Post is the end of an event, in nanoseconds since the start of the replay.
+type Post struct {
+	Due  atomic.Int64 // when it would have ended if no event had been late
+	when atomic.Int64 // one more than when it was posted; 0 before that
+}
+
+// Source is the progress of a thread that another player plays.
+type Source struct {
+	Done    atomic.Int64 // number of events that have ended, as far as threads here wait for them
+	Awaited atomic.Int64 // the earliest event that a thread sleeps for, or Unawaited
+	Bell    bell.Bell    // rung when Done has passed Awaited
+	_       [64 - 20]byte
+}
+
+// Unawaited is Source.Awaited while no thread sleeps.
+const Unawaited = math.MaxInt64
+
+// Sizes are those of a board.
+type Sizes struct{ Sources, Out, In int }
+
+// maxPosts bounds a board of another process's making.
+const maxPosts = 1 << 32
+
+func (s Sizes) bytes() int {
+	return int(unsafe.Sizeof(Door{})) + s.Sources*int(unsafe.Sizeof(Source{})) + (s.Out+s.In)*int(unsafe.Sizeof(Post{}))
+}
+
+// NewMemory makes the file of a board, which has no name.
+func NewMemory() (int, error) { return unix.MemfdCreate("pianola-ranks", unix.MFD_CLOEXEC) }
+
+// OpenBoard maps the board in a file, which grows to its size. Close unmaps it.
+func OpenBoard(fd int, s Sizes) (*Board, error) {
+	if s.Sources < 0 || s.Out < 0 || s.In < 0 || s.Sources > maxPosts || s.Out > maxPosts || s.In > maxPosts {
+		return nil, errors.New("a board of such a size is not possible")
+	}
+	if err := unix.Ftruncate(fd, int64(s.bytes())); err != nil {
+		return nil, err
+	}
+	m, err := unix.Mmap(fd, 0, s.bytes(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
+	if err != nil {
+		return nil, err
+	}
+	b := &Board{memory: m, Door: (*Door)(unsafe.Pointer(&m[0]))}
+	rest := unsafe.Add(unsafe.Pointer(&m[0]), unsafe.Sizeof(Door{}))
+	b.Sources = unsafe.Slice((*Source)(rest), s.Sources)
+	rest = unsafe.Add(rest, uintptr(s.Sources)*unsafe.Sizeof(Source{}))
+	b.Out = unsafe.Slice((*Post)(rest), s.Out)
+	b.In = unsafe.Slice((*Post)(unsafe.Add(rest, uintptr(s.Out)*unsafe.Sizeof(Post{}))), s.In)
+	return b, nil
+}
+
+// Close unmaps the board.
+func (b *Board) Close() error {
+	m := b.memory
+	*b = Board{}
+	return unix.Munmap(m)
+}
+
+// Post announces the end of an event in a slot of Out: when it was due and when it was,
+// in nanoseconds since the start.
+func (b *Board) Post(slot int32, due, at int64) {
+	p := &b.Out[slot]
+	p.Due.Store(due)
+	p.when.Store(max(at, 0) + 1)
+	b.Door.bell.Count()
+	if b.Door.asleep.Load() != 0 {
+		b.Door.bell.Ring()
+	}
+}
+
+// When returns when a slot was posted; ok is false if it was not yet.
+func (p *Post) When() (at int64, ok bool) {
+	n := p.when.Load()
+	return n - 1, n > 0
+}
+
+// Rings returns how often the door was rung: for Wait.
+func (d *Door) Rings() uint32 { return d.bell.Rings() }
+
+// Wait sleeps until the door is rung, unless that has happened since Rings returned seq.
+func (d *Door) Wait(seq uint32) {
+	d.asleep.Store(1)
+	d.bell.Wait(seq, 0)
+	d.asleep.Store(0)
+}
+
+// Arrive announces the end of an event of a source, whose slot has been filled.
+func (s *Source) Arrive(event int64) {
+	s.Done.Store(event + 1)
+	if event >= s.Awaited.Load() {
+		s.Awaited.Store(Unawaited)
+		s.Bell.Ring()
+	}
+}
+
+// Expect makes the source ring its bell once an event has ended.
+func (s *Source) Expect(event int64) {
+	for a := s.Awaited.Load(); a > event && !s.Awaited.CompareAndSwap(a, event); a = s.Awaited.Load() {
+	}
+}
+
+// Fill fills a slot of In.
+func (p *Post) Fill(due, at int64) {
+	p.Due.Store(due)
+	p.when.Store(at + 1)
+}

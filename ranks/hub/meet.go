@@ -1,0 +1,233 @@
+package hub
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"pianola/ranks"
+)
+
+// place is where the carriers of a run meet.
+type place struct {
+	URLs  []string // of the NATS server, to be tried in order
+	Token string   // empty for a server of others without one
+	Run   string   // name of the run: a word
+}
+
+// tokenVariable is the environment variable with the token, where rank 0 cannot hand one out.
+const tokenVariable = "PIANOLA_TOKEN"
+
+// runVariable is the one with the name of the run on a NATS server of others.
+const runVariable = "PIANOLA_RUN"
+
+// retryEvery is how long a rank waits between attempts to find the others.
+const retryEvery = 50 * time.Millisecond
+
+// maxPayload is the maximum size of a message on the own server, in bytes.
+const maxPayload = 1 << 20
+
+// meeting is how the carriers meet.
+type meeting struct {
+	join   *ranks.Join
+	pmi    *pmi           // nil without
+	server *server.Server // of rank 0; nil for other ranks, and with a server of others
+	file   string         // with the address; empty without
+}
+
+// find returns the places where the others may be. At rank 0 it starts the server, unless
+// others have one. Connecting to one that was left by an earlier run fails: then the caller
+// calls find again.
+func (m *meeting) find() (place, error) {
+	switch target := m.join.Rendezvous; {
+	case strings.Contains(target, "://"):
+		return m.atServer(target)
+	case target != "":
+		return m.inDirectory(target)
+	case m.pmi != nil:
+		return m.byPMI()
+	case os.Getenv("MASTER_ADDR") != "" && os.Getenv("MASTER_PORT") != "":
+		return m.atMaster()
+	}
+	return place{}, errors.New("the launcher offers no PMI-1 (srun does with --mpi=pmi2), and neither --rendezvous nor MASTER_ADDR says where to meet")
+}
+
+func (m *meeting) atServer(url string) (place, error) {
+	run := os.Getenv(runVariable)
+	if run == "" {
+		run = jobID()
+	}
+	if run == "" {
+		return place{}, fmt.Errorf("the launcher gives the job no number: set %s to the same new word for all ranks", runVariable)
+	}
+	return place{URLs: []string{url}, Token: os.Getenv(tokenVariable), Run: word(run)}, nil
+}
+
+// jobID returns the launcher's name of this job, which all its ranks have, "" if there is
+// none.
+func jobID() string {
+	if id := os.Getenv("SLURM_JOB_ID"); id != "" {
+		return id + "_" + os.Getenv("SLURM_STEP_ID")
+	}
+	for _, name := range []string{"PMI_JOBID", "OMPI_MCA_ess_base_jobid", "PMIX_NAMESPACE"} {
+		if id := os.Getenv(name); id != "" {
+			return id
+		}
+	}
+	return ""
+}
+
+// word makes a name part of a subject or a file.
+func word(name string) string {
+	return strings.Map(func(c rune) rune {
+		if c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c == '-' {
+			return c
+		}
+		return '_'
+	}, name)
+}
+
+func (m *meeting) inDirectory(dir string) (p place, err error) {
+	m.file = filepath.Join(dir, "pianola-ranks")
+	if id := jobID(); id != "" {
+		m.file += "-" + word(id)
+	}
+	if m.join.Rank != 0 {
+		text, err := os.ReadFile(m.file)
+		if err != nil {
+			return p, fmt.Errorf("rendezvous: %w", err)
+		}
+		if json.Unmarshal(text, &p) != nil || len(p.URLs) == 0 {
+			return p, fmt.Errorf("rendezvous: %s is not from rank 0", m.file)
+		}
+		return p, nil
+	}
+	if p, err = m.serve(rand.Text(), ":0"); err != nil {
+		return p, err
+	}
+	text, err := json.Marshal(&p)
+	if err != nil {
+		return p, err
+	}
+	// Others read the file as a whole, and only the same user reads it at all.
+	f, err := os.CreateTemp(dir, ".pianola-ranks-")
+	if err != nil {
+		return p, fmt.Errorf("rendezvous: %w", err)
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), m.file)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return p, fmt.Errorf("rendezvous: %w", err)
+	}
+	return p, nil
+}
+
+func (m *meeting) byPMI() (p place, err error) {
+	const key = "pianola-ranks"
+	if m.join.Rank == 0 {
+		if p, err = m.serve(rand.Text(), ":0"); err != nil {
+			return p, err
+		}
+		if err := m.pmi.put(key, strings.Join(append([]string{p.Token, p.Run}, p.URLs...), ",")); err != nil {
+			return p, err
+		}
+	}
+	if err := m.pmi.barrier(); err != nil || m.join.Rank == 0 {
+		return p, err
+	}
+	value, err := m.pmi.get(key)
+	if err != nil {
+		return p, err
+	}
+	fields := strings.Split(value, ",")
+	if len(fields) < 3 {
+		return p, fmt.Errorf("PMI: %q is not from rank 0", value)
+	}
+	return place{Token: fields[0], Run: fields[1], URLs: fields[2:]}, nil
+}
+
+func (m *meeting) atMaster() (p place, err error) {
+	token, port := os.Getenv(tokenVariable), os.Getenv("MASTER_PORT")
+	if token == "" {
+		return p, fmt.Errorf("MASTER_ADDR needs a secret that all ranks share: set %s", tokenVariable)
+	}
+	if m.join.Rank == 0 {
+		p, err = m.serve(token, ":"+port)
+	}
+	p.Token, p.Run = token, "master"
+	if m.join.Rank != 0 {
+		p.URLs = []string{"nats://" + net.JoinHostPort(os.Getenv("MASTER_ADDR"), port)}
+	}
+	return p, err
+}
+
+// serve starts the server of rank 0.
+func (m *meeting) serve(token, listen string) (p place, err error) {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return p, err
+	}
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		return p, fmt.Errorf("port %s: %w", port, err)
+	}
+	if number == 0 {
+		number = server.RANDOM_PORT
+	}
+	m.server, err = server.NewServer(&server.Options{
+		Host: host, Port: number, Authorization: token, NoSigs: true, NoLog: true, MaxPayload: maxPayload,
+		PingInterval: pingEvery, MaxPingsOut: maxPings, MaxPending: 1 << 30,
+	})
+	if err != nil {
+		return p, fmt.Errorf("start the NATS server: %w", err)
+	}
+	go m.server.Start()
+	if !m.server.ReadyForConnections(20 * time.Second) {
+		return p, fmt.Errorf("the NATS server does not listen on %s", listen)
+	}
+	at := m.server.Addr().(*net.TCPAddr).Port
+	p = place{Token: token, Run: rand.Text()}
+	for _, ip := range addresses() {
+		p.URLs = append(p.URLs, "nats://"+net.JoinHostPort(ip, strconv.Itoa(at)))
+	}
+	return p, nil
+}
+
+// maxAddresses bounds the addresses that rank 0 publishes: a value of PMI is short.
+const maxAddresses = 8
+
+// addresses returns the addresses of this node, the loopback one last.
+func addresses() (list []string) {
+	all, _ := net.InterfaceAddrs()
+	for _, a := range all {
+		if ip, ok := a.(*net.IPNet); ok && ip.IP.IsGlobalUnicast() && len(list) < maxAddresses {
+			list = append(list, ip.IP.String())
+		}
+	}
+	return append(list, "127.0.0.1")
+}
+
+// close ends what find began. The server may still be in use.
+func (m *meeting) close() {
+	if m.file != "" && m.join.Rank == 0 {
+		_ = os.Remove(m.file)
+	}
+	if m.pmi != nil {
+		_ = m.pmi.finalize()
+	}
+	if m.server != nil {
+		m.server.Shutdown()
+	}
+}
