@@ -76,8 +76,8 @@ type gapSpan struct {
 // maxGapSpans bounds them. Those before are put where they seem to be.
 const maxGapSpans = 1024
 
-// placeSpans puts the spans of a thread's gap into the trace. What seemed to last until
-// one time of the trace's clock did last until the other one.
+// placeSpans puts the spans of a thread's gap into the trace. The gap seemed to end at one
+// time of the trace's clock, and did end at the other one.
 func (m *model) placeSpans(t *thread, seemed, did int64) error {
 	g := &t.gapSpans
 	from, scale := max(g.from, t.now), 1.0

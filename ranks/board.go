@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pianola/internal/bell"
+	"pianola/internal/eventcount"
 )
 
 // Board is memory that the threads of a replay share with the process that carries
@@ -19,17 +19,17 @@ import (
 // carrier writes the end of another player's event into a slot of In, and then advances
 // the Source of its thread.
 type Board struct {
-	Door    *Door
+	Sleeper *Sleeper
 	Sources []Source // threads of other players that this one waits for
 	Out, In []Post
 
 	memory []byte
 }
 
-// Door is where the carrier sleeps while there is nothing to carry.
-type Door struct {
+// Sleeper is what the carrier sleeps on while there is nothing to carry.
+type Sleeper struct {
 	_      [64]byte
-	bell   bell.Bell
+	posts  eventcount.Count
 	asleep atomic.Uint32
 	_      [56]byte
 }
@@ -42,9 +42,9 @@ type Post struct {
 
 // Source is the progress of a thread that another player plays.
 type Source struct {
-	Done    atomic.Int64 // number of events that have ended, as far as threads here wait for them
-	Awaited atomic.Int64 // the earliest event that a thread sleeps for, or Unawaited
-	Bell    bell.Bell    // rung when Done has passed Awaited
+	Done    atomic.Int64     // number of events that have ended, as far as threads here wait for them
+	Awaited atomic.Int64     // the earliest event that a thread sleeps for, or Unawaited
+	Ends    eventcount.Count // advances when Done has passed Awaited
 	_       [64 - 20]byte
 }
 
@@ -58,7 +58,7 @@ type Sizes struct{ Sources, Out, In int }
 const maxPosts = 1 << 32
 
 func (s Sizes) bytes() int {
-	return int(unsafe.Sizeof(Door{})) + s.Sources*int(unsafe.Sizeof(Source{})) + (s.Out+s.In)*int(unsafe.Sizeof(Post{}))
+	return int(unsafe.Sizeof(Sleeper{})) + s.Sources*int(unsafe.Sizeof(Source{})) + (s.Out+s.In)*int(unsafe.Sizeof(Post{}))
 }
 
 // NewMemory makes the file of a board, which has no name.
@@ -76,8 +76,8 @@ func OpenBoard(fd int, s Sizes) (*Board, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Board{memory: m, Door: (*Door)(unsafe.Pointer(&m[0]))}
-	rest := unsafe.Add(unsafe.Pointer(&m[0]), unsafe.Sizeof(Door{}))
+	b := &Board{memory: m, Sleeper: (*Sleeper)(unsafe.Pointer(&m[0]))}
+	rest := unsafe.Add(unsafe.Pointer(&m[0]), unsafe.Sizeof(Sleeper{}))
 	b.Sources = unsafe.Slice((*Source)(rest), s.Sources)
 	rest = unsafe.Add(rest, uintptr(s.Sources)*unsafe.Sizeof(Source{}))
 	b.Out = unsafe.Slice((*Post)(rest), s.Out)
@@ -98,9 +98,9 @@ func (b *Board) Post(slot int32, due, at int64) {
 	p := &b.Out[slot]
 	p.Due.Store(due)
 	p.when.Store(max(at, 0) + 1)
-	b.Door.bell.Count()
-	if b.Door.asleep.Load() != 0 {
-		b.Door.bell.Ring()
+	b.Sleeper.posts.Add()
+	if b.Sleeper.asleep.Load() != 0 {
+		b.Sleeper.posts.Advance()
 	}
 }
 
@@ -110,13 +110,13 @@ func (p *Post) When() (at int64, ok bool) {
 	return n - 1, n > 0
 }
 
-// Rings returns how often the door was rung: for Wait.
-func (d *Door) Rings() uint32 { return d.bell.Rings() }
+// Value returns a number for Wait.
+func (d *Sleeper) Value() uint32 { return d.posts.Value() }
 
-// Wait sleeps until the door is rung, unless that has happened since Rings returned seq.
-func (d *Door) Wait(seq uint32) {
+// Wait sleeps until something is posted, unless that has happened since Value returned seq.
+func (d *Sleeper) Wait(seq uint32) {
 	d.asleep.Store(1)
-	d.bell.Wait(seq, 0)
+	d.posts.Wait(seq, 0)
 	d.asleep.Store(0)
 }
 
@@ -125,11 +125,11 @@ func (s *Source) Arrive(event int64) {
 	s.Done.Store(event + 1)
 	if event >= s.Awaited.Load() {
 		s.Awaited.Store(Unawaited)
-		s.Bell.Ring()
+		s.Ends.Advance()
 	}
 }
 
-// Expect makes the source ring its bell once an event has ended.
+// Expect makes the source advance Ends once an event has ended.
 func (s *Source) Expect(event int64) {
 	for a := s.Awaited.Load(); a > event && !s.Awaited.CompareAndSwap(a, event); a = s.Awaited.Load() {
 	}

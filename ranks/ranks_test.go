@@ -41,18 +41,18 @@ func TestBoard(t *testing.T) {
 
 	_, posted := carrier.Out[2].When()
 	require.False(t, posted)
-	seq := carrier.Door.Rings()
+	seq := carrier.Sleeper.Value()
 	player.Post(2, 1000, 0)
 	at, posted := carrier.Out[2].When()
 	require.True(t, posted)
 	require.Zero(t, at)
 	require.EqualValues(t, 1000, carrier.Out[2].Due.Load())
-	carrier.Door.Wait(seq) // returns, because a post came
+	carrier.Sleeper.Wait(seq) // returns, because a post came
 
-	seq = carrier.Door.Rings()
+	seq = carrier.Sleeper.Value()
 	woken := make(chan struct{})
 	go func() {
-		carrier.Door.Wait(seq)
+		carrier.Sleeper.Wait(seq)
 		close(woken)
 	}()
 	player.Post(1, 2000, 2000)
@@ -60,18 +60,18 @@ func TestBoard(t *testing.T) {
 
 	source := &player.Sources[1]
 	source.Awaited.Store(Unawaited)
-	rings := source.Bell.Rings()
+	ends := source.Ends.Value()
 	carrier.In[3].Fill(5000, 4000)
 	carrier.Sources[1].Arrive(7)
-	require.Equal(t, rings, source.Bell.Rings(), "nobody sleeps")
+	require.Equal(t, ends, source.Ends.Value(), "nobody sleeps")
 	require.EqualValues(t, 8, source.Done.Load())
 	require.EqualValues(t, 5000, player.In[3].Due.Load())
 	source.Expect(9)
 	source.Expect(12)
 	carrier.Sources[1].Arrive(8)
-	require.Equal(t, rings, source.Bell.Rings())
+	require.Equal(t, ends, source.Ends.Value())
 	carrier.Sources[1].Arrive(9)
-	require.Equal(t, rings+1, source.Bell.Rings())
+	require.Equal(t, ends+1, source.Ends.Value())
 	require.EqualValues(t, Unawaited, source.Awaited.Load())
 
 	for _, wrong := range []Sizes{{Sources: -1}, {Out: math.MaxInt}, {In: maxPosts + 1}} {

@@ -69,7 +69,7 @@ func (a *anyOf) count(end int64) {
 	a.ends[n].Store(end)
 	a.ended.Store(n + 1)
 	a.lock.give()
-	a.by.wakeUp.Ring()
+	a.by.wakeUp.Advance()
 }
 
 // awaitAny waits until so many of the processes have ended. It reports false if the
@@ -81,7 +81,7 @@ func (w *worker) awaitAny(n int64) bool {
 	}
 	defer w.waitedFrom(w.e.now())
 	for {
-		seq := w.wakeUp.Rings()
+		seq := w.wakeUp.Value()
 		if a.ended.Load() >= n {
 			return true
 		}

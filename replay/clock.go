@@ -9,7 +9,7 @@ import (
 	"time"
 	_ "unsafe" // for go:linkname
 
-	"pianola/internal/bell"
+	"pianola/internal/eventcount"
 	"pianola/stats"
 
 	"golang.org/x/sys/unix"
@@ -92,8 +92,8 @@ func (c *clock) measure() {
 	tick, at := c.simultaneous()
 	c.margin = min(max(c.lateSleep(), minMargin), maxMargin)
 	if counts() {
-		var f bell.Bell
-		f.Wait(f.Rings(), c.deadline(at+calibration))
+		var f eventcount.Count
+		f.Wait(f.Value(), c.deadline(at+calibration))
 		c.tick0, c.at0 = c.simultaneous()
 		c.rate = uint64(float64(c.at0-at) / float64(c.tick0-tick) * (1 << 32))
 	}
@@ -127,10 +127,10 @@ func (c *clock) simultaneous() (tick uint64, at int64) {
 func (c *clock) lateSleep() int64 {
 	const nap = 50_000
 	late := make([]int64, 50)
-	var f bell.Bell
+	var f eventcount.Count
 	for i := range late {
 		due := c.now() + nap
-		f.Wait(f.Rings(), c.deadline(due))
+		f.Wait(f.Value(), c.deadline(due))
 		late[i] = c.now() - due
 	}
 	slices.Sort(late)

@@ -5,20 +5,20 @@ import (
 	"sync/atomic"
 
 	"pianola/format"
-	"pianola/internal/bell"
+	"pianola/internal/eventcount"
 )
 
 // progress is the state of a worker that others see. It has cache lines of its
 // own, so that publishing does not disturb workers that read their own.
 type progress struct {
 	_       [64]byte
-	done    atomic.Int64 // number of events that have ended; the constant ended when the thread has ended
-	awaited atomic.Int64 // the earliest event that a worker sleeps for, or unawaited
-	wakeUp  bell.Bell    // woken when done has passed awaited, and by a stop
+	done    atomic.Int64     // number of events that have ended; the constant ended when the thread has ended
+	awaited atomic.Int64     // the earliest event that a worker sleeps for, or unawaited
+	wakeUp  eventcount.Count // woken when done has passed awaited, and by a stop
 
 	// Waits that can end early do so when other workers need a later event of this one.
-	needed atomic.Int64              // one more than the latest event that others have waited for, if hasEarly
-	naps   atomic.Pointer[bell.Bell] // the futex of such a wait
+	needed atomic.Int64                     // one more than the latest event that others have waited for, if hasEarly
+	naps   atomic.Pointer[eventcount.Count] // the futex of such a wait
 
 	// The event that the worker sleeps for, read by workers that look for a deadlock.
 	// The thread is 0 while the worker does not sleep. Before its creation a thread
@@ -69,7 +69,7 @@ func (w *worker) tell(target int) {
 // lost.
 func (w *worker) awake() {
 	w.awaited.Store(unawaited)
-	w.wakeUp.Ring()
+	w.wakeUp.Advance()
 }
 
 // finish announces that the worker will execute no more events. It starts the threads
@@ -84,7 +84,7 @@ func (w *worker) finish() {
 	for _, k := range w.children {
 		if !k.started.Load() {
 			w.giveSeat(k)
-			k.wakeUp.Ring()
+			k.wakeUp.Advance()
 		}
 	}
 }
@@ -94,7 +94,7 @@ func (w *worker) finish() {
 // thread, so that a wrong trace shows in results and does not hang.
 func (w *worker) awaitStart() bool {
 	for w.parent != nil && !w.satisfied(w.parent, creation) {
-		seq := w.wakeUp.Rings()
+		seq := w.wakeUp.Value()
 		if !w.sleepFor(w.parent, creation, &w.wakeUp, seq) {
 			return false
 		}
@@ -115,7 +115,7 @@ func (w *worker) setParent(parent *worker) {
 func (w *worker) start() {
 	w.bornAt = w.parent.current
 	w.started.Store(true)
-	w.wakeUp.Ring()
+	w.wakeUp.Advance()
 }
 
 // awaitEdges waits for all dependencies of the worker's next event, and returns false
@@ -161,16 +161,16 @@ func (w *worker) await(k *worker, event int64) bool {
 	if k.queue != nil {
 		return k.queue.awaitEnd(w, event)
 	}
-	bell := k.rung()
+	ended := k.ended()
 	if w.e.claimSpin() {
 		for !w.satisfied(k, event) && !w.e.stopped.Load() && w.e.now()-begin < edgeSpin {
 		}
 		w.e.releaseSpin()
 	}
 	for !w.satisfied(k, event) {
-		seq := bell.Rings()
+		seq := ended.Value()
 		k.expectedBy(event)
-		if !w.sleepFor(k, event, bell, seq) {
+		if !w.sleepFor(k, event, ended, seq) {
 			return false
 		}
 	}
@@ -183,7 +183,7 @@ func (p *progress) need(event int64) {
 	for n := p.needed.Load(); n <= event && !p.needed.CompareAndSwap(n, event+1); n = p.needed.Load() {
 	}
 	if f := p.naps.Load(); f != nil {
-		f.Ring()
+		f.Advance()
 	}
 }
 
@@ -231,16 +231,16 @@ func (w *worker) awaitUntil(k *worker, event, deadline int64) bool {
 		if w.e.now() >= deadline || w.e.stopped.Load() {
 			return false
 		}
-		bell := k.rung()
-		seq := bell.Rings()
+		ended := k.ended()
+		seq := ended.Value()
 		k.expectedBy(event)
-		w.naps.Store(bell)
+		w.naps.Store(ended)
 		if w.needed.Load() > w.event {
 			return false
 		}
 		if !w.satisfied(k, event) {
 			unpin()
-			bell.Wait(seq, w.e.deadline(deadline))
+			ended.Wait(seq, w.e.deadline(deadline))
 			pin()
 		}
 	}
@@ -267,12 +267,12 @@ func (w *worker) waitedFrom(begin int64) {
 
 // sleepFor sleeps once for an event of k, until f is woken. It returns false if
 // the run has stopped. It stops the run if there is a deadlock.
-func (w *worker) sleepFor(k *worker, event int64, f *bell.Bell, seq uint32) bool {
+func (w *worker) sleepFor(k *worker, event int64, f *eventcount.Count, seq uint32) bool {
 	return w.napFor(k, event, f, seq, 0)
 }
 
 // napFor does the same, at most until CLOCK_MONOTONIC reaches a time; 0 means no limit.
-func (w *worker) napFor(k *worker, event int64, f *bell.Bell, seq uint32, until int64) bool {
+func (w *worker) napFor(k *worker, event int64, f *eventcount.Count, seq uint32, until int64) bool {
 	w.forEvent.Store(event)
 	w.forThread.Store(k.number)
 	defer w.forThread.Store(0)

@@ -132,7 +132,7 @@ func (w *worker) handOver(child *worker, share bool) {
 	child.forkedFrom = w
 	child.start()
 	for !child.inherited.Load() && !w.e.stopped.Load() {
-		seq := child.wakeUp.Rings()
+		seq := child.wakeUp.Value()
 		if child.inherited.Load() || w.e.stopped.Load() {
 			return
 		}
@@ -170,5 +170,5 @@ func (w *worker) inherit() {
 	}
 	w.process.files.Store(own)
 	w.inherited.Store(true)
-	w.wakeUp.Ring()
+	w.wakeUp.Advance()
 }

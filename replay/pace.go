@@ -108,7 +108,7 @@ func (w *worker) sleepUntil(t int64) int64 {
 	e := w.e
 	now := e.now()
 	for now < t {
-		seq := w.wakeUp.Rings()
+		seq := w.wakeUp.Value()
 		if e.stopped.Load() {
 			break
 		}

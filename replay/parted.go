@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"pianola/format"
-	"pianola/internal/bell"
+	"pianola/internal/eventcount"
 	"pianola/ranks"
 )
 
@@ -180,10 +180,10 @@ func (w *worker) endOf(target int32) int64 {
 	return w.ends[target].Load()
 }
 
-// rung returns what is rung when an event of the thread has ended that others expect.
-func (w *worker) rung() *bell.Bell {
+// ended returns what advances when an event of the thread has ended that others expect.
+func (w *worker) ended() *eventcount.Count {
 	if w.source != nil {
-		return &w.source.Bell
+		return &w.source.Ends
 	}
 	return &w.wakeUp
 }

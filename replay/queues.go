@@ -399,7 +399,7 @@ const watchTime = 50_000
 // waits for that worker. It returns false if the run has stopped.
 func (q *queue) claim(w *worker) bool {
 	for !q.lock.taken.CompareAndSwap(false, true) {
-		seq := q.g.wakeUp.Rings()
+		seq := q.g.wakeUp.Value()
 		k := q.taker.Load()
 		if k == 0 {
 			continue
@@ -531,7 +531,7 @@ func (q *queue) endDrive() {
 // wakeWaiters wakes the workers that wait while another one drives the queue.
 func (q *queue) wakeWaiters() {
 	if q.sleepers.Load() > 0 {
-		q.g.wakeUp.Ring()
+		q.g.wakeUp.Advance()
 	}
 }
 
@@ -767,7 +767,7 @@ func (q *queue) awaitEnd(w *worker, event int64) bool {
 // worker does.
 func (q *queue) drive(w *worker, count *atomic.Int64, until int64) {
 	for count.Load() < until && q.g.done.Load() < q.submitted.Load() && !w.e.stopped.Load() {
-		seq := q.g.wakeUp.Rings()
+		seq := q.g.wakeUp.Value()
 		if calls := q.under == nil && q.lates.Load() == 0; calls || !q.driving.CompareAndSwap(false, true) {
 			w.callBegins()
 			q.sleepers.Add(1)
@@ -796,7 +796,7 @@ func (q *queue) wait(w *worker) {
 	}
 	if !q.isOpen(w) { // its descriptor is not in the table of this thread, but its memory is mapped
 		unpin()
-		q.g.wakeUp.Wait(q.g.wakeUp.Rings(), w.e.deadline(w.e.now()+100_000))
+		q.g.wakeUp.Wait(q.g.wakeUp.Value(), w.e.deadline(w.e.now()+100_000))
 		pin()
 		return
 	}

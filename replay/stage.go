@@ -136,9 +136,9 @@ func (s *stage) stop() {
 	s.stopped.Store(true)
 	for _, e := range s.engines {
 		for _, w := range e.workers {
-			w.wakeUp.Ring()
+			w.wakeUp.Advance()
 			if w.source != nil {
-				w.source.Bell.Ring()
+				w.source.Ends.Advance()
 			}
 		}
 	}

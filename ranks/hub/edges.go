@@ -60,7 +60,7 @@ func (c *carrier) carry(w *wired) {
 	}
 	batches := make([][]byte, c.join.Size)
 	for len(cursors) > 0 {
-		seq, some := w.Door.Rings(), false
+		seq, some := w.Sleeper.Value(), false
 		for i := 0; i < len(cursors); i++ {
 			k := &cursors[i]
 			for ; k.next < k.end; k.next++ {
@@ -90,7 +90,7 @@ func (c *carrier) carry(w *wired) {
 			c.sendEdges(to, &batches[to])
 		}
 		if !some {
-			w.Door.Wait(seq)
+			w.Sleeper.Wait(seq)
 		}
 	}
 }
