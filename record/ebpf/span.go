@@ -338,9 +338,10 @@ func (p *probes) attach(i int, file, name string, late time.Duration) error {
 	l := p.options.Layers[i]
 	probed := record.Probed{Layer: l.Name, File: name, Late: late}
 	began := time.Now()
-	lib, err := l.Open(file)
+	err = layer.CheckGo(file)
+	var lib *layer.Library
 	if err == nil {
-		err = layer.CheckGo(file)
+		lib, err = l.Open(file)
 	}
 	if err != nil {
 		probed.Err = err
