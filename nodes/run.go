@@ -101,7 +101,7 @@ func (n *node) survey() error {
 		return err
 	}
 	defer r.Close()
-	batch := make([]format.Event, sourceBatch)
+	batch := make([]format.Event, format.MergedBatch)
 	for err == nil {
 		_, err = r.Read(batch)
 	}

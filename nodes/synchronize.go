@@ -108,7 +108,7 @@ func (r *Run) synchronize() error {
 		return err
 	}
 	defer m.Close()
-	batch := make([]format.Event, sourceBatch)
+	batch := make([]format.Event, format.MergedBatch)
 	for {
 		n, err := m.Read(batch)
 		for i := range batch[:n] {

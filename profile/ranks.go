@@ -55,7 +55,7 @@ type RankMap struct {
 }
 
 const (
-	// maxRanks bounds the ranks that are told apart, of a profile and of a file.
+	// maxRanks bounds the ranks with a row of their own, in a profile and for a file.
 	maxRanks = 1 << 14
 
 	// rankMapColumns is the number of columns of a RankMap; a power of two.
@@ -66,7 +66,7 @@ const (
 	recentIO    = 256
 	recentCalls = 8
 
-	// maxPairs bounds the pairs of ranks that are told apart of a file.
+	// maxPairs bounds the pairs of ranks that are counted for a file.
 	maxPairs = 64
 )
 
@@ -218,7 +218,7 @@ type sharing struct {
 func (s *sharing) count(c *call, rank int32) {
 	writes := c.category == Writes || c.category == MappedWrites
 	if wrote, known := s.ranks[rank]; !known || writes && !wrote {
-		s.ranks[rank] = writes // no more ranks come here than are told apart
+		s.ranks[rank] = writes // at most maxRanks ranks come here
 	}
 	for i := range s.recent.all {
 		o := &s.recent.all[i]

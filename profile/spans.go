@@ -68,7 +68,7 @@ type function struct {
 	durations     stats.Histogram
 }
 
-// cause is what events of a span are told apart by.
+// cause is what the events of a span are grouped by.
 type cause struct {
 	op   format.Op
 	what Activity
@@ -156,7 +156,7 @@ func (s *spans) name(h *format.Header) {
 	s.remarks = len(h.Meta)
 }
 
-// layer returns the layer of a name. Those that are not told apart share one.
+// layer returns the layer of a name. Those beyond the bound share one.
 func (s *spans) layer(name string) *layer {
 	for _, l := range s.layers {
 		if l.name == name {
@@ -175,7 +175,7 @@ func (s *spans) layer(name string) *layer {
 	return l
 }
 
-// function returns the function of a span. Those of a layer that are not told apart share
+// function returns the function of a span. Those of a layer beyond the bound share
 // one.
 func (s *spans) function(span *format.Span) *function {
 	l := s.layer(span.Layer)

@@ -57,7 +57,7 @@ func (t *threadParts) waits() int64 { return t.rows(kindWaits) + t.rows(kindEdge
 // need more, the error is ErrLimit. Records are checked when they are read.
 func Open(r io.ReaderAt, size, limit int64) (*Trace, error) { return OpenPart(r, size, limit, nil) }
 
-// OpenPart is Open for one who reads some threads only: choose is called with the header,
+// OpenPart is Open for a caller that reads some threads only: choose is called with the header,
 // and returns a function that tells which. The parts of other threads are not verified. If
 // choose is nil, all threads are read.
 func OpenPart(r io.ReaderAt, size, limit int64, choose func(*format.Header) func(thread int32) bool) (*Trace, error) {
@@ -101,7 +101,7 @@ func OpenPart(r io.ReaderAt, size, limit int64, choose func(*format.Header) func
 	return t, nil
 }
 
-// Sum returns a checksum of the file, by which two traces can be told apart.
+// Sum returns a checksum of the file. Two traces with different checksums differ.
 func (t *Trace) Sum() uint32 { return t.sum }
 
 // at adds a position in the file to an error.

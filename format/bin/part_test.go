@@ -10,7 +10,7 @@ import (
 	"pianola/format"
 )
 
-// One who reads some threads does not verify the parts of others.
+// A reader of some threads does not verify the parts of the others.
 func TestOpenPart(t *testing.T) {
 	h, threads := orchestra(3)
 	file := compiled(t, h, slices.Concat(threads...))

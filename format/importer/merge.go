@@ -2,7 +2,6 @@ package importer
 
 import (
 	"cmp"
-	"container/heap"
 	"errors"
 	"fmt"
 	"io"
@@ -122,139 +121,55 @@ var whyApart = map[script.Stamp]string{
 func (r *Recording) openMerged() (*Reader, error) {
 	m := &merged{}
 	rd := &Reader{events: m}
-	for _, p := range r.merge {
+	var sources []format.Reader
+	for i, p := range r.merge {
 		sub, err := openPart(r, p.file)
 		if err != nil {
 			rd.Close()
 			return nil, err
 		}
 		rd.closers = append(rd.closers, sub)
-		m.sources = append(m.sources, &source{part: p, r: sub.events, batch: make([]format.Event, sourceBatch)})
+		sources = append(sources, &source{part: p, Reader: sub.events, first: i == 0, of: m})
 	}
+	m.Merged = format.NewMerged(sources)
 	if r.Kind == Strace {
 		rd.strace, rd.stamp = &r.strace, script.Epoch
 	}
 	return rd, nil
 }
 
-// sourceBatch is how many events of each file are read at once. They are held
-// in memory.
-const sourceBatch = 64
-
 // merged reads several files in the order in which events ended. It implements
-// format.Reader, and heap.Interface over the files by their next event.
+// format.Reader.
 type merged struct {
-	sources []*source
-	begun   bool
-	err     error
-	drained *source // the last Read returned events of its batch
-	h       format.Header
+	*format.Merged
+	h format.Header
 }
 
+// Header implements format.Reader. It returns the header of the file that
+// begins first.
+func (m *merged) Header() *format.Header { return &m.h }
+
+// source is a file, with its events on the clock of all.
 type source struct {
 	part
-	r     format.Reader
-	batch []format.Event
-	n, i  int
+	format.Reader
+	of    *merged
+	first bool // of is to have the header, as it is after the next Read
 }
 
-// fill reads the next batch.
-func (s *source) fill() (err error) {
-	s.i = 0
-	s.n, err = s.r.Read(s.batch)
-	for i := range s.batch[:s.n] {
-		e := &s.batch[i]
+// Read implements format.Reader.
+func (s *source) Read(events []format.Event) (int, error) {
+	n, err := s.Reader.Read(events)
+	for i := range events[:n] {
+		e := &events[i]
 		e.Start += s.begin
 		e.Line = 0 // of one file of several
 		if s.tid != 0 {
 			e.TID = s.tid
 		}
 	}
-	return err
-}
-
-func (m *merged) Len() int           { return len(m.sources) }
-func (m *merged) Swap(i, j int)      { m.sources[i], m.sources[j] = m.sources[j], m.sources[i] }
-func (m *merged) Push(any)           { panic("internal error: no file is added") }
-func (m *merged) Less(i, j int) bool { return m.sources[i].key() < m.sources[j].key() }
-
-func (m *merged) Pop() any {
-	last := len(m.sources) - 1
-	s := m.sources[last]
-	m.sources = m.sources[:last]
-	return s
-}
-
-func (s *source) key() int64 { return s.batch[s.i].End() }
-
-// Header implements format.Reader. It returns the header of the file that
-// begins first.
-func (m *merged) Header() *format.Header { return &m.h }
-
-// Read implements format.Reader. It returns before it must read more of a file
-// whose events it returns, because that would overwrite them.
-func (m *merged) Read(events []format.Event) (int, error) {
-	if m.err == nil && !m.begun {
-		m.begun = true
-		m.err = m.begin()
+	if s.first || s.begin == 0 && errors.Is(err, io.EOF) {
+		s.of.h, s.first = *s.Header(), false
 	}
-	if m.err == nil && m.drained != nil {
-		m.err = m.refill()
-	}
-	if m.err != nil {
-		return 0, m.err
-	}
-	n := 0
-	for n < len(events) && len(m.sources) > 0 && m.drained == nil {
-		s := m.sources[0]
-		events[n] = s.batch[s.i]
-		n++
-		if s.i++; s.i == s.n {
-			m.drained = s
-			break
-		}
-		heap.Fix(m, 0)
-	}
-	if n == 0 && len(events) > 0 {
-		m.err = io.EOF
-		return 0, m.err
-	}
-	return n, nil
-}
-
-// begin reads the first batch of every file.
-func (m *merged) begin() error {
-	all := m.sources
-	m.sources = nil
-	for i, s := range all {
-		switch err := s.fill(); {
-		case err == nil:
-			m.sources = append(m.sources, s)
-		case !errors.Is(err, io.EOF):
-			return err
-		}
-		if i == 0 {
-			m.h = *s.r.Header()
-		}
-	}
-	heap.Init(m)
-	return nil
-}
-
-// refill reads the next batch of the first file.
-func (m *merged) refill() error {
-	s := m.drained
-	m.drained = nil
-	switch err := s.fill(); {
-	case errors.Is(err, io.EOF):
-		heap.Pop(m)
-		if s.begin == 0 {
-			m.h = *s.r.Header()
-		}
-	case err != nil:
-		return err
-	default:
-		heap.Fix(m, 0)
-	}
-	return nil
+	return n, err
 }

@@ -59,7 +59,7 @@ func TestMergeOverMidnight(t *testing.T) {
 // Many events of many files, in batches that don't fit.
 func TestMergeMany(t *testing.T) {
 	var files []File
-	const each = 3*sourceBatch + 5
+	const each = 3*format.MergedBatch + 5
 	for f := range 20 {
 		var b strings.Builder
 		for i := range each {
