@@ -324,7 +324,7 @@ func (m *model) put(out *format.Event, thread int32, events int64) error {
 
 // isFull reports whether the batch ends after its newest event.
 func (m *model) isFull(out *format.Event) bool {
-	full := len(m.events) >= batchSize || len(m.edges) >= maxEdges || len(m.arena) >= maxArena || len(m.numbers) >= maxNumbers
+	full := len(m.events) >= batchSize || len(m.edges) >= maxEdges || len(m.arena) >= maxArena || len(m.spans.Numbers) >= maxNumbers
 	return full && (out.How.Flags&format.ReqLinks == 0 || len(m.events) >= batchSize+maxChain) // see relink
 }
 

@@ -136,7 +136,7 @@ func (m *model) placeSpan(t *thread, e *format.Event, start, end int64) error {
 // keepSpan copies a span of a thread into the memory of the batch, as far as the options
 // allow. Names of files become absolute.
 func (m *model) keepSpan(t *thread, s *format.Span) *format.Span {
-	from := len(m.values)
+	from := len(m.spans.Values)
 	for _, v := range s.Args {
 		switch v.Kind {
 		case format.ValuePath, format.ValueText:
@@ -150,15 +150,14 @@ func (m *model) keepSpan(t *thread, s *format.Span) *format.Span {
 			}
 			v.Text = m.text(path)
 		case format.ValueNumbers:
-			n := len(m.numbers)
-			m.numbers = append(m.numbers, v.Numbers...)
-			v.Numbers = m.numbers[n:len(m.numbers):len(m.numbers)]
+			n := len(m.spans.Numbers)
+			m.spans.Numbers = append(m.spans.Numbers, v.Numbers...)
+			v.Numbers = m.spans.NumbersFrom(n)
 		}
-		m.values = append(m.values, v)
+		m.spans.Values = append(m.spans.Values, v)
 	}
-	m.spans = append(m.spans, *s)
-	kept := &m.spans[len(m.spans)-1]
-	kept.Args = m.values[from:len(m.values):len(m.values)]
+	kept := m.spans.Add(*s)
+	kept.Args = m.spans.ValuesFrom(from)
 	return kept
 }
 

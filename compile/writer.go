@@ -4,13 +4,11 @@ import "pianola/format"
 
 // batch is compiled events, with the memory of their strings, edges and spans.
 type batch struct {
-	events  []format.Event // capacity is at least one more than the length
-	arena   []byte
-	edges   []format.Edge
-	spans   []format.Span
-	values  []format.Value
-	numbers []int64
-	err     error // of the Sink
+	events []format.Event // capacity is at least one more than the length
+	arena  []byte
+	edges  []format.Edge
+	spans  format.SpanMemory
+	err    error // of the Sink
 }
 
 func newEvents() []format.Event { return make([]format.Event, 0, batchSize+maxChain+1) }
@@ -35,7 +33,8 @@ func newWriter(out Sink) *writer {
 			if err == nil {
 				err = out.Write(b.events)
 			}
-			w.free <- batch{events: b.events[:0], arena: b.arena[:0], edges: b.edges[:0], spans: b.spans[:0], values: b.values[:0], numbers: b.numbers[:0], err: err}
+			b.spans.Reset()
+			w.free <- batch{events: b.events[:0], arena: b.arena[:0], edges: b.edges[:0], spans: b.spans, err: err}
 		}
 		w.done <- err
 	}()

@@ -94,6 +94,37 @@ func (s *Span) Clone() *Span {
 	return &c
 }
 
+// SpanMemory is the memory of the spans of one batch, which their makers reuse. Spans that
+// were added stay valid until Reset. It belongs to one goroutine.
+type SpanMemory struct {
+	spans   []Span
+	Values  []Value
+	Numbers []int64
+}
+
+// Reset makes the memory free.
+func (m *SpanMemory) Reset() {
+	m.spans, m.Values, m.Numbers = m.spans[:0], m.Values[:0], m.Numbers[:0]
+}
+
+// Add returns the copy of a span that the memory keeps.
+func (m *SpanMemory) Add(s Span) *Span {
+	m.spans = append(m.spans, s)
+	return &m.spans[len(m.spans)-1]
+}
+
+// ValuesFrom returns the Values from the n-th on, as the Args of a span; nil if there are
+// none.
+func (m *SpanMemory) ValuesFrom(n int) []Value {
+	if end := len(m.Values); end > n {
+		return m.Values[n:end:end]
+	}
+	return nil
+}
+
+// NumbersFrom returns the Numbers from the n-th on.
+func (m *SpanMemory) NumbersFrom(n int) []int64 { return m.Numbers[n:len(m.Numbers):len(m.Numbers)] }
+
 // SpanReader is a Reader of a source that can hold spans. It leaves them out unless it
 // is asked for them before the first Read.
 type SpanReader interface {

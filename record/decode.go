@@ -17,9 +17,7 @@ type decoder struct {
 	notes []format.Notes // of the events since reset
 	text  []byte         // the same
 
-	spans   []format.Span // the same, and what they consist of
-	values  []format.Value
-	numbers []int64
+	spans format.SpanMemory // the same
 
 	devices devices
 }
@@ -29,7 +27,7 @@ var errCall = errors.New("a system call that is not recorded")
 // reset takes back the memory of the notes and texts of all events decoded before.
 func (d *decoder) reset() {
 	d.notes, d.text = d.notes[:0], d.text[:0]
-	d.spans, d.values, d.numbers = d.spans[:0], d.values[:0], d.numbers[:0]
+	d.spans.Reset()
 }
 
 // decode fills e from a call. Strings of e borrow from the call, notes from the

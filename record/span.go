@@ -177,7 +177,7 @@ func (d *decoder) span(s *Span, e *format.Event) {
 		starts[i+1] = starts[i] + (int(n)+7)&^7
 	}
 	var plain [layer.MaxArgs]int64 // for the expressions of the layer
-	from := len(d.values)
+	from := len(d.spans.Values)
 	for i, a := range s.Probe.Args {
 		v := format.Value{}
 		if a.Slot >= 0 {
@@ -190,10 +190,9 @@ func (d *decoder) span(s *Span, e *format.Event) {
 		if n := a.Piece; n >= 0 && starts[n]+int(s.Len[n]) <= len(s.Data) {
 			d.piece(&v, &s.Probe.Pieces[n], s.State[n], s.Data[starts[n]:][:s.Len[n]])
 		}
-		d.values = append(d.values, v)
+		d.spans.Values = append(d.spans.Values, v)
 	}
-	d.spans = append(d.spans, format.Span{Layer: s.Probe.Layer, Function: f.Name, Kind: string(f.Span), Args: d.values[from:len(d.values):len(d.values)], Bytes: format.Unknown})
-	e.Span = &d.spans[len(d.spans)-1]
+	e.Span = d.spans.Add(format.Span{Layer: s.Probe.Layer, Function: f.Name, Kind: string(f.Span), Args: d.spans.ValuesFrom(from), Bytes: format.Unknown})
 	result := e.Ret
 	if result == format.NoResult {
 		result = 0
@@ -220,11 +219,11 @@ func (d *decoder) piece(v *format.Value, p *SpanPiece, state StringState, data [
 			v.Kind = format.ValuePath
 		}
 	case SpanArray:
-		from := len(d.numbers)
+		from := len(d.spans.Numbers)
 		for size := p.Number.Size; len(data) >= size; data = data[size:] {
-			d.numbers = append(d.numbers, valueOf(p.Number, unsigned(data[:size])))
+			d.spans.Numbers = append(d.spans.Numbers, valueOf(p.Number, unsigned(data[:size])))
 		}
-		*v = format.Value{Kind: format.ValueNumbers, Numbers: d.numbers[from:len(d.numbers):len(d.numbers)]}
+		*v = format.Value{Kind: format.ValueNumbers, Numbers: d.spans.NumbersFrom(from)}
 	default:
 		*v = format.Value{Kind: format.ValuePointed, Int: valueOf(p.Number, unsigned(data))}
 	}

@@ -32,10 +32,10 @@ func (t *Trace) Events() format.Reader {
 type merged struct {
 	trace *Trace
 	heap  turns
-	text  []byte        // memory of the strings of a batch
-	edges []format.Edge // memory of the edges of a batch
-	spans *spans        // nil if they are not wanted
-	err   error         // sticky
+	text  []byte             // memory of the strings of a batch
+	edges []format.Edge      // memory of the edges of a batch
+	spans *format.SpanMemory // nil if they are not wanted
+	err   error              // sticky
 }
 
 // turn is a thread that has events left.
@@ -68,7 +68,7 @@ func (m *merged) Header() *format.Header { return m.trace.header }
 func (m *merged) Read(events []format.Event) (n int, err error) {
 	m.text, m.edges = m.text[:0], m.edges[:0]
 	if m.spans != nil {
-		m.spans.begin()
+		m.spans.Reset()
 	}
 	for n < len(events) && m.err == nil {
 		var some bool

@@ -134,15 +134,6 @@ func checkValue(t *Trace, _ int32, row []uint64) string {
 	return ""
 }
 
-// spans is the memory of the spans of one Read.
-type spans struct {
-	all     []format.Span
-	values  []format.Value
-	numbers []int64
-}
-
-func (s *spans) begin() { s.all, s.values, s.numbers = s.all[:0], s.values[:0], s.numbers[:0] }
-
 // spanLine reads the spans of a thread.
 type spanLine struct {
 	rows, values attachment
@@ -152,7 +143,7 @@ type spanLine struct {
 // WantSpans implements format.SpanReader.
 func (m *merged) WantSpans() bool {
 	if m.spans == nil {
-		m.spans = &spans{}
+		m.spans = &format.SpanMemory{}
 	}
 	return true
 }
@@ -193,8 +184,7 @@ func (m *merged) span(e *format.Event, t *turn) (filled bool, err error) {
 	if !l.ended {
 		before -= l.recs[l.rec].Compute
 	}
-	m.spans.all = append(m.spans.all, format.Span{Kind: m.trace.strings[row[spanKind]], Bytes: int64(row[spanBytes]), Failed: row[spanFailed] == 1})
-	s := &m.spans.all[len(m.spans.all)-1]
+	s := m.spans.Add(format.Span{Kind: m.trace.strings[row[spanKind]], Bytes: int64(row[spanBytes]), Failed: row[spanFailed] == 1})
 	s.Layer, s.Function, _ = format.CutSpanName(m.trace.strings[row[spanName]])
 	*e = format.Event{Op: format.OpSpan, TID: t.thread, Compute: int64(row[spanTail]), Dur: int64(row[spanDur]), Ret: int64(row[spanRet]), Span: s}
 	e.Start = before + e.Compute - max(e.Dur, 0)
@@ -205,7 +195,7 @@ func (m *merged) span(e *format.Event, t *turn) (filled bool, err error) {
 
 // arguments reads the arguments of the next span.
 func (m *merged) arguments(l *spanLine) ([]format.Value, error) {
-	from, arg := len(m.spans.values), -1
+	from, arg := len(m.spans.Values), -1
 	for {
 		if _, err := l.values.peek(); err == io.EOF {
 			break
@@ -219,14 +209,13 @@ func (m *merged) arguments(l *spanLine) ([]format.Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		next, n := int(row[valueArg]), len(m.spans.values)
+		next, n := int(row[valueArg]), len(m.spans.Values)
 		v := format.Value{Kind: format.ValueKind(row[valueOf]), Cut: row[valueOf]&valueCut != 0}
 		switch {
-		case next == arg && v.Kind == format.ValueNumbers && m.spans.values[n-1].Kind == v.Kind && len(m.spans.values[n-1].Numbers) < format.MaxSpanNumbers:
-			m.spans.numbers = append(m.spans.numbers, int64(row[valueIs]))
-			last := &m.spans.values[n-1]
-			k := len(m.spans.numbers)
-			last.Numbers = m.spans.numbers[k-len(last.Numbers)-1 : k : k]
+		case next == arg && v.Kind == format.ValueNumbers && m.spans.Values[n-1].Kind == v.Kind && len(m.spans.Values[n-1].Numbers) < format.MaxSpanNumbers:
+			m.spans.Numbers = append(m.spans.Numbers, int64(row[valueIs]))
+			last := &m.spans.Values[n-1]
+			last.Numbers = m.spans.NumbersFrom(len(m.spans.Numbers) - len(last.Numbers) - 1)
 			continue
 		case next != arg+1:
 			return nil, l.values.malformed(l.values.row-1, fmt.Sprintf("argument %d after %d", next, arg))
@@ -239,15 +228,12 @@ func (m *merged) arguments(l *spanLine) ([]format.Value, error) {
 				v.Text = m.string(int64(row[valueIs]))
 			}
 		case format.ValueNumbers:
-			if k := len(m.spans.numbers); row[valueLen] > 0 {
-				m.spans.numbers = append(m.spans.numbers, int64(row[valueIs]))
-				v.Numbers = m.spans.numbers[k : k+1 : k+1]
+			if k := len(m.spans.Numbers); row[valueLen] > 0 {
+				m.spans.Numbers = append(m.spans.Numbers, int64(row[valueIs]))
+				v.Numbers = m.spans.NumbersFrom(k)
 			}
 		}
-		m.spans.values = append(m.spans.values, v)
+		m.spans.Values = append(m.spans.Values, v)
 	}
-	if n := len(m.spans.values); n > from {
-		return m.spans.values[from:n:n], nil
-	}
-	return nil, nil
+	return m.spans.ValuesFrom(from), nil
 }

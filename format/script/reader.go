@@ -120,7 +120,7 @@ func (r *Reader) Read(events []format.Event) (int, error) {
 		return 0, r.err
 	}
 	r.arena, r.edges, r.notes = r.arena[:0], r.edges[:0], r.notes[:0]
-	r.spans.begin()
+	r.spans.Reset()
 	n := 0
 	for n < len(events) {
 		at := r.start

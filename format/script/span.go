@@ -10,17 +10,13 @@ import (
 // spans is the memory of the spans of one Read. Names are kept for longer, because a
 // recording has few.
 type spans struct {
-	all     []format.Span
-	values  []format.Value
-	numbers []int64
-	layer   string // of the span before
-	names   map[string]spanName
-	kinds   map[string]string
+	format.SpanMemory
+	layer string // of the span before
+	names map[string]spanName
+	kinds map[string]string
 }
 
 type spanName struct{ layer, function string }
-
-func (s *spans) begin() { s.all, s.values, s.numbers = s.all[:0], s.values[:0], s.numbers[:0] }
 
 // The notes of a span.
 const (
@@ -42,21 +38,20 @@ func (r *Reader) parseSpan(e *format.Event, layer []byte) bool {
 	}
 	c.i++
 	function := c.name()
-	r.spans.all = append(r.spans.all, format.Span{Bytes: format.Unknown})
-	s := &r.spans.all[len(r.spans.all)-1]
+	s := r.spans.Add(format.Span{Bytes: format.Unknown})
 	if !r.nameSpan(s, layer, function) {
 		c.fail("expected the name of a library's function")
 		return false
 	}
 	e.Op, e.Span = format.OpSpan, s
 	c.expect('(')
-	from := len(r.spans.values)
+	from := len(r.spans.Values)
 	for first := true; c.i < len(c.b) && c.peek() != ')'; first = false {
 		if !first {
 			c.expect(',')
 			c.spaces()
 		}
-		if len(r.spans.values)-from == format.MaxSpanArgs {
+		if len(r.spans.Values)-from == format.MaxSpanArgs {
 			c.fail("too many arguments")
 			break
 		}
@@ -64,11 +59,9 @@ func (r *Reader) parseSpan(e *format.Event, layer []byte) bool {
 		if c.msg != "" {
 			break
 		}
-		r.spans.values = append(r.spans.values, v)
+		r.spans.Values = append(r.spans.Values, v)
 	}
-	if n := len(r.spans.values); n > from {
-		s.Args = r.spans.values[from:n:n]
-	}
+	s.Args = r.spans.ValuesFrom(from)
 	c.expect(')')
 	c.spaces()
 	c.expect('=')
@@ -172,21 +165,20 @@ func (r *Reader) parseValue() (v format.Value) {
 }
 
 func (r *Reader) parseNumbers() []int64 {
-	c, from := &r.cursor, len(r.spans.numbers)
+	c, from := &r.cursor, len(r.spans.Numbers)
 	for first := true; c.i < len(c.b) && c.peek() != ']'; first = false {
 		if !first {
 			c.expect(',')
 			c.spaces()
 		}
-		if len(r.spans.numbers)-from == format.MaxSpanNumbers {
+		if len(r.spans.Numbers)-from == format.MaxSpanNumbers {
 			c.fail("too many numbers")
 			break
 		}
-		r.spans.numbers = append(r.spans.numbers, c.int())
+		r.spans.Numbers = append(r.spans.Numbers, c.int())
 	}
 	c.expect(']')
-	n := len(r.spans.numbers)
-	return r.spans.numbers[from:n:n]
+	return r.spans.NumbersFrom(from)
 }
 
 // spanNotes reads the notes of a span. Unknown ones are dropped.

@@ -42,16 +42,14 @@ func appendSpan(dst []byte, s *format.Span) []byte {
 // spans is the memory of the spans of one Read, and of their names, of which a
 // recording has few.
 type spans struct {
-	all     []format.Span
-	values  []format.Value
-	numbers []int64
-	names   map[string]string
+	format.SpanMemory
+	names map[string]string
 }
 
 // reuse makes the memory of notes, edges and spans free.
 func (d *decoder) reuse() {
 	d.notes, d.edges = d.notes[:0], d.edges[:0]
-	d.spans.all, d.spans.values, d.spans.numbers = d.spans.all[:0], d.spans.values[:0], d.spans.numbers[:0]
+	d.spans.Reset()
 }
 
 // maxNames bounds the names that are kept.
@@ -80,9 +78,8 @@ func (d *decoder) name() string {
 
 // span decodes what appendSpan appended.
 func (d *decoder) span() *format.Span {
-	d.spans.all = append(d.spans.all, format.Span{Layer: d.name(), Function: d.name(), Kind: d.name(), Bytes: d.varint(), Failed: d.varint() != 0})
-	s := &d.spans.all[len(d.spans.all)-1]
-	from := len(d.spans.values)
+	s := d.spans.Add(format.Span{Layer: d.name(), Function: d.name(), Kind: d.name(), Bytes: d.varint(), Failed: d.varint() != 0})
+	from := len(d.spans.Values)
 	for n := d.uvarint(); n > 0 && !d.bad; n-- {
 		v := format.Value{Kind: format.ValueKind(d.uvarint())}
 		switch v.Kind {
@@ -92,16 +89,14 @@ func (d *decoder) span() *format.Span {
 			v.Cut = d.uvarint() != 0
 			v.Text = d.bytes()
 		case format.ValueNumbers:
-			first := len(d.spans.numbers)
+			first := len(d.spans.Numbers)
 			for k := d.uvarint(); k > 0 && !d.bad; k-- {
-				d.spans.numbers = append(d.spans.numbers, d.varint())
+				d.spans.Numbers = append(d.spans.Numbers, d.varint())
 			}
-			v.Numbers = d.spans.numbers[first:len(d.spans.numbers):len(d.spans.numbers)]
+			v.Numbers = d.spans.NumbersFrom(first)
 		}
-		d.spans.values = append(d.spans.values, v)
+		d.spans.Values = append(d.spans.Values, v)
 	}
-	if n := len(d.spans.values); n > from {
-		s.Args = d.spans.values[from:n:n]
-	}
+	s.Args = d.spans.ValuesFrom(from)
 	return s
 }
