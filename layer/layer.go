@@ -40,6 +40,7 @@ type Function struct {
 	Arrays   []Array  `json:"arrays,omitempty"`   // arguments that point to several numbers
 	Bytes    string   `json:"bytes,omitempty"`    // expression of how many bytes the call moves
 	Error    string   `json:"error,omitempty"`    // expression that is true where the call failed
+	Always   bool     `json:"always,omitempty"`   // it is called seldom or takes long: a slow probe costs little
 
 	Pass []Pass `json:"pass,omitempty"` // what a player passes where it can't pass what was recorded
 	Play string `json:"play,omitempty"` // what a player calls instead, or NoPlay

@@ -260,6 +260,9 @@ func specific(f *layer.Function, a annotation) error {
 			return want(2)
 		}
 		f.Pass = append(f.Pass, layer.Pass{Arg: fields[0], Expr: strings.Join(fields[1:], " ")})
+	case "always":
+		f.Always = true
+		return want(0)
 	case "number":
 		f.Numbers = append(f.Numbers, fields...)
 	case "array":

@@ -16,37 +16,37 @@ int MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence); //span met
 int MPI_File_set_atomicity(MPI_File fh, int flag); //span metadata //map file fh //error result != 0
 int MPI_File_sync(MPI_File fh); //span sync //map file fh //error result != 0
 int MPI_File_read(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status); //span read //map file fh //error result != 0
-int MPI_File_read_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status); //span read //map file fh //error result != 0
+int MPI_File_read_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status); //span read //map file fh //error result != 0 //always
 int MPI_File_read_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Status *status); //span read //map file fh //error result != 0
-int MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Status *status); //span read //map file fh //error result != 0
+int MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Status *status); //span read //map file fh //error result != 0 //always
 int MPI_File_read_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status); //span read //map file fh //error result != 0
 int MPI_File_read_ordered(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status); //span read //map file fh //error result != 0
 int MPI_File_iread(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request); //span read //map file fh //define request *request //error result != 0
 int MPI_File_iread_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Request *request); //span read //map file fh //define request *request //error result != 0
-int MPI_File_iread_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request); //span read //map file fh //define request *request //error result != 0
-int MPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Request *request); //span read //map file fh //define request *request //error result != 0
+int MPI_File_iread_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request); //span read //map file fh //define request *request //error result != 0 //always
+int MPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Request *request); //span read //map file fh //define request *request //error result != 0 //always
 int MPI_File_iread_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request); //span read //map file fh //define request *request //error result != 0
-int MPI_File_read_all_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype); //span read //map file fh //error result != 0
-int MPI_File_read_all_end(MPI_File fh, void *buf, MPI_Status *status); //span read //map file fh //error result != 0
-int MPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype); //span read //map file fh //error result != 0
-int MPI_File_read_at_all_end(MPI_File fh, void *buf, MPI_Status *status); //span read //map file fh //error result != 0
+int MPI_File_read_all_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype); //span read //map file fh //error result != 0 //always
+int MPI_File_read_all_end(MPI_File fh, void *buf, MPI_Status *status); //span read //map file fh //error result != 0 //always
+int MPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype); //span read //map file fh //error result != 0 //always
+int MPI_File_read_at_all_end(MPI_File fh, void *buf, MPI_Status *status); //span read //map file fh //error result != 0 //always
 int MPI_File_read_ordered_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype); //span read //map file fh //error result != 0
 int MPI_File_read_ordered_end(MPI_File fh, void *buf, MPI_Status *status); //span read //map file fh //error result != 0
 int MPI_File_write(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status); //span write //map file fh //error result != 0
-int MPI_File_write_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status); //span write //map file fh //error result != 0
+int MPI_File_write_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status); //span write //map file fh //error result != 0 //always
 int MPI_File_write_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status); //span write //map file fh //error result != 0
-int MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status); //span write //map file fh //error result != 0
+int MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status); //span write //map file fh //error result != 0 //always
 int MPI_File_write_shared(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status); //span write //map file fh //error result != 0
 int MPI_File_write_ordered(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status); //span write //map file fh //error result != 0
 int MPI_File_iwrite(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request); //span write //map file fh //define request *request //error result != 0
 int MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request); //span write //map file fh //define request *request //error result != 0
-int MPI_File_iwrite_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request); //span write //map file fh //define request *request //error result != 0
-int MPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request); //span write //map file fh //define request *request //error result != 0
+int MPI_File_iwrite_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request); //span write //map file fh //define request *request //error result != 0 //always
+int MPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request); //span write //map file fh //define request *request //error result != 0 //always
 int MPI_File_iwrite_shared(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request); //span write //map file fh //define request *request //error result != 0
-int MPI_File_write_all_begin(MPI_File fh, const void *buf, int count, MPI_Datatype datatype); //span write //map file fh //error result != 0
-int MPI_File_write_all_end(MPI_File fh, const void *buf, MPI_Status *status); //span write //map file fh //error result != 0
-int MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype); //span write //map file fh //error result != 0
-int MPI_File_write_at_all_end(MPI_File fh, const void *buf, MPI_Status *status); //span write //map file fh //error result != 0
+int MPI_File_write_all_begin(MPI_File fh, const void *buf, int count, MPI_Datatype datatype); //span write //map file fh //error result != 0 //always
+int MPI_File_write_all_end(MPI_File fh, const void *buf, MPI_Status *status); //span write //map file fh //error result != 0 //always
+int MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype); //span write //map file fh //error result != 0 //always
+int MPI_File_write_at_all_end(MPI_File fh, const void *buf, MPI_Status *status); //span write //map file fh //error result != 0 //always
 int MPI_File_write_ordered_begin(MPI_File fh, const void *buf, int count, MPI_Datatype datatype); //span write //map file fh //error result != 0
 int MPI_File_write_ordered_end(MPI_File fh, const void *buf, MPI_Status *status); //span write //map file fh //error result != 0
 
@@ -89,8 +89,8 @@ int MPI_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Statu
 int MPI_Testany(int count, MPI_Request array_of_requests[], int *indx, int *flag, MPI_Status *status); //span wait //array array_of_requests count before //number indx flag //array status 6 //error result != 0 //play no
 int MPI_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status array_of_statuses[]); //span wait //array array_of_requests incount before //number outcount //array array_of_indices *outcount //array array_of_statuses *outcount * 6 //error result != 0 //play no
 int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status); //span wait //map request request //number flag //array status 6 //error result != 0
-int MPI_Cancel(MPI_Request *request); //span setup //map request *request //error result != 0
-int MPI_Request_free(MPI_Request *request); //span setup //undefine request *request //error result != 0
+int MPI_Cancel(MPI_Request *request); //span setup //map request *request //error result != 0 //always
+int MPI_Request_free(MPI_Request *request); //span setup //undefine request *request //error result != 0 //always
 
 // Collectives.
 int MPI_Barrier(MPI_Comm comm); //span collective //map comm comm //error result != 0
@@ -139,9 +139,9 @@ int MPI_Ineighbor_alltoallv(const void *sendbuf, const int sendcounts[], const i
 int MPI_Ineighbor_alltoallw(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request); //span collective //map comm comm //define request *request //error result != 0
 
 // The library and its communicators.
-int MPI_Init(int *argc, char ** *argv); //span setup //error result != 0
-int MPI_Init_thread(int *argc, char ** *argv, int required, int *provided); //span setup //error result != 0
-int MPI_Finalize(void); //span setup //error result != 0
+int MPI_Init(int *argc, char ** *argv); //span setup //error result != 0 //always
+int MPI_Init_thread(int *argc, char ** *argv, int required, int *provided); //span setup //error result != 0 //always
+int MPI_Finalize(void); //span setup //error result != 0 //always
 int MPI_Comm_rank(MPI_Comm comm, int *rank); //span setup //map comm comm //number rank //error result != 0
 int MPI_Comm_size(MPI_Comm comm, int *size); //span setup //map comm comm //number size //error result != 0
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm); //span setup //map comm comm //define comm *newcomm //error result != 0
@@ -159,4 +159,4 @@ int MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const i
 int MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[], int outdegree, const int destinations[], const int destweights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph); //span setup //map comm comm_old //define comm *comm_dist_graph //error result != 0
 int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag, MPI_Comm *newintercomm); //span setup //map comm local_comm //map comm peer_comm //define comm *newintercomm //error result != 0
 int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm); //span setup //map comm intercomm //define comm *newintracomm //error result != 0
-int MPI_Comm_free(MPI_Comm *comm); //span setup //undefine comm *comm //error result != 0
+int MPI_Comm_free(MPI_Comm *comm); //span setup //undefine comm *comm //error result != 0 //always

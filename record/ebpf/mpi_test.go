@@ -20,8 +20,8 @@ const (
 	statusTag    = 3
 )
 
-// What is needed to pair the messages of MPI is in the spans: requests as they are before
-// a call completes them, and the sources and tags of what came from any rank.
+// The spans have all that is needed to pair the messages of MPI: requests as they are before
+// a call completes them, and the source and tag of a message from any rank.
 func TestSpansOfMPI(t *testing.T) {
 	for _, name := range []string{"mpicc", "mpiexec"} {
 		if _, err := exec.LookPath(name); err != nil {

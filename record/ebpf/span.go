@@ -356,7 +356,7 @@ func (p *probes) attach(i int, file, name string, late time.Duration) error {
 	var cookies, offsets []uint64
 	for _, place := range lib.Places {
 		switch {
-		case place.Entry == layer.Stepped && !p.options.LayerForce:
+		case place.Slow() && !p.options.LayerForce:
 			probed.Stepped++
 		case slices.Contains(offsets, place.Offset): // another name of the same function
 		default:

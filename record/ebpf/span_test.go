@@ -131,6 +131,13 @@ func TestSpansForced(t *testing.T) {
 	lines, r := spansOf(t, false, "slow", func(o *record.Options) { o.LayerForce = true })
 	require.Equal(t, []string{"queue:q_slow() = 3", "queue:q_call(1) = 2"}, lines)
 	require.Zero(t, r.Probed[0].Stepped)
+	lines, r = spansOf(t, false, "slow", func(o *record.Options) {
+		for _, f := range o.Layers[0].Functions {
+			f.Always = f.Name == "q_slow"
+		}
+	})
+	require.Equal(t, []string{"queue:q_slow() = 3", "queue:q_call(1) = 2"}, lines)
+	require.Zero(t, r.Probed[0].Stepped)
 }
 
 // Calls that are too deep within one another are counted, and those above them recorded.
