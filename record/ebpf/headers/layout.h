@@ -440,7 +440,7 @@ enum piece_kind {
 	PIECE_BEFORE,     /* a number, before the call */
 	PIECE_AFTER,      /* the same after it */
 	PIECE_ARRAY,      /* numbers, after it */
-	PIECE_ARRAY_BEFORE, /* the same before the call, in one piece of a function at most */
+	PIECE_ARRAY_BEFORE, /* numbers, before it; a function has at most one such piece */
 };
 
 #define MAX_PIECES 4
@@ -450,15 +450,15 @@ enum piece_kind {
 #define SPAN_ROOM 4096   /* bytes of a string, and of MAX_NUMBERS; a power of two */
 #define SPAN_PIECES (2 * SPAN_ROOM) /* bytes of all pieces but the last */
 
-/* How many numbers an array has, each time: what is in a slot, with COUNT_POINTED the int
- * that its address leads to, or one of the others. */
+/* What, multiplied by piece.times, is how many numbers an array has: what a slot holds, what
+ * the address in a slot points to (COUNT_POINTED | slot), the result of the call, or 1. */
 enum piece_count { COUNT_POINTED = 128, COUNT_RESULT = 254, COUNT_ONE };
 
 struct piece {
 	u8 kind;  /* enum piece_kind */
 	u8 slot;  /* of the address */
 	u8 size;  /* of a number: 1, 2, 4 or 8 bytes; of PIECE_BEFORE 4 or 8 */
-	u8 count; /* slot, or enum piece_count */
+	u8 count; /* enum piece_count */
 	u32 times;
 };
 

@@ -39,8 +39,8 @@ struct frames {
 	struct frame frame[MAX_FRAMES];
 };
 
-/* An array as it was at the beginning of a call. A thread has one: a call within that
- * needs it as well takes it away from the outer one. */
+/* An array as it was at the beginning of a call. A thread has one: an inner call that needs
+ * it takes it away from the outer call. */
 struct span_array {
 	u32 owner; /* depth of its frame */
 	u32 bytes;
@@ -128,8 +128,8 @@ INLINE u64 array_bytes(const struct piece *p, const struct frame *f, s64 ret, u6
 	return count * p->size;
 }
 
-/* Reads an array to data, which has SPAN_ROOM bytes, and returns how many it has read: where
- * its last page can't be read, those before. */
+/* Reads an array to data, which has SPAN_ROOM bytes, and returns how many bytes it has read.
+ * If the last page of the array can't be read, these are the bytes before that. */
 INLINE u64 read_array(u8 *data, u64 ptr, u64 bytes, u64 *state)
 {
 	u64 end = (ptr + bytes) & ~(page_bytes - 1ull);
@@ -148,7 +148,7 @@ INLINE u64 read_array(u8 *data, u64 ptr, u64 bytes, u64 *state)
 	return bytes;
 }
 
-/* Keeps the array that a call gets, and reports whether it could. */
+/* Keeps the array of a call that begins, and reports whether it could be read. */
 INLINE int keep_array(struct task_struct *task, const struct piece *p, const struct frame *f, u32 depth)
 {
 	struct span_array *a = bpf_task_storage_get(&span_arrays, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -233,7 +233,7 @@ INLINE int begin_span(struct pt_regs *regs)
 	return 1;
 }
 
-/* Reads what a piece says to data[at] and returns where it ends. The frame has a depth. */
+/* Reads what a piece says to data[at] and returns where it ends. depth is that of the frame. */
 INLINE u32 read_piece(struct span_scratch *s, u32 at, u32 i, const struct piece *p, const struct frame *f, u32 depth, s64 ret)
 {
 	u64 ptr = f->slots[p->slot % MAX_SLOTS], bytes = p->size, state = STRING_WHOLE;
