@@ -399,25 +399,20 @@ func counts(count, name string) bool {
 }
 
 // element says how what a pointer points to can be read. A struct whose fields are integers
-// of one type is that many of them.
+// is read as integers of the type of the first one.
 func element(t cc.Type) layer.Value {
 	v := value(t)
 	s, ok := t.(*cc.StructType)
-	if v.Kind != layer.Struct || !ok || s.NumFields() == 0 {
+	if !ok || s.NumFields() == 0 {
 		return v
 	}
-	var of layer.Value
 	for i := range s.NumFields() {
 		f := s.FieldByIndex(i)
-		field := value(f.Type())
-		if i == 0 {
-			of = field
-		}
-		if field != of || f.IsBitfield() || of.Kind != layer.Int && of.Kind != layer.Uint {
+		if kind := value(f.Type()).Kind; f.IsBitfield() || kind != layer.Int && kind != layer.Uint {
 			return v
 		}
 	}
-	return of
+	return value(s.FieldByIndex(0).Type())
 }
 
 // value says how a type can be read.
