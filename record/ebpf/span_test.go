@@ -332,6 +332,31 @@ func TestSpansOfGo(t *testing.T) {
 	require.Contains(t, p.files[0].String(), ` refused="a program in Go`)
 }
 
+// The recorder has room for all that the layers that ship want to read of a call.
+func TestPlanSpans(t *testing.T) {
+	for _, name := range layer.Names() {
+		l, err := layer.Load(name)
+		require.NoError(t, err)
+		for _, probe := range planSpans(&record.Options{Layers: []*layer.Layer{l}, LayerText: true}).all {
+			f := probe.Function
+			read := slices.Clone(f.Numbers)
+			for _, a := range f.Arrays {
+				read = append(read, a.Arg)
+			}
+			for _, list := range [][]layer.Handle{f.Define, f.Map, f.Undefine} {
+				for _, h := range list {
+					if arg, ok := strings.CutPrefix(h.Value, "*"); ok {
+						read = append(read, arg)
+					}
+				}
+			}
+			for _, arg := range read {
+				require.GreaterOrEqual(t, probe.Args[f.Index(arg)].Piece, 0, "%s: %s", f.Name, arg)
+			}
+		}
+	}
+}
+
 func TestViewSpan(t *testing.T) {
 	l, err := layer.Load("testdata/queue.json")
 	require.NoError(t, err)
