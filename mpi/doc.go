@@ -94,10 +94,13 @@ type Pairer struct {
 
 	queued  int        // messages that wait for a partner
 	entries int        // of collectives that are open
-	free    []*message // memory
-	wait    Wait
-	call    [1]Call
-	begin   [1]Begin
+
+	// Memory.
+	free  []*message
+	now   Call
+	wait  Wait
+	call  [1]Call
+	begin [1]Begin
 }
 
 const (
@@ -146,7 +149,8 @@ func New(h *format.Header, waited func(*Wait)) *Pairer {
 
 // Add adds a call of a thread of a rank. It returns the number of the call: the first has 0.
 func (p *Pairer) Add(thread, number int32, e *format.Event) int64 {
-	c := Call{Number: p.calls, Thread: thread, Rank: number, Start: e.Start, End: e.End(), From: e.Start}
+	c := &p.now
+	*c = Call{Number: p.calls, Thread: thread, Rank: number, Start: e.Start, End: e.End(), From: e.Start}
 	p.calls++
 	f, ok := functions[e.Span.Function]
 	if !ok || e.Span.Failed {
@@ -164,10 +168,10 @@ func (p *Pairer) Add(thread, number int32, e *format.Event) int64 {
 	}
 	a := arguments{e.Span, &f.at}
 	if f.polls {
-		p.poll(r, f, a, &c)
+		p.poll(r, f, a, c)
 	} else {
 		delete(p.polling, thread)
-		f.do(p, r, f, a, &c)
+		f.do(p, r, f, a, c)
 	}
 	return c.Number
 }

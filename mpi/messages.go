@@ -104,8 +104,7 @@ func (p *Pairer) envelope(r *rank, f *function, a arguments, c *Call, receive bo
 	m.wild = to < 0
 	m.begin = Begin{c.Thread, c.Rank, c.Start}
 	if !receive {
-		m.data = messageOf(a, c.Rank)
-		m.data.Synchronous = f.mode == synchronous
+		m.data = messageOf(f, a, c.Rank)
 	}
 	return m
 }
@@ -447,13 +446,13 @@ func (p *Pairer) endMessages(c *comm) {
 }
 
 // messageOf returns what a send sends.
-func messageOf(a arguments, rank int32) (d Message) {
-	d.Count = -1
+func messageOf(f *function, a arguments, rank int32) (d Message) {
+	d.Count, d.Synchronous = -1, f.mode == synchronous
 	if count, ok := a.int(argCount); ok && count >= 0 {
 		d.Count = count
 	}
 	handle, ok := a.handle(argType)
-	if !ok {
+	if !ok || f.mode == buffered {
 		d.Count = -1
 	}
 	d.of = datatype{handle: handle, rank: -1}

@@ -4,7 +4,7 @@ import "slices"
 
 // Message is what a send sends, as far as that says whether it waits for its receive.
 type Message struct {
-	Count       int64 // elements, -1 if unknown
+	Count       int64 // elements; -1 if unknown, and for a send that never waits: MPI_Bsend
 	Synchronous bool  // by its function: MPI_Ssend
 	Shared      bool  // the call that completed it completed something else as well
 	of          datatype
