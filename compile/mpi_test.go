@@ -112,6 +112,31 @@ func TestMPI(t *testing.T) {
 			lines: []mpiLine{{1, 50, 1, "MPI_Irecv(0x1, 1, 1, 0, 7, WORLD, &5)"}, {1, 100, 1, "MPI_Test(&5, 0x1, 0x1)"}},
 			want:  compile.MPI{Stats: mpi.Stats{Unpaired: 1, Unknown: 1}},
 		},
+		"a loop of tests": {
+			lines: []mpiLine{
+				{1, 50, 1, "MPI_Irecv(0x1, 1, 1, 0, 7, WORLD, &5)"}, {1, 100, 1, "MPI_Test(&5, &0, 0x1)"}, {1, 150, 1, "MPI_Test(&5, &0, 0x1)"},
+				{0, 200, 1, "MPI_Send(0x1, 1, 1, 1, 7, WORLD)"}, {1, 210, 1, "MPI_Test(&5, &1, 0x1)"},
+			},
+			want: compile.MPI{Stats: mpi.Stats{Messages: 1}, Waited: 100_000, Polled: 100_000}, held: map[int32]int64{1: 100},
+		},
+		"a loop of tests, with a write between them": {
+			lines: []mpiLine{
+				{1, 50, 1, "MPI_Irecv(0x1, 1, 1, 0, 7, WORLD, &5)"}, {1, 100, 1, "MPI_Test(&5, &0, 0x1)"}, {1, 120, 5, "pwrite64(3, 0x1000, 1, 0) = 1"},
+				{1, 150, 1, "MPI_Test(&5, &0, 0x1)"}, {0, 200, 1, "MPI_Send(0x1, 1, 1, 1, 7, WORLD)"}, {1, 210, 1, "MPI_Test(&5, &1, 0x1)"},
+			},
+			want: compile.MPI{Stats: mpi.Stats{Messages: 1}},
+		},
+		"a synchronous send": {
+			lines: []mpiLine{{1, 100, 220, "MPI_Recv(0x1, 1, 1, 0, 7, WORLD, 0x1)"}, {0, 200, 100, "MPI_Ssend(0x1, 1, 1, 1, 7, WORLD)"}},
+			want:  compile.MPI{Stats: mpi.Stats{Messages: 1}, Rendezvous: 1, Waited: 100_000}, held: map[int32]int64{1: 100},
+		},
+		"short sends within a call that completes several": {
+			lines: []mpiLine{
+				{0, 100, 1, "MPI_Isend(0x1, 1, 1, 1, 7, WORLD, &5)"}, {0, 101, 1, "MPI_Isend(0x1, 1, 1, 1, 8, WORLD, &6)"}, {0, 110, 90, "MPI_Waitall(2, [5, 6], 0x1)"},
+				{1, 150, 1, "MPI_Recv(0x1, 1, 1, 0, 7, WORLD, 0x1)"}, {1, 300, 1, "MPI_Recv(0x1, 1, 1, 0, 8, WORLD, 0x1)"},
+			},
+			want: compile.MPI{Stats: mpi.Stats{Messages: 2}},
+		},
 		"both ways in one call": {
 			lines: []mpiLine{
 				{0, 100, 120, "MPI_Sendrecv(0x1, 1, 1, 1, 7, 0x1, 1, 1, 1, 7, WORLD, 0x1)"}, {1, 200, 20, "MPI_Sendrecv(0x1, 1, 1, 0, 7, 0x1, 1, 1, 0, 7, WORLD, 0x1)"},
@@ -197,4 +222,60 @@ func TestOddMPI(t *testing.T) {
 		_, report := compiled(t, mpiScript(2, []mpiLine{{0, 100, 1, call}, {0, 200, 1, call}}), compile.Options{})
 		require.Zero(t, report.MPI.Messages, call)
 	}
+}
+
+// A send that is long enough to wait for its receive comes after it, also where it had no need to
+// wait. A short one does not.
+func TestRendezvous(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		first []mpiLine // a send of 1000 elements
+		want  bool
+	}{
+		{"waited", []mpiLine{{0, 100, 110, "MPI_Send(0x1, 1000, 1, 1, 7, WORLD)"}, {1, 200, 20, "MPI_Recv(0x1, 1000, 1, 0, 7, WORLD, 0x1)"}}, true},
+		{"early", []mpiLine{{0, 100, 10, "MPI_Send(0x1, 1000, 1, 1, 7, WORLD)"}, {1, 200, 20, "MPI_Recv(0x1, 1000, 1, 0, 7, WORLD, 0x1)"}}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out, report := compiled(t, mpiScript(2, append([]mpiLine{
+				{1, 250, 1, "pwrite64(3, 0x1000, 1, 0) = 1"},
+				{1, 300, 110, "MPI_Recv(0x1, 1000, 1, 0, 7, WORLD, 0x1)"}, {0, 400, 12, "MPI_Send(0x1, 1000, 1, 1, 7, WORLD)"},
+				{0, 500, 1, "pwrite64(3, 0x1000, 1, 0) = 1"},
+			}, c.first...)), compile.Options{})
+			var after []format.Edge
+			for _, e := range out.events {
+				if e.TID == 1 && e.Op == format.OpPwrite64 && after == nil {
+					after = append([]format.Edge{}, e.Edges...)
+				}
+			}
+			if !c.want {
+				require.Zero(t, report.MPI.Rendezvous)
+				require.Empty(t, after)
+				return
+			}
+			require.EqualValues(t, 2, report.MPI.Rendezvous)
+			// The write of rank 1 ended at 251 µs, its receive began at 300, and this write at 500, 100 after its send.
+			require.Equal(t, []format.Edge{{Thread: 2, Event: 1, Kind: format.EdgeMessage, Delay: 149_000}}, after)
+		})
+	}
+}
+
+// The cost of recording the calls of a loop is not subtracted twice.
+func TestPollingCost(t *testing.T) {
+	lines := []mpiLine{{1, 50, 1, "MPI_Irecv(0x1, 1, 1, 0, 7, WORLD, &5)"}}
+	for i := range int64(10) {
+		lines = append(lines, mpiLine{1, 100 + 20*i, 1, "MPI_Test(&5, &0, 0x1)"})
+	}
+	lines = append(lines, mpiLine{0, 300, 1, "MPI_Send(0x1, 1, 1, 1, 7, WORLD)"}, mpiLine{1, 310, 1, "MPI_Test(&5, &1, 0x1)"})
+	text := strings.Replace(mpiScript(2, lines), "# ranks:", "# cost: inside=0 outside=0 span=5000\n# ranks:", 1)
+	out, _ := compiled(t, text, compile.Options{Compensate: true})
+	last := out.events[len(out.events)-1]
+	for _, e := range out.events {
+		if e.TID == 2 && e.Op == format.OpPwrite64 {
+			last = e
+		}
+	}
+	// From 2 to 1000 µs, with 12 calls. Of the 200 µs from the first test to the send, 10 calls of
+	// the loop cost 5 µs each, but for the part after the send.
+	require.EqualValues(t, 998_000-12*5000, last.Compute)
+	require.InDelta(t, 200_000-10*5000*200/210, last.Held, 1)
 }
