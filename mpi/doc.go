@@ -92,8 +92,8 @@ type Pairer struct {
 	polling map[int32]*polling // by thread
 	calls   int64
 
-	queued  int        // messages that wait for a partner
-	entries int        // of collectives that are open
+	queued  int // messages that wait for a partner
+	entries int // of collectives that are open
 
 	// Memory.
 	free  []*message

@@ -17,6 +17,7 @@ type function struct {
 	making  makingKind
 	receive bool
 	starts  bool // a persistent request is started later
+	keeps   bool // the request stays
 }
 
 // argument is what a function has an argument for.
@@ -89,6 +90,8 @@ var functions = func() map[string]*function {
 	add("Recv_init", "_ _ _ peer tag comm request", function{do: (*Pairer).message, receive: true, starts: true})
 	add("Sendrecv", "_ count type peer tag _ _ _ source recvtag comm status", function{do: (*Pairer).exchange})
 	add("Sendrecv_replace", "_ count type peer tag source recvtag comm status", function{do: (*Pairer).exchange})
+	add("Isendrecv", "_ count type peer tag _ _ _ source recvtag comm request", function{do: (*Pairer).exchange})
+	add("Isendrecv_replace", "_ count type peer tag source recvtag comm request", function{do: (*Pairer).exchange})
 	add("Probe", "peer tag comm status", function{do: (*Pairer).probe})
 	add("Iprobe", "peer tag comm flag status", function{do: (*Pairer).probe})
 	// These take the message, which Mrecv and Imrecv only copy.
@@ -101,6 +104,7 @@ var functions = func() map[string]*function {
 	add("Cancel", "request", function{do: (*Pairer).cancelRequest})
 	add("Wait", "request status", function{do: (*Pairer).waitOne})
 	add("Test", "request flag status", function{do: (*Pairer).waitOne})
+	add("Request_get_status", "request flag status", function{do: (*Pairer).waitOne, keeps: true})
 	add("Waitall", "count requests statuses", function{do: (*Pairer).waitAll})
 	add("Testall", "count requests flag statuses", function{do: (*Pairer).waitAll})
 	add("Waitany", "count requests index status", function{do: (*Pairer).waitAny})
@@ -130,6 +134,7 @@ var functions = func() map[string]*function {
 	add("Comm_dup", "comm new", function{do: (*Pairer).make})
 	add("Comm_idup", "comm new request", function{do: (*Pairer).make})
 	add("Comm_dup_with_info", "comm _ new", function{do: (*Pairer).make})
+	add("Comm_idup_with_info", "comm _ new request", function{do: (*Pairer).make})
 	add("Comm_split", "comm color key new", function{do: (*Pairer).make, making: byColor})
 	add("Comm_split_type", "comm color key _ new", function{do: (*Pairer).make, making: byNode})
 	add("Comm_create", "comm _ new", function{do: (*Pairer).make, making: byGroup})

@@ -145,13 +145,23 @@ func (p *Pairer) completed(m *message, c *Call) {
 func (p *Pairer) exchange(r *rank, f *function, a arguments, c *Call) bool {
 	send := p.envelope(r, f, a, c, false, argPeer, argTag)
 	receive := p.envelope(r, f, a, c, true, argSource, argRecvTag)
-	if send != nil {
-		send.shared = true
-		p.completed(send, c)
+	if a.has(argRequest) {
+		if id, ok := a.handle(argRequest); ok {
+			p.ask(r, id, request{message: receive, send: send})
+		}
+	} else {
+		if send != nil {
+			send.ended, send.shared, send.call = true, true, *c
+		}
+		if receive != nil {
+			receive.know(a.status(argStatus, 0, r.openMPI))
+			receive.ended, receive.shared, receive.call = true, true, *c
+		}
 	}
-	if receive != nil {
-		receive.know(a.status(argStatus, 0, r.openMPI))
-		p.completed(receive, c)
+	for _, m := range []*message{send, receive} {
+		if m != nil {
+			p.post(m)
+		}
 	}
 	return true
 }

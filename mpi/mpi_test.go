@@ -244,6 +244,15 @@ func TestPairs(t *testing.T) {
 			want:  []string{"0@30 <- 1@100", "1@110 -> 0@20", "0@130 <- 1@200", "1@210 -> 0@120"},
 			stats: mpi.Stats{Messages: 2, Unknown: 1},
 		},
+		"both ways by one request, which is asked before it is waited for": {
+			calls: `0 100 1 MPI_Isendrecv(0x1, 1, 1, 1, 7, 0x1, 1, 1, 1, 7, WORLD, &5)
+			        1 200 5 MPI_Sendrecv_replace(0x1, 1, 1, 0, 7, -2, 7, WORLD, [4, 0, 0, 7, 0, 0])
+			        0 150 1 MPI_Request_get_status(&5, &0, 0x1)
+			        0 210 1 MPI_Request_get_status(&5, &1, 0x1)
+			        0 220 1 MPI_Wait(&5, 0x1)`,
+			want:  []string{"1@200 -> 0@100", "1@200 <- 0@100", "0@210 (1 polls since 150) -> 1@200", "0@210 (1 polls since 150) <- 1@200"},
+			stats: mpi.Stats{Messages: 2},
+		},
 		"probes": {
 			calls: `1 200 1 MPI_Send(0x1, 1, 1, 0, 7, WORLD)
 			        0 100 110 MPI_Probe(-2, -1, WORLD, [4, 0, 1, 7, 0, 0])

@@ -9,6 +9,7 @@ import (
 // request is an operation that another call completes.
 type request struct {
 	message    *message
+	send       *message // besides, of MPI_Isendrecv
 	collective *collective
 	start      *message // what a persistent request sends or receives each time it is started
 	persistent bool
@@ -52,6 +53,10 @@ func (p *Pairer) done(r *rank, id int64, c *Call, s status, shared bool) bool {
 		r.requests[id] = idle
 	} else {
 		delete(r.requests, id)
+	}
+	if q.send != nil {
+		p.ended(q.send, c, s, true)
+		shared = true
 	}
 	switch {
 	case q.message != nil:
@@ -132,9 +137,13 @@ func (p *Pairer) successful(a arguments) bool {
 	return known && flag != 0
 }
 
-func (p *Pairer) waitOne(r *rank, _ *function, a arguments, c *Call) bool {
+func (p *Pairer) waitOne(r *rank, f *function, a arguments, c *Call) bool {
 	id, ok := a.handle(argRequest)
-	return ok && p.successful(a) && p.done(r, id, c, a.status(argStatus, 0, r.openMPI), false)
+	done := ok && p.successful(a) && p.done(r, id, c, a.status(argStatus, 0, r.openMPI), false)
+	if _, there := r.requests[id]; done && f.keeps && !there {
+		p.ask(r, id, request{})
+	}
+	return done
 }
 
 // waitAll completes an array of requests. Those that were not read are the newest ones.
