@@ -33,6 +33,7 @@ type comm struct {
 	confused bool
 
 	making  *making
+	allMade bool     // all ranks have called that make it
 	members []member // of those that were made of another one
 	makings []*making
 	holders int // ranks that have a handle
@@ -57,8 +58,9 @@ const (
 	inOrder                 // of some ranks
 	byColor                 // one of each color, with the ranks in the order of keys
 	byNode                  // one of each node
-	byGroup                 // of some ranks, in an order that MPI_Comm_rank tells
-	byGroupAlone            // the same, and only these ranks call
+	byPlace                 // of some ranks, in an order that MPI_Comm_rank tells
+	byGroup                 // the same, but maybe several with different ranks
+	byGroupAlone            // the same, and only the ranks of one of them call
 )
 
 // Handles of MPICH and of what is made from it are numbers. Those of Open MPI are addresses.
@@ -175,12 +177,12 @@ func (p *Pairer) make(r *rank, f *function, a arguments, c *Call) bool {
 		}
 	case byNode:
 		color = int64(p.nodes[c.Rank])
-		if of, known := a.int(argColor); !known || !r.openMPI && of != mpichShared || r.openMPI && of != openShared {
-			kind = byGroup
+		if typ, known := a.int(argColor); !known || !r.openMPI && typ != mpichShared || r.openMPI && typ != openShared {
+			kind, color = byGroup, 0
 		}
 	}
-	if p.partial && kind != copied && kind != byGroupAlone {
-		kind = byGroup
+	if p.partial && (kind == inOrder || kind == byColor || kind == byNode) {
+		kind = byPlace // some places are of ranks that are not recorded
 	}
 	g := p.makings[origin{from, number}]
 	if g == nil {
@@ -219,9 +221,12 @@ func (p *Pairer) join(r *rank, g *making, color, handle int64, m member) {
 		c.holders++
 		r.comms[handle] = c
 	}
-	if !c.known && p.members < maxMembers {
+	switch {
+	case !c.known && p.members < maxMembers:
 		p.members++
 		c.members = append(c.members, m)
+	case g.kind == byGroupAlone && !c.confused && !slices.Contains(c.ranks, m.rank):
+		p.confuse(c)
 	}
 }
 
@@ -244,7 +249,7 @@ func (p *Pairer) made(g *making, end bool) {
 		case c.known:
 		case g.kind == copied:
 			p.learnCopy(c, g.of)
-		case g.kind < byGroup:
+		case g.kind < byPlace:
 			for i := range c.members {
 				m := &c.members[i]
 				m.place = int64(m.rank)
@@ -261,10 +266,15 @@ func (p *Pairer) made(g *making, end bool) {
 				ranks[i] = c.members[i].rank
 			}
 			p.learn(c, ranks, len(ranks))
-		case end:
+		case g.kind == byPlace && end:
 			p.learn(c, c.ranks, len(c.members))
+		case end:
+			p.confuse(c)
 		default:
-			c.size = cmp.Or(c.size, len(c.members))
+			if g.kind == byPlace && !p.partial {
+				c.size = len(c.members)
+			}
+			c.allMade = true
 			p.complete(c)
 		}
 	}
@@ -298,9 +308,11 @@ func (p *Pairer) learn(c *comm, ranks []int32, size int) {
 	}
 }
 
-// complete learns the ranks of a communicator if each has said its place.
+// complete learns the ranks of a communicator if each has said its place, and there is only one
+// such communicator.
 func (p *Pairer) complete(c *comm) {
-	if !c.known && c.size > 0 && len(c.ranks) == c.size && !slices.Contains(c.ranks, -1) {
+	one := c.making.kind == byGroupAlone || c.allMade && len(c.members) == c.size
+	if !c.known && one && c.size > 0 && len(c.ranks) == c.size && !slices.Contains(c.ranks, -1) {
 		p.learn(c, c.ranks, c.size)
 	}
 }

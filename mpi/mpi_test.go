@@ -317,6 +317,34 @@ func TestPairs(t *testing.T) {
 			want:  []string{"0@100 = 0@100 1@100", "1@100 = 0@100 1@100"},
 			stats: mpi.Stats{Collectives: 2, Unknown: 2},
 		},
+		"nor can they without any places": {
+			calls: `0 100 10 MPI_Cart_sub(WORLD, 0x1, &77)
+			        1 100 10 MPI_Cart_sub(WORLD, 0x1, &77)
+			        0 120 5 MPI_Barrier(77)
+			        0 130 5 MPI_Send(0x1, 1, 1, 0, 7, 77)
+			        1 140 1 MPI_Barrier(77)`,
+			want:  []string{"0@100 = 0@100 1@100", "1@100 = 0@100 1@100"},
+			stats: mpi.Stats{Collectives: 2, Unknown: 3},
+		},
+		"groups that only their ranks make, with one tag": {
+			calls: `0 100 10 MPI_Comm_create_group(WORLD, 1, 5, &77)
+			        0 120 1 MPI_Comm_rank(77, &0)
+			        0 130 1 MPI_Comm_size(77, &1)
+			        0 140 1 MPI_Barrier(77)
+			        1 150 10 MPI_Comm_create_group(WORLD, 1, 5, &77)
+			        1 170 1 MPI_Barrier(77)`,
+			want:  []string{"0@140 = 0@140"},
+			stats: mpi.Stats{Collectives: 1, Unknown: 1},
+		},
+		"a grid in another order, whose places are not told": {
+			calls: `0 100 10 MPI_Cart_create(WORLD, 1, 0x1, 0x1, 1, &77)
+			        1 100 10 MPI_Cart_create(WORLD, 1, 0x1, 0x1, 1, &77)
+			        0 140 1 MPI_Send(0x1, 1, 1, 1, 7, 77)
+			        0 150 15 MPI_Barrier(77)
+			        1 155 15 MPI_Barrier(77)`,
+			want:  []string{"0@100 = 0@100 1@100", "1@100 = 0@100 1@100", "0@150 = 0@150 1@155", "1@155 = 0@150 1@155"},
+			stats: mpi.Stats{Collectives: 4, Unknown: 1},
+		},
 		"a grid in the order of its ranks": {
 			calls: `0 100 10 MPI_Cart_create(WORLD, 1, 0x1, 0x1, 0, &77)
 			        1 100 10 MPI_Cart_create(WORLD, 1, 0x1, 0x1, 0, &77)
