@@ -17,6 +17,7 @@ import (
 type mpiLearned struct {
 	pairer *mpi.Pairer // in the first pass
 	stats  mpi.Stats
+	left   int64 // calls that were not kept
 	sends  mpi.Sends
 	waits  []mpiWait // in the order of calls
 	begins []mpi.Begin
@@ -26,18 +27,19 @@ type mpiLearned struct {
 type mpiWait struct {
 	call     int64 // number
 	from     int64 // when the waiting began, on the recording's clock
+	message  mpi.Message
 	first, n int32 // of the begins
 	polls    int32 // calls from then on, before this one
 	kind     mpi.Kind
-	message  mpi.Message
 }
 
 const (
 	mpiWaitBytes  = int(unsafe.Sizeof(mpiWait{}))
 	mpiBeginBytes = int(unsafe.Sizeof(mpi.Begin{}))
 
-	// maxMPI bounds the waits, and their begins.
-	maxMPI = 1 << 22
+	// maxMPI bounds the waits and their begins. Their share of the memory is bounded as well.
+	maxMPI   = 1 << 22
+	mpiShare = 4
 )
 
 // mpiState is what a pass knows of calls of MPI.
@@ -73,11 +75,12 @@ func (m *model) mpi(t *thread, e *format.Event) {
 // mpiWaited keeps what calls have waited for.
 func (m *model) mpiWaited(w *mpi.Wait) {
 	k := &m.learned.mpi
-	if len(k.waits)+len(w.Calls) > maxMPI || len(k.begins)+len(w.On) > maxMPI {
-		return
-	}
-	if w.Kind == mpi.Sent && w.On[0].At > w.Calls[0].End {
+	if w.Kind == mpi.Sent && w.On[0].At > w.Calls[0].End+mpi.ClockError {
 		return // the message was kept for its receiver
+	}
+	if len(k.waits)+len(w.Calls) > maxMPI || len(k.begins)+len(w.On) > maxMPI || int64(k.bytes()) > m.budget.limit/mpiShare {
+		k.left += int64(len(w.Calls))
+		return
 	}
 	first := len(k.begins)
 	k.begins = append(k.begins, w.On...)
@@ -98,6 +101,9 @@ func (k *mpiLearned) end() {
 	if k.pairer != nil {
 		k.pairer.End()
 		k.stats, k.sends, k.pairer = k.pairer.Stats, k.pairer.Sends, nil
+		k.waits = slices.DeleteFunc(k.waits, func(w mpiWait) bool {
+			return w.kind == mpi.Sent && k.begins[w.first].At <= w.from && !k.sends.Waits(&w.message) // it found its receiver there
+		})
 		slices.SortStableFunc(k.waits, func(a, b mpiWait) int { return cmp.Compare(a.call, b.call) })
 	}
 }
@@ -114,8 +120,8 @@ func (m *model) mpiEnd(t *thread, e *format.Event, w *mpiWait) {
 		switch at := others[0].At; {
 		case k.sends.Waits(&w.message):
 			m.report.MPI.Rendezvous++
-		case at <= from, w.message.Shared && k.sends.Early(&w.message):
-			return // the receiver was there before, or the send did not wait for it
+		case at <= from, at > e.End(), w.message.Shared && k.sends.Early(&w.message):
+			return // the send did not wait for it
 		}
 	}
 	m.mpiAfter(t, e, others, from, w.polls)
@@ -168,6 +174,7 @@ type MPI struct {
 	Rendezvous int64 // sends that end after their receives have begun
 	Waited     int64 // nanoseconds in calls before what they waited for began
 	Polled     int64 // the part of that in which threads polled by calls that completed nothing
+	Left       int64 // calls that are not looked at, because of the memory they need
 	Backwards  int64 // partners that began after the call ended, so the clocks are wrong, or the pairing
 }
 
@@ -189,6 +196,7 @@ func (s *MPI) Text() string {
 		what string
 	}{
 		{s.Unpaired, "without a partner"}, {s.Unknown, "with an unknown communicator or request"}, {s.Backwards, "whose partner began later"},
+		{s.Left, "for lack of memory"},
 	} {
 		if part.n > 0 {
 			text += fmt.Sprintf("; not paired: %d %s", part.n, part.what)

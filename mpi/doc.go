@@ -132,7 +132,7 @@ const ClockError = 100_000
 func New(h *format.Header, waited func(*Wait)) *Pairer {
 	p := &Pairer{
 		waited: waited, nodes: map[int32]int{}, ranks: map[int32]*rank{}, comms: map[*comm]bool{}, makings: map[origin]*making{}, polling: map[int32]*polling{},
-		self: &comm{alone: true, known: true}, Sends: Sends{of: map[datatype]*sizes{}},
+		self: &comm{alone: true, known: true}, Sends: Sends{types: map[datatype]int32{}},
 	}
 	numbers := map[string]int{}
 	for _, r := range h.Ranks {

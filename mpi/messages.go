@@ -104,7 +104,7 @@ func (p *Pairer) envelope(r *rank, f *function, a arguments, c *Call, receive bo
 	m.wild = to < 0
 	m.begin = Begin{c.Thread, c.Rank, c.Start}
 	if !receive {
-		m.data = messageOf(f, a, c.Rank)
+		m.data = p.messageOf(f, a, c.Rank)
 	}
 	return m
 }
@@ -455,20 +455,19 @@ func (p *Pairer) endMessages(c *comm) {
 	c.inboxes = nil
 }
 
-// messageOf returns what a send sends.
-func messageOf(f *function, a arguments, rank int32) (d Message) {
-	d.Count, d.Synchronous = -1, f.mode == synchronous
-	if count, ok := a.int(argCount); ok && count >= 0 {
-		d.Count = count
+// messageOf returns what a send of a rank sends.
+func (p *Pairer) messageOf(f *function, a arguments, rank int32) Message {
+	d := Message{Count: -1, Synchronous: f.mode == synchronous, of: -1}
+	count, counted := a.int(argCount)
+	handle, typed := a.handle(argType)
+	if !counted || !typed || count < 0 || f.mode == buffered {
+		return d
 	}
-	handle, ok := a.handle(argType)
-	if !ok || f.mode == buffered {
-		d.Count = -1
-	}
-	d.of = datatype{handle: handle, rank: -1}
+	of := datatype{handle: handle, rank: -1}
 	if handle>>24 != mpichTypes {
-		d.of.rank = rank // each rank has its own
+		of.rank = rank // each rank has its own
 	}
+	d.Count, d.of = count, p.Sends.typed(of)
 	return d
 }
 
