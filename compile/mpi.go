@@ -128,8 +128,8 @@ func (m *model) mpiEnd(t *thread, e *format.Event, w *mpiWait) {
 }
 
 // mpiAfter makes a thread come after the begins of operations of other threads, in a call.
-// It has waited since a time, and called polls functions since then that this one is not one of.
-// What began after the call ended was not waited for.
+// It has waited since a time, and has made that many other calls since then. An operation that
+// began after the call ended was not waited for.
 func (m *model) mpiAfter(t *thread, e *format.Event, others []mpi.Begin, since int64, polls int32) {
 	last := int64(math.MinInt64)
 	for i := range others {
@@ -186,7 +186,7 @@ func (s *MPI) Text() string {
 		text += fmt.Sprintf(", %.6f s of that in loops of polling", format.Seconds(s.Polled))
 	}
 	if s.Rendezvous > 0 {
-		text += fmt.Sprintf("; %s waited, or would have, for the receive", table.Plural(int(s.Rendezvous), "send"))
+		text += fmt.Sprintf("; %s that wait for their receives", table.Plural(int(s.Rendezvous), "send"))
 	}
 	if s.Guessed > 0 {
 		text += fmt.Sprintf("; %s from any source paired by a guess", table.Plural(int(s.Guessed), "message"))

@@ -13,7 +13,7 @@ import (
 )
 
 // FuzzPairer pairs hostile calls: numbers that are huge or negative, handles that repeat, and
-// requests that nothing completes. What is told must make sense.
+// requests that nothing completes. Each wait must be of a call that was added.
 func FuzzPairer(f *testing.F) {
 	for _, calls := range []string{
 		"1 0.1 mpi:MPI_Irecv(0x1, 1, 1, -2, -1, 1140850688, &5) = 0 <0.1>\n1 0.2 mpi:MPI_Waitany(2, [5, 5], &1, [0, 0, 9, 7, 0, 0]) = 0 <0.1>\n",
