@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -42,8 +43,6 @@ func placeOf(c *cli.Context, o *replay.Options) (*launcher.Place, error) {
 		wrong = "--repeat"
 	case o.Prepare == fileset.PrepareOnly:
 		wrong = "--prepare only"
-	case len(o.Maps) > 0:
-		wrong = "--map"
 	case o.Order == replay.Total:
 		wrong = "--order total"
 	case o.Backend != replay.Posix && o.Backend != replay.Null:
@@ -81,7 +80,7 @@ func chooseThreads(place *launcher.Place) func(h *format.Header) func(thread int
 type agreement struct {
 	Trace   uint32
 	Version string
-	Options string
+	Options []string // as on the command line, the same ones in the same order for all ranks
 }
 
 // join joins the other ranks. The context of c ends when one of them fails.
@@ -99,7 +98,7 @@ func join(c *cli.Context, o *replay.Options, place *launcher.Place, t *bin.Trace
 		<-s.Failed()
 		cancel(s.Failure())
 	}()
-	own := agreement{t.Sum(), fmt.Sprint(provenance.ThisBuild()), fmt.Sprint(o.Timing, o.Speed, o.Wait, o.Order, o.Outside, o.Backend, o.Prepare, o.Cache, o.Compressibility, o.Strict, o.Keep)}
+	own := agreement{t.Sum(), fmt.Sprint(provenance.ThisBuild()), shared(c)}
 	all, err := ranks.GatherJSON(ctx, s, own)
 	if err != nil {
 		return err
@@ -110,11 +109,38 @@ func join(c *cli.Context, o *replay.Options, place *launcher.Place, t *bin.Trace
 			err = fmt.Errorf("%s has another trace than rank 0", s.Name(i))
 		case all[i].Version != all[0].Version:
 			err = fmt.Errorf("%s has version %s of pianola, rank 0 has %s", s.Name(i), all[i].Version, all[0].Version)
-		case all[i].Options != all[0].Options:
-			err = fmt.Errorf("%s has other options than rank 0", s.Name(i))
+		case !slices.Equal(all[i].Options, all[0].Options):
+			err = fmt.Errorf("%s has other options than rank 0: %s", s.Name(i), differing(all[i].Options, all[0].Options))
 		}
 	}
 	return err
+}
+
+// ownOptions are those that ranks need not have in common.
+var ownOptions = []string{"root", "rendezvous", "log", "json", "limit", "no-host", "quiet"}
+
+// shared returns the options that all ranks must have in common.
+func shared(c *cli.Context) (options []string) {
+	for _, f := range c.Command.Flags {
+		if name := f.Names()[0]; !slices.Contains(ownOptions, name) {
+			value := c.Value(name)
+			if list, ok := value.(cli.StringSlice); ok {
+				value = list.Value()
+			}
+			options = append(options, fmt.Sprintf("--%s %v", name, value))
+		}
+	}
+	return options
+}
+
+// differing returns the first of the options that one rank has and the other has not.
+func differing(one, other []string) string {
+	for i := range one {
+		if one[i] != other[i] {
+			return one[i] + ", not " + other[i]
+		}
+	}
+	return ""
 }
 
 func rendezvousHint(err error) error {

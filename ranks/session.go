@@ -318,6 +318,48 @@ func (s *Session) split(all []byte) (parts [][]byte, err error) {
 	return parts, nil
 }
 
+// Union makes set the union of the sets of all players: each bit is set that one of them
+// has set. All have to call it, with sets of one length.
+func (s *Session) Union(ctx context.Context, set []byte) error {
+	for s.Size > 1 && len(set) > 0 {
+		piece := set[:min(len(set), pieceBytes)]
+		set = set[len(piece):]
+		if s.Rank != 0 {
+			if err := s.send(0, msgGather, piece); err != nil {
+				return s.because(err)
+			}
+			m, err := s.receive(ctx, msgTogether)
+			if err != nil {
+				return err
+			}
+			if copy(piece, m.Payload) != len(piece) {
+				return errUnion
+			}
+			continue
+		}
+		for range s.Size - 1 {
+			m, err := s.receive(ctx, msgGather)
+			if err != nil {
+				return err
+			}
+			if len(m.Payload) != len(piece) {
+				return errUnion
+			}
+			for i, b := range m.Payload {
+				piece[i] |= b
+			}
+		}
+		for to := 1; to < s.Size; to++ {
+			if err := s.send(to, msgTogether, piece); err != nil {
+				return s.because(err)
+			}
+		}
+	}
+	return nil
+}
+
+var errUnion = errors.New("a player sent a set of another length")
+
 // because returns why the link is broken.
 func (s *Session) because(err error) error {
 	select {

@@ -204,6 +204,95 @@ func TestRanksOnRootsOfTheirOwn(t *testing.T) {
 	}
 }
 
+// Names of maps lie in directories that all ranks see, or that each node has of its own.
+// Each directory is prepared once, and nothing is left.
+func TestRanksWithMaps(t *testing.T) {
+	script := strings.Replace(ringScript(4, 2, ringGap), "# file:", "# file: \"logs\" dir mode=0755 size=0 cached=-1\n# file: \"logs/in\" reg mode=0644 size=5000 cached=0\n# file:", 1)
+	for thread := 1; thread <= 4; thread++ {
+		script += fmt.Sprintf("%[1]d openm ( logs/own%[1]d 50 384 ) = 9\n%[1]d write ( 9 700 ) = 700\n", thread)
+	}
+	// The directory that the last rank makes must be in the map's root for the first one's file.
+	script += "4 mkdir ( logs/made 448 ) = 0\n1 openm ( logs/made/own 50 384 ) = 7 {after=4:10+0.005000000:name}\n"
+	trace := ranksTrace(t, script)
+	for _, test := range []struct {
+		name  string
+		nodes int
+		keep  bool
+		files int64 // that are prepared
+	}{
+		// The root has logs, a stand-in of logs/in, and all; shared has logs and logs/in; own has logs and logs/made.
+		{"shared", 1, true, 3 + 2 + 2},
+		{"shared, removed", 1, false, 3 + 2 + 2},
+		{"of two nodes", 2, true, 2*3 + 2 + 2*2},
+		{"of two nodes, removed", 2, false, 2*3 + 2 + 2*2},
+		{"of each rank", 4, true, 4*3 + 2 + 4*2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			node := func(rank int) string { return filepath.Join(dir, fmt.Sprint("node", rank*test.nodes/4)) }
+			args := []string{"--rendezvous", t.TempDir(), "--root", "root", "--map", "*/own*=own", "--map", "/logs/*=" + filepath.Join(dir, "all/shared"), "--json", trace}
+			if test.keep {
+				args = append([]string{"--keep"}, args...)
+			}
+			r := requirePlayed(t, startPlayers(t, 4, func(rank int, c *exec.Cmd) {
+				c.Dir = node(rank)
+				require.NoError(t, os.MkdirAll(c.Dir, 0o755))
+			}, args...))
+			require.Zero(t, r.Events.Differed)
+			require.Equal(t, test.files, r.Prepared.Files)
+			if !test.keep {
+				left, err := filepath.Glob(filepath.Join(dir, "*/*"))
+				require.NoError(t, err)
+				require.Empty(t, left)
+				return
+			}
+			for rank := range 4 {
+				for file, size := range map[string]int64{
+					filepath.Join(node(rank), fmt.Sprint("own/logs/own", rank+1)): 700,
+					filepath.Join(node(rank), "root/logs/in"):                     0,
+					filepath.Join(dir, "all/shared/logs/in"):                      5000,
+				} {
+					info, err := os.Stat(file)
+					require.NoError(t, err)
+					require.Equal(t, size, info.Size(), file)
+				}
+			}
+			require.FileExists(t, filepath.Join(node(0), "own/logs/made/own"))
+			left, err := filepath.Glob(filepath.Join(dir, "*/*/.pianola-ranks-*"))
+			require.NoError(t, err)
+			require.Empty(t, left)
+		})
+	}
+}
+
+// One rank says what is wrong with a map, and nothing is left.
+func TestRanksWithWrongMaps(t *testing.T) {
+	trace := ranksTrace(t, ringScript(4, 2, ringGap)+"3 rename ( out2 moved ) = 0\n")
+	for name, test := range map[string]struct {
+		glob, said string
+		rank       int // that finds out
+	}{
+		"no name":     {"/nosuch*", `no name of the trace matches\nhint: .*\n$`, 0},
+		"across maps": {"*/out2", `a map separates them\nhint: .*\n$`, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := startPlayers(t, 4, nil, "--rendezvous", t.TempDir(), "--root", "root", "--map", test.glob+"=map", trace)
+			for rank, p := range all {
+				require.Error(t, p.Wait())
+				if rank == test.rank {
+					require.Regexp(t, test.said, p.said.String())
+				} else if rank > 0 {
+					require.Empty(t, p.said.String())
+				}
+			}
+			require.Regexp(t, `^pianola: replay: .*`+strings.Split(test.said, `\n`)[0], all[0].said.String())
+			left, err := os.ReadDir(all[0].Dir)
+			require.NoError(t, err)
+			require.Empty(t, left)
+		})
+	}
+}
+
 func TestManyRanks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: 64 processes")
@@ -305,6 +394,18 @@ func TestRanksAgree(t *testing.T) {
 		require.Error(t, p.Wait())
 	}
 	require.Regexp(t, `^pianola: replay: rank 1 on \S+ has another trace than rank 0\n$`, all[0].said.String())
+}
+
+func TestRanksAgreeOnOptions(t *testing.T) {
+	all := startPlayers(t, 2, func(rank int, c *exec.Cmd) {
+		if rank == 1 {
+			c.Args = append(c.Args[:3:3], append([]string{"--map", "*=there"}, c.Args[3:]...)...)
+		}
+	}, "--rendezvous", t.TempDir(), "--map", "/out*=here", ranksTrace(t, ringScript(2, 2, ringGap)))
+	for _, p := range all {
+		require.Error(t, p.Wait())
+	}
+	require.Regexp(t, `^pianola: replay: rank 1 on \S+ has other options than rank 0: --map \[\*=there /out\*=here\], not --map \[/out\*=here\]\n$`, all[0].said.String())
 }
 
 // Two processes that are the same rank, or expect other numbers of ranks, don't play.
