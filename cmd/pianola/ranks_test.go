@@ -2,9 +2,16 @@ package main
 
 import (
 	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io/fs"
+	"math/big"
 	"net"
 	"os"
 	"os/exec"
@@ -444,6 +451,68 @@ func TestRanksOnServer(t *testing.T) {
 	}
 }
 
+// selfMade returns a certificate of this machine, and the path of a file with it.
+func selfMade(t *testing.T) (tls.Certificate, string) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	form := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, form, form, key.Public(), key)
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "certificate.pem")
+	require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644))
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, file
+}
+
+// A server of others with TLS must have a certificate that the ranks can verify.
+func TestRanksOnServerWithTLS(t *testing.T) {
+	certificate, file := selfMade(t)
+	s, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, Authorization: "secret", NoSigs: true, NoLog: true,
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}}, TLSTimeout: 60, AuthTimeout: 60,
+	})
+	require.NoError(t, err)
+	go s.Start()
+	defer s.Shutdown()
+	require.True(t, s.ReadyForConnections(time.Minute))
+	plain, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true})
+	require.NoError(t, err)
+	go plain.Start()
+	defer plain.Shutdown()
+	require.True(t, plain.ReadyForConnections(time.Minute))
+
+	address := "tls://" + s.Addr().String()
+	trace := ranksTrace(t, ringScript(4, 5, ringGap))
+	for name, test := range map[string]struct {
+		url, token, file string
+		said             string // empty for a replay that works
+	}{
+		"tls":                  {address, "secret", file, ""},
+		"nats":                 {s.ClientURL(), "secret", file, ""},
+		"wrong token":          {address, "guess", file, `Authorization Violation`},
+		"unknown certificate":  {address, "secret", "/dev/null", `certificate signed by unknown authority: SSL_CERT_FILE can name a file`},
+		"another name":         {"tls://localhost:" + strconv.Itoa(s.Addr().(*net.TCPAddr).Port), "secret", file, `certificate is not valid for any names, but wanted to match localhost`},
+		"a server without TLS": {"tls://" + plain.Addr().String(), "secret", file, `secure connection not available`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := startPlayers(t, 4, func(_ int, c *exec.Cmd) {
+				c.Env = append(c.Env, "PIANOLA_RUN=one", "PIANOLA_TOKEN="+test.token, "SSL_CERT_FILE="+test.file, "SSL_CERT_DIR="+t.TempDir())
+			}, "--rendezvous", test.url, "--log", "log", "--json", trace)
+			if test.said == "" {
+				require.Zero(t, requirePlayed(t, all).Events.Differed)
+				requireRing(t, filepath.Join(all[0].Dir, "log"), 4, 5)
+				return
+			}
+			for _, p := range all {
+				require.Error(t, p.Wait())
+				require.Regexp(t, `^pianola: replay: .*`+test.said, p.said.String())
+			}
+		})
+	}
+}
+
 // The variables of PyTorch's launcher say where rank 0 is. A secret is needed.
 func TestRanksAtMaster(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -456,6 +525,16 @@ func TestRanksAtMaster(t *testing.T) {
 		c.Env = append(os.Environ(), fmt.Sprint("RANK=", rank), "WORLD_SIZE=2", "MASTER_ADDR=127.0.0.1", fmt.Sprint("MASTER_PORT=", port), "PIANOLA_TOKEN="+token)
 	}
 	require.Zero(t, requirePlayed(t, startPlayers(t, 2, set, "--json", trace)).Events.Differed)
+
+	// Rank 0 goes on waiting for a rank 1 with its secret.
+	other := startPlayers(t, 2, func(rank int, c *exec.Cmd) {
+		token = []string{"secret", "guess"}[rank]
+		set(rank, c)
+	}, trace)
+	require.Error(t, other[1].Wait())
+	require.Regexp(t, `^pianola: replay: .*the server there is not rank 0 of this run: it has another token\n$`, other[1].said.String())
+	require.NoError(t, other[0].Process.Signal(unix.SIGINT))
+	require.Error(t, other[0].Wait())
 
 	token = ""
 	for _, p := range startPlayers(t, 2, set, trace) {

@@ -1,6 +1,8 @@
 package hub
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -153,14 +155,28 @@ func (c *carrier) connect(deadline time.Time) (err error) {
 			}
 		}
 		// The file of an earlier run can lead to the server of another one.
-		if c.met.file == "" && (len(c.at.URLs) == 0 || errors.Is(err, nats.ErrAuthorization)) {
-			return err
+		if c.met.file == "" && (len(c.at.URLs) == 0 || isRefusal(err)) {
+			return explain(err)
 		}
 		if time.Now().After(deadline) {
 			return fmt.Errorf("no connection with rank 0 after %v: %w", time.Duration(c.join.Wait), err)
 		}
 		time.Sleep(retryEvery)
 	}
+}
+
+// isRefusal reports whether another attempt to connect would fail in the same way.
+func isRefusal(err error) bool {
+	_, unverified := errors.AsType[*tls.CertificateVerificationError](err)
+	return unverified || errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrSecureConnWanted) || errors.Is(err, errOther)
+}
+
+// explain adds to an error what a user can do.
+func explain(err error) error {
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return fmt.Errorf("%w: SSL_CERT_FILE can name a file with the certificate of that authority", err)
+	}
+	return err
 }
 
 func (c *carrier) dial() (err error) {
@@ -172,8 +188,15 @@ func (c *carrier) dial() (err error) {
 	if c.at.Token != "" {
 		options = append(options, nats.Token(c.at.Token))
 	}
-	if c.met.server != nil {
+	switch {
+	case c.met.server != nil:
 		options = append(options, nats.InProcessServer(c.met.server))
+	case !c.at.theirs:
+		encryption, err := clientTLS(c.at.Token)
+		if err != nil {
+			return err
+		}
+		options = append(options, nats.Secure(encryption))
 	}
 	conn, err := nats.Connect(strings.Join(c.at.URLs, ","), options...)
 	if err == nil {
