@@ -19,6 +19,7 @@ import (
 	"pianola/ranks"
 	"pianola/replay"
 	"pianola/replay/fileset"
+	"pianola/stats"
 	"pianola/table"
 )
 
@@ -39,8 +40,6 @@ func placeOf(c *cli.Context, o *replay.Options) (*launcher.Place, error) {
 		wrong = "several traces"
 	case o.Copies > 1:
 		wrong = "--copies"
-	case c.Int("repeat") > 1:
-		wrong = "--repeat"
 	case o.Prepare == fileset.PrepareOnly:
 		wrong = "--prepare only"
 	case o.Order == replay.Total:
@@ -226,28 +225,54 @@ func documentRanks(r *replay.Result) (list []rankDocument, edges *edgesDocument)
 	return list, edges
 }
 
-// printRanks prints a row for each rank, and how long it took one to hear of another.
-func printRanks(w io.Writer, r *replay.Result) error {
-	if len(r.Ranks) == 0 {
-		return nil
+// printRanks prints a row for each rank, and how long it took one to hear of another. Of
+// several runs it prints medians, and the extremes of elapsed times.
+func printRanks(w io.Writer, runs []*replay.Result) error {
+	ranks := runs[0].Ranks
+	head := []string{"rank", "node", "recorded", "executed", "elapsed s", "started late", "clock within"}
+	if len(runs) > 1 {
+		head = slices.Insert(head, 5, "least", "most")
 	}
-	rows := [][]string{{"rank", "node", "recorded", "executed", "elapsed s", "started late", "clock within"}}
-	for i := range r.Ranks {
-		one := &r.Ranks[i]
-		rows = append(rows, []string{
+	rows := [][]string{head}
+	for i := range ranks {
+		one := &ranks[i]
+		of := func(value func(*replay.RankResult) time.Duration) []int64 {
+			return each(runs, func(r *replay.Result) int64 { return int64(value(&r.Ranks[i])) })
+		}
+		elapsed := of(func(r *replay.RankResult) time.Duration { return r.Elapsed })
+		late := of(func(r *replay.RankResult) time.Duration { return r.Late })
+		row := []string{
 			table.Count(int64(one.Rank)), format.Visible(one.Node), rankList(one.Recorded), table.Count(one.Events),
-			table.Fixed(one.Elapsed.Seconds(), 6), one.Late.String(), one.Clock.String(),
-		})
+			seconds(stats.Median(elapsed)), time.Duration(stats.Median(late)).String(), one.Clock.String(),
+		}
+		if len(runs) > 1 {
+			row = slices.Insert(row, 5, seconds(slices.Min(elapsed)), seconds(slices.Max(elapsed)))
+		}
+		rows = append(rows, row)
 	}
 	if err := printIndented(w, rows); err != nil {
 		return err
 	}
-	if len(r.Ranks) > 1 {
-		l := &r.Edges.Latency
-		fmt.Fprintf(w, "between ranks: %s; known to the other rank after p50 %v, p99 %v, max %v\n", table.Plural(int(r.Edges.Count), "edge"), tens(l.P50), tens(l.P99), tens(l.Max))
+	if len(ranks) > 1 {
+		latency := func(value func(*stats.Quantiles) int64) []int64 {
+			return each(runs, func(r *replay.Result) int64 { return value(&r.Edges.Latency) })
+		}
+		fmt.Fprintf(w, "between ranks: %s; known to the other rank after p50 %v, p99 %v, max %v\n", table.Plural(int(runs[0].Edges.Count), "edge"),
+			tens(stats.Median(latency(func(l *stats.Quantiles) int64 { return l.P50 }))), tens(stats.Median(latency(func(l *stats.Quantiles) int64 { return l.P99 }))),
+			tens(slices.Max(latency(func(l *stats.Quantiles) int64 { return l.Max }))))
 	}
 	return nil
 }
+
+// each returns a value of each run.
+func each(runs []*replay.Result, value func(*replay.Result) int64) (all []int64) {
+	for _, r := range runs {
+		all = append(all, value(r))
+	}
+	return all
+}
+
+func seconds(nanos int64) string { return table.Fixed(time.Duration(nanos).Seconds(), 6) }
 
 // rankList prints ranks in order, consecutive ones as a range.
 func rankList(list []int32) string {

@@ -32,8 +32,10 @@ type Session struct {
 
 	link    *Link
 	carrier *exec.Cmd
-	memory  int // file of the board
-	board   *Board
+	memory  int    // file of the boards
+	board   *Board // of the last replay
+	replays uint32 // that were wired
+	free    int64  // where the next board begins in the file
 	inbox   [numMessages]chan Message
 	failed  chan struct{} // closed once failure is set
 	failure error

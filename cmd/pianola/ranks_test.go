@@ -211,6 +211,43 @@ func TestRanksOnRootsOfTheirOwn(t *testing.T) {
 	}
 }
 
+// Several replays in one launch: each begins with the files as they were.
+func TestRanksRepeat(t *testing.T) {
+	const ranks, rounds, runs = 4, 5, 4
+	trace := ranksTrace(t, ringScript(ranks, rounds, ringGap))
+	all := startPlayers(t, ranks, nil, "--rendezvous", t.TempDir(), "--root", "root", "--repeat", fmt.Sprint(runs), "--log", "log", "--json", trace)
+	for rank, p := range all {
+		require.NoError(t, p.Wait(), "rank %d: %s", rank, p.said.String())
+	}
+	var out struct {
+		Traces []struct{ Runs []ranksResult }
+	}
+	require.NoError(t, json.Unmarshal(all[0].out.Bytes(), &out))
+	require.Len(t, out.Traces, 1)
+	require.Len(t, out.Traces[0].Runs, runs)
+	for i, r := range out.Traces[0].Runs {
+		require.Zero(t, r.Events.Differed)
+		require.EqualValues(t, ranks*(4+2*rounds), r.Events.Executed)
+		require.Len(t, r.Ranks, ranks)
+		require.EqualValues(t, ranks*rounds-1, r.Between.Edges)
+		require.EqualValues(t, 1, r.Prepared.Files)
+		requireRing(t, filepath.Join(all[0].Dir, fmt.Sprint("log-", i+1)), ranks, rounds)
+	}
+	require.NoDirExists(t, filepath.Join(all[0].Dir, "root"))
+
+	// The root of before is restored, and the table has medians.
+	all = startPlayers(t, 2, nil, "--rendezvous", t.TempDir(), "--root", "root", "--keep", "--repeat", "3", trace)
+	for _, p := range all {
+		require.NoError(t, p.Wait(), "%s", p.said.String())
+	}
+	require.Regexp(t, `(?m)^ +rank +node +recorded +executed +elapsed s +least +most +started late +clock within$`, all[0].out.String())
+	require.Regexp(t, `(?m)^ +1 +\S+ +2-3 +28 +0\.\d+ +0\.\d+ +0\.\d+ `, all[0].out.String())
+	require.Regexp(t, `(?m)^ +3 +0\.\d+ +56 +0 +0 `, all[0].out.String())
+	info, err := os.Stat(filepath.Join(all[0].Dir, "root", "all"))
+	require.NoError(t, err)
+	require.EqualValues(t, 100_000+4*5*10, info.Size())
+}
+
 // Names of maps lie in directories that all ranks see, or that each node has of its own.
 // Each directory is prepared once, and nothing is left.
 func TestRanksWithMaps(t *testing.T) {

@@ -57,7 +57,6 @@ type carrier struct {
 	leaving bool       // a lost connection is no failure any more
 	edges   int64
 	latency stats.Histogram
-	ended   bool
 	alive   []time.Time // of each rank: when it was heard last; zero for none that is expected
 }
 
@@ -554,8 +553,12 @@ func (c *carrier) leave(left bool) {
 
 // end ends the carrying of edges, and tells what was carried.
 func (c *carrier) end() error {
+	if w := c.wired.Load(); w != nil {
+		w.over.Store(true)
+		w.Sleeper.Wake()
+		<-w.done
+	}
 	c.mu.Lock()
-	c.ended = true
 	done := ranks.Carried{Edges: c.edges, Latency: c.latency.Counts(), Memory: peakMemory()}
 	c.mu.Unlock()
 	return c.link.SendJSON(ranks.FrameEnd, &done)
