@@ -133,7 +133,6 @@ func (c *carrier) takeEdges(m *nats.Msg) {
 	if w == nil || len(m.Data) < edgeHead || binary.LittleEndian.Uint32(m.Data) != w.Replay {
 		return // it comes after the replay: no thread waited for it
 	}
-	n := (len(m.Data) - edgeHead) / postBytes
 	for b := m.Data[edgeHead:]; len(b) >= postBytes; b = b[postBytes:] {
 		slot := int(binary.LittleEndian.Uint32(b))
 		due, when := int64(binary.LittleEndian.Uint64(b[4:])), int64(binary.LittleEndian.Uint64(b[12:]))
@@ -141,13 +140,11 @@ func (c *carrier) takeEdges(m *nats.Msg) {
 			c.fail(fmt.Errorf("there is no slot %d for the end of an event", slot))
 			return
 		}
-		w.Board.In[slot].Fill(due, when)
-		w.Board.Sources[w.From[slot]].Arrive(w.Event[slot])
-		c.mu.Lock()
+		c.mu.Lock() // before the player knows: its replay can end with that
+		c.edges++
 		c.latency.Add(now - when)
 		c.mu.Unlock()
+		w.Board.In[slot].Fill(due, when)
+		w.Board.Sources[w.From[slot]].Arrive(w.Event[slot])
 	}
-	c.mu.Lock()
-	c.edges += int64(n)
-	c.mu.Unlock()
 }
