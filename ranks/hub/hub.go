@@ -107,13 +107,18 @@ func (c *carrier) begin(pmiConn io.ReadWriter) (err error) {
 	if err := c.connect(deadline); err != nil {
 		return err
 	}
+	// Rank 0 looks after all, and the others after rank 0.
+	heard := "*"
+	if c.join.Rank != 0 {
+		heard = "0"
+	}
 	for subject, take := range map[string]nats.MsgHandler{
-		c.subject("message", c.join.Rank):  c.takeMessage,
-		c.subject("edge", c.join.Rank):     c.takeEdges,
-		c.subject("measure", c.join.Rank):  c.takeMeasure,
-		"pianola." + c.at.Run + ".failure": c.takeFailure,
-		"pianola." + c.at.Run + ".alive.*": c.takeAlive,
-		"pianola." + c.at.Run + ".left.*":  c.takeLeft,
+		c.subject("message", c.join.Rank):         c.takeMessage,
+		c.subject("edge", c.join.Rank):            c.takeEdges,
+		c.subject("measure", c.join.Rank):         c.takeMeasure,
+		"pianola." + c.at.Run + ".failure":        c.takeFailure,
+		"pianola." + c.at.Run + ".alive." + heard: c.takeAlive,
+		"pianola." + c.at.Run + ".left." + heard:  c.takeLeft,
 	} {
 		if err := c.subscribe(subject, take); err != nil {
 			return err
@@ -122,6 +127,7 @@ func (c *carrier) begin(pmiConn io.ReadWriter) (err error) {
 	if err := c.meet(deadline); err != nil {
 		return err
 	}
+	go c.watch() // measuring the clocks of many ranks takes longer than a silence
 	joined := ranks.Joined{Run: c.at.Run, Nodes: c.nodes}
 	if c.join.Rank == 0 {
 		err = c.measureAll()
@@ -132,7 +138,6 @@ func (c *carrier) begin(pmiConn io.ReadWriter) (err error) {
 	if err != nil {
 		return err
 	}
-	go c.watch()
 	return c.link.SendJSON(ranks.FrameJoined, &joined)
 }
 
