@@ -422,6 +422,67 @@ func TestRankEndsTheOthers(t *testing.T) {
 	}
 }
 
+// carrier returns the process that carries the messages of a rank.
+func (p *player) carrier(t *testing.T) int {
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", p.Process.Pid))
+	require.NoError(t, err)
+	for _, task := range tasks {
+		text, err := os.ReadFile(task)
+		require.NoError(t, err)
+		if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+			return pid
+		}
+	}
+	require.Fail(t, "no carrier")
+	return 0
+}
+
+// scancel and the like signal all processes of a job, the carriers too: all ranks end, and
+// the root is removed.
+func TestRanksAreCancelled(t *testing.T) {
+	all := startPlayers(t, 4, nil, "--rendezvous", t.TempDir(), "--root", "root", "--map", "*/out3=map", "--json", ranksTrace(t, endlessScript(4)))
+	last := filepath.Join(all[0].Dir, "map", "out3")
+	require.Eventually(t, func() bool {
+		info, err := os.Stat(last)
+		return err == nil && info.Size() == 200
+	}, 2*time.Minute, 10*time.Millisecond, "all have begun")
+	for _, p := range all {
+		require.NoError(t, unix.Kill(p.carrier(t), unix.SIGTERM))
+	}
+	for _, p := range all {
+		require.NoError(t, p.Process.Signal(unix.SIGTERM))
+	}
+	for rank, p := range all {
+		require.Error(t, p.Wait(), "rank %d", rank)
+		require.NotContains(t, p.said.String(), "pianola-ranks has ended")
+	}
+	left, err := os.ReadDir(all[0].Dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+// A rank that is stopped for a while goes on.
+func TestRankIsStopped(t *testing.T) {
+	const rounds = 40
+	all := startPlayers(t, 2, nil, "--rendezvous", t.TempDir(), "--root", "root", "--json", ranksTrace(t, ringScript(2, rounds, ringGap)))
+	file := filepath.Join(all[0].Dir, "root", "out1")
+	begun := func() bool {
+		info, err := os.Stat(file)
+		return err == nil && info.Size() > 0
+	}
+	require.Eventually(t, begun, 2*time.Minute, time.Millisecond)
+	require.NoError(t, all[1].Process.Signal(unix.SIGSTOP))
+	stopped := func() bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", all[1].Process.Pid))
+		return err == nil && strings.Contains(string(stat), ") T ")
+	}
+	require.Eventually(t, stopped, 2*time.Minute, time.Millisecond)
+	require.NoError(t, all[1].Process.Signal(unix.SIGCONT))
+	r := requirePlayed(t, all)
+	require.Zero(t, r.Events.Differed)
+	require.EqualValues(t, 2*(4+2*rounds), r.Events.Executed)
+}
+
 // A difference that ends a strict replay of one rank ends that of all.
 func TestStrictRanks(t *testing.T) {
 	script := strings.Replace(endlessScript(4), "3 write ( 4 10 ) = 10\n", "3 write ( 5 10 ) = 10\n", 1)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"runtime"
 	"slices"
 	"strconv"
@@ -599,6 +600,9 @@ func peakMemory() int64 {
 // process.
 func Main() {
 	runtime.GOMAXPROCS(max(2, min(runtime.NumCPU(), 4))) // it mostly waits
+	// A launcher that ends a job signals this process, too. The player ends it, once all
+	// have heard why.
+	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	unix.CloseOnExec(3)
 	link := ranks.NewLink(os.NewFile(3, "link"))
 	var manager io.ReadWriter
