@@ -27,7 +27,7 @@ type calls struct {
 
 // callColumns are the columns of calls. Places count from 1.
 var callColumns = []func(c *callWriter, one *profile.Call) int64{
-	func(c *callWriter, one *profile.Call) int64 { return c.since(&c.start, one.Start) },
+	func(c *callWriter, one *profile.Call) int64 { return since(&c.start, one.Start) },
 	func(_ *callWriter, one *profile.Call) int64 { return one.Nanos }, // -1 for unknown
 	func(c *callWriter, one *profile.Call) int64 { return placeOf(c.threads, &c.Threads, one.TID) },
 	func(c *callWriter, one *profile.Call) int64 { return placeOf(c.ops, &c.Ops, one.Op.String()) },
@@ -86,7 +86,7 @@ type callWriter struct {
 }
 
 // since returns how much a value has grown.
-func (c *callWriter) since(last *int64, now int64) int64 {
+func since(last *int64, now int64) int64 {
 	grown := now - *last
 	*last = now
 	return grown
@@ -131,20 +131,25 @@ func newCalls(p *profile.Profile) *calls {
 	}
 	out := &calls{Least: p.Calls.Least, From: p.Calls.From, To: p.Calls.To, Count: len(p.Calls.List), Files: []string{}, Threads: []int32{}, Ops: []string{}, Errors: map[int64]string{}}
 	c := &callWriter{calls: out, p: p, ends: map[int]int64{}, files: map[string]int64{}, threads: map[int32]int64{}, ops: map[string]int64{}}
-	var packed bytes.Buffer
-	z, err := zlib.NewWriterLevel(&packed, zlib.DefaultCompression)
+	out.Data = packed(p.Calls.List, len(callColumns), func(column int, one *profile.Call) int64 { return callColumns[column](c, one) })
+	return out
+}
+
+// packed returns the numbers of rows, column by column, as calls.Data.
+func packed[T any](rows []T, columns int, of func(column int, row *T) int64) string {
+	var to bytes.Buffer
+	z, err := zlib.NewWriterLevel(&to, zlib.DefaultCompression)
 	if err != nil {
 		panic("internal error: " + err.Error()) // the level is valid
 	}
 	var b []byte
-	for _, of := range callColumns {
+	for k := range columns {
 		b = b[:0]
-		for i := range p.Calls.List {
-			b = binary.AppendVarint(b, of(c, &p.Calls.List[i]))
+		for i := range rows {
+			b = binary.AppendVarint(b, of(k, &rows[i]))
 		}
 		z.Write(b) // to memory
 	}
 	z.Close()
-	out.Data = base64.StdEncoding.EncodeToString(packed.Bytes())
-	return out
+	return base64.StdEncoding.EncodeToString(to.Bytes())
 }
