@@ -148,6 +148,7 @@ func (d *drain) add(b []byte) (full bool, err error) {
 		if !d.probes.viewSpan(b, &d.span) {
 			return false, errRecord
 		}
+		d.probes.readGlobals(&d.span)
 		return d.writer.Span(&d.span), nil
 	case begun, mapped:
 		if !viewSpace(b, &d.space) {
