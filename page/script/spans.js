@@ -27,7 +27,7 @@ async function decodeSpans(from) {
     start += starts[i];
     const thread = from.threads[threads[i] - 1];
     const around = open.get(thread);
-    while (around.length > 0 && around.at(-1) < start + nanos[i]) around.pop();
+    while (around.length > 0 && (around.at(-1) <= start || around.at(-1) < start + nanos[i])) around.pop();
     const f = from.functions[Math.abs(functions[i]) - 1];
     byThread.get(thread).push({
       start, nanos: nanos[i], own: nanos[i] - inner[i], name: f.name, kind: f.kind, failed: functions[i] < 0,

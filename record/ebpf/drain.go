@@ -60,7 +60,7 @@ func (d *drain) run(stop <-chan struct{}) error {
 		now := time.Now()
 		pause = nextPause(pause, now.Sub(last), int(d.ring.next-before), d.ring.size())
 		if d.probes != nil {
-			pause = min(pause, probePause)
+			pause = min(pause, d.probes.pause(now))
 		}
 		last = now
 		timer.Reset(pause)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"time"
 
 	"pianola/format"
 	"pianola/layer"
@@ -15,17 +16,24 @@ import (
 
 // globals are the values of the variables of a layer in which the library has handles, such
 // as that of the type of int. They are the same in all processes that run the same file, so
-// they are read in the first process that can be read after a call has returned: the library
-// is initialised then.
+// they are read once, in a process in which all are set: in one that is initialising the
+// library, or is about to end, some are not.
 type globals struct {
 	values []format.Meta
 	tried  int64 // when it was tried last, of the recorder's clock; 0 before the first
 	left   int   // how often it is tried
+
+	expected time.Time // until then a process is about to initialise the library
 }
 
 const (
 	globalTries = 100
 	globalPause = 1e6 // nanoseconds between two of them
+
+	// A program can end within milliseconds of its first call. So the ring is looked at more
+	// often for a while after a process has opened the library.
+	globalPoll = 500 * time.Microsecond
+	globalWait = 50 * time.Millisecond
 )
 
 func newGlobals(layers int) []globals {
@@ -34,6 +42,24 @@ func newGlobals(layers int) []globals {
 		all[i].left = globalTries
 	}
 	return all
+}
+
+// expectGlobals notes that a process has opened the library of a layer.
+func (p *probes) expectGlobals(number int) {
+	g := &p.globals[number]
+	if len(p.options.Layers[number].Globals) > 0 && len(g.values) == 0 && g.left > 0 {
+		g.expected = time.Now().Add(globalWait)
+	}
+}
+
+// pause returns how long the ring may be left alone.
+func (p *probes) pause(now time.Time) time.Duration {
+	for i := range p.globals {
+		if g := &p.globals[i]; len(g.values) == 0 && now.Before(g.expected) {
+			return globalPoll
+		}
+	}
+	return probePause
 }
 
 // values returns the lines of the header for all layers.
@@ -54,12 +80,12 @@ func (p *probes) readGlobals(s *record.Span) {
 	}
 	g.tried = end
 	g.left--
-	// One that can't be read, because it has ended, may be followed by another one.
+	// A process that can't be read, because it has ended, may be followed by another one.
 	g.values, _ = globalsOf(l, s.TID)
 }
 
 // globalsOf returns the values of the variables of a layer in a process. There are none while
-// the library is not initialised.
+// the library is not initialised as a whole.
 func globalsOf(l *layer.Layer, tid int32) (values []format.Meta, err error) {
 	base, list, err := findVariables(l, tid)
 	if err != nil || len(list) == 0 {
@@ -85,9 +111,10 @@ func globalsOf(l *layer.Layer, tid int32) (values []format.Meta, err error) {
 		if v.Size == 4 {
 			value = int64(int32(n))
 		}
-		if value > 0 { // what has no handle is 0 or -1
-			values = append(values, format.Meta{Key: format.MetaGlobal, Value: fmt.Sprintf("%s %s %d", l.Name, v.Name, value)})
+		if value <= 0 { // a variable that has no handle is 0 or -1
+			return nil, nil
 		}
+		values = append(values, format.Meta{Key: format.MetaGlobal, Value: fmt.Sprintf("%s %s %d", l.Name, v.Name, value)})
 	}
 	return values, nil
 }

@@ -17,20 +17,22 @@ import (
 const globalsLibrary = `
 long native_int_g = -1;
 int other_g = -1;
-long unset_g = -1;
 static long hidden_g = 9;
+void start(void) { native_int_g = 5; }
 void initialize(void) { native_int_g = 216172782113783820; other_g = 77 + 0 * hidden_g; }
 `
 
 const globalsProgram = `
 #include <stdio.h>
 extern long native_int_g;
-void initialize(void);
+void initialize(void), start(void);
 int main(void)
 {
 	for (int c; (c = getchar()) != EOF;) {
 		if (c == 'i')
 			initialize();
+		if (c == 's')
+			start();
 		printf("%d\n", native_int_g > 0);
 		fflush(stdout);
 	}
@@ -64,7 +66,7 @@ func TestGlobals(t *testing.T) {
 	build("-static", "-o", filepath.Join(dir, "static"), main, source)
 	l, err := layer.Load(file("globals.json", `{"layer": "own", "libraries": ["libglobals.so*"], "includes": [],
 		"globals": [{"type": "id", "c": "int", "name": "other_g"}, {"type": "id", "c": "long", "name": "native_int_g"},
-			{"type": "id", "c": "long", "name": "unset_g"}, {"type": "id", "c": "long", "name": "missing_g"}],
+			{"type": "id", "c": "long", "name": "missing_g"}],
 		"functions": [{"name": "initialize", "result": {"c": "void", "kind": "void"}, "args": [], "span": "setup"}]}`))
 	require.NoError(t, err)
 	want := []format.Meta{{Key: format.MetaGlobal, Value: "own other_g 77"}, {Key: format.MetaGlobal, Value: "own native_int_g 216172782113783820"}}
@@ -90,13 +92,18 @@ func TestGlobals(t *testing.T) {
 			ask("-")
 			read(1)
 			require.Empty(t, p.values(), "not initialised")
+			ask("s")
+			read(1 + globalPause)
+			require.Empty(t, p.values(), "initialised in part")
 			ask("i")
-			read(2)
-			require.Empty(t, p.values(), "it was tried just now")
 			read(2 + globalPause)
+			require.Empty(t, p.values(), "it was tried just now")
+			read(1 + 2*globalPause)
 			require.Equal(t, want, p.values())
 			require.NoError(t, in.Close())
 			require.NoError(t, c.Wait())
+			read(3 + 2*globalPause)
+			require.Equal(t, want, p.values(), "they are read once")
 			_, err = globalsOf(l, int32(c.Process.Pid))
 			require.ErrorIs(t, err, os.ErrNotExist)
 		})

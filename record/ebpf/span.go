@@ -221,6 +221,7 @@ func (p *probes) opened(c *record.Call) error {
 		if !l.Has(path) {
 			continue
 		}
+		p.expectGlobals(i)
 		name := strings.Clone(path)
 		if err := p.attachLate(i, seenBy(c.TID, name), name, c.Start+c.Dur); err != nil {
 			return err
