@@ -79,10 +79,9 @@ type callWriter struct {
 	p       *profile.Profile
 	start   int64
 	ends    map[int]int64 // by place of the file
-	files   map[string]int64
+	files   fileNames
 	threads map[int32]int64
 	ops     map[string]int64
-	names   int // bytes
 }
 
 // since returns how much a value has grown.
@@ -101,10 +100,32 @@ func placeOf[T comparable](places map[T]int64, list *[]T, v T) int64 {
 	return places[v]
 }
 
-// maxCallNames bounds the names of files of calls, in bytes. Later names are among the
-// others.
-const maxCallNames = 1 << 18
+// maxFileNames bounds the names of files, in bytes. Later ones have no place.
+const maxFileNames = 1 << 18
 
+// fileNames are names of files, without repeats.
+type fileNames struct {
+	list   []string
+	places map[string]int64
+	bytes  int
+}
+
+func newFileNames() fileNames { return fileNames{list: []string{}, places: map[string]int64{}} }
+
+// place returns the place of a name from 1, 0 where it has no room.
+func (n *fileNames) place(name string) int64 {
+	if n.places[name] == 0 {
+		text := plain(name)
+		if n.bytes += len(text); n.bytes > maxFileNames {
+			return 0
+		}
+		n.list = append(n.list, text)
+		n.places[name] = int64(len(n.list))
+	}
+	return n.places[name]
+}
+
+// file returns the place of a file, 0 for none, -1 for those that have no name here.
 func (c *callWriter) file(place int) int64 {
 	switch {
 	case place == profile.PartNone:
@@ -112,16 +133,10 @@ func (c *callWriter) file(place int) int64 {
 	case place < 0:
 		return -1
 	}
-	name := c.p.Files[place].Name
-	if c.files[name] == 0 {
-		text := plain(name)
-		if c.names += len(text); c.names > maxCallNames {
-			return -1
-		}
-		c.Files = append(c.Files, text)
-		c.files[name] = int64(len(c.Files))
+	if at := c.files.place(c.p.Files[place].Name); at > 0 {
+		return at
 	}
-	return c.files[name]
+	return -1
 }
 
 // newCalls returns nil where the profile has none.
@@ -129,9 +144,10 @@ func newCalls(p *profile.Profile) *calls {
 	if p.Calls == nil {
 		return nil
 	}
-	out := &calls{Least: p.Calls.Least, From: p.Calls.From, To: p.Calls.To, Count: len(p.Calls.List), Files: []string{}, Threads: []int32{}, Ops: []string{}, Errors: map[int64]string{}}
-	c := &callWriter{calls: out, p: p, ends: map[int]int64{}, files: map[string]int64{}, threads: map[int32]int64{}, ops: map[string]int64{}}
+	out := &calls{Least: p.Calls.Least, From: p.Calls.From, To: p.Calls.To, Count: len(p.Calls.List), Threads: []int32{}, Ops: []string{}, Errors: map[int64]string{}}
+	c := &callWriter{calls: out, p: p, ends: map[int]int64{}, files: newFileNames(), threads: map[int32]int64{}, ops: map[string]int64{}}
 	out.Data = packed(p.Calls.List, len(callColumns), func(column int, one *profile.Call) int64 { return callColumns[column](c, one) })
+	out.Files = c.files.list
 	return out
 }
 

@@ -36,7 +36,12 @@ var spanColumns = []func(w *spanWriter, one *profile.SpanCall) int64{
 		}
 		return f
 	},
-	func(w *spanWriter, one *profile.SpanCall) int64 { return w.file(one.File) }, // 0 for none
+	func(w *spanWriter, one *profile.SpanCall) int64 { // 0 for none
+		if one.File == "" {
+			return 0
+		}
+		return w.files.place(one.File)
+	},
 	func(_ *spanWriter, one *profile.SpanCall) int64 { return max(one.Bytes, format.Unknown) },
 }
 
@@ -46,24 +51,7 @@ type spanWriter struct {
 	start     int64
 	threads   map[int32]int64
 	functions map[spanFunction]int64
-	files     map[string]int64
-	names     int // bytes
-}
-
-// file returns the place of a file, 0 where its name has no room.
-func (w *spanWriter) file(name string) int64 {
-	if name == "" {
-		return 0
-	}
-	if w.files[name] == 0 {
-		text := plain(name)
-		if w.names += len(text); w.names > maxCallNames {
-			return 0
-		}
-		w.Files = append(w.Files, text)
-		w.files[name] = int64(len(w.Files))
-	}
-	return w.files[name]
+	files     fileNames
 }
 
 // newSpanCalls returns nil where the profile has none.
@@ -81,11 +69,12 @@ func newSpanCalls(p *profile.Profile) *spanCalls {
 			list = append(list, one)
 		}
 	}
-	out := &spanCalls{Least: p.SpanCalls.Least, Kinds: []string{}, Count: len(list), Threads: []int32{}, Functions: []spanFunction{}, Files: []string{}}
+	out := &spanCalls{Least: p.SpanCalls.Least, Kinds: []string{}, Count: len(list), Threads: []int32{}, Functions: []spanFunction{}}
 	for _, kind := range p.SpanCalls.Kinds {
 		out.Kinds = append(out.Kinds, plain(kind))
 	}
-	w := &spanWriter{spanCalls: out, threads: map[int32]int64{}, functions: map[spanFunction]int64{}, files: map[string]int64{}}
+	w := &spanWriter{spanCalls: out, threads: map[int32]int64{}, functions: map[spanFunction]int64{}, files: newFileNames()}
 	out.Data = packed(list, len(spanColumns), func(column int, one *profile.SpanCall) int64 { return spanColumns[column](w, one) })
+	out.Files = w.files.list
 	return out
 }
