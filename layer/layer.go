@@ -18,8 +18,16 @@ type Layer struct {
 	Libraries []string    `json:"libraries"` // patterns of the file names of the library
 	Includes  []string    `json:"includes"`  // headers that declare the functions
 	Globals   []Global    `json:"globals,omitempty"`
+	Pointers  *Pointers   `json:"pointers,omitempty"`
 	Support   string      `json:"support,omitempty"` // C that a player of the layer needs (Player)
 	Functions []*Function `json:"functions"`         // in the order of the annotated header
+}
+
+// Pointers are types that are addresses in some implementations of the library, and what the
+// header says in the others. Handles of MPI are such: they are addresses in Open MPI.
+type Pointers struct {
+	Symbol string   `json:"symbol"` // of a variable or function that only these implementations have
+	Types  []string `json:"types"`  // as in C
 }
 
 // Function is a function of a library.
@@ -151,6 +159,9 @@ const (
 	maxFunctions = 10_000
 	MaxArgs      = 64
 
+	// maxPointers bounds the types of Pointers.
+	maxPointers = 100
+
 	// maxText bounds a name or an expression, in bytes.
 	maxText = 1000
 
@@ -202,6 +213,19 @@ func (l *Layer) check() error {
 	}
 	if err := l.checkPlayer(); err != nil {
 		return err
+	}
+	if p := l.Pointers; p != nil {
+		if !isName(p.Symbol) {
+			return fmt.Errorf("%.*q is no symbol of a library", maxText, p.Symbol)
+		}
+		if len(p.Types) == 0 || len(p.Types) > maxPointers {
+			return fmt.Errorf("%d types that are pointers, want 1 to %d", len(p.Types), maxPointers)
+		}
+		for _, t := range p.Types {
+			if !isName(t) {
+				return fmt.Errorf("%.*q is no name of a type", maxText, t)
+			}
+		}
 	}
 	seen := map[string]bool{}
 	for _, f := range l.Functions {

@@ -30,6 +30,7 @@ func (p *Place) Slow() bool { return p.Entry == Stepped && !p.Function.Always }
 // statically.
 type Library struct {
 	Name    string
+	Form    int         // of its functions, in Forms
 	Places  []Place     // in the order of the layer's functions
 	Missing []*Function // those that it does not have
 	Late    []*Function // those that it chooses only when it is loaded (STT_GNU_IFUNC), so that no probe finds them
@@ -90,6 +91,9 @@ func (l *Layer) find(r io.ReaderAt) (*Library, error) {
 		return nil, err
 	}
 	lib := &Library{}
+	if l.Pointers != nil && defines(f, l.Pointers.Symbol) {
+		lib.Form = formPointers
+	}
 	for _, fn := range l.Functions {
 		s, ok := symbols[fn.Name]
 		switch {
@@ -152,6 +156,17 @@ func symbolsOf(f *elf.File) (map[string]elf.Symbol, error) {
 		return nil, errors.New("has no symbols of functions")
 	}
 	return all, nil
+}
+
+// defines reports whether a file has a variable or a function of a name.
+func defines(f *elf.File, name string) bool {
+	is := func(s elf.Symbol) bool { return s.Name == name && s.Section != elf.SHN_UNDEF }
+	for _, read := range []func() ([]elf.Symbol, error){f.DynamicSymbols, f.Symbols} {
+		if list, err := read(); err == nil && slices.ContainsFunc(list, is) {
+			return true
+		}
+	}
+	return false
 }
 
 func hasInterpreter(f *elf.File) bool {

@@ -3,7 +3,6 @@ package mpi
 import (
 	"cmp"
 	"maps"
-	"math"
 	"slices"
 
 	"pianola/format"
@@ -16,7 +15,8 @@ type rank struct {
 	entered  map[*comm]int   // how many collectives
 	requests map[int64]request
 	asked    int64
-	openMPI  bool
+	openMPI  bool // handles are addresses
+	world    bool // the address of MPI_COMM_WORLD is known
 }
 
 // comm is a communicator.
@@ -63,12 +63,13 @@ const (
 	byGroupAlone            // the same, and only the ranks of one of them call
 )
 
-// Handles of MPICH and of what is made from it are numbers. Those of Open MPI are addresses.
+// Handles of MPICH and of what is made from it are numbers. Those of Open MPI are addresses, which
+// can be below 4 GiB: a program that is not position-independent has copies of the predefined
+// communicators.
 const (
-	mpichNull    = 0x04000000
-	mpichWorld   = 0x44000000
-	mpichSelf    = 0x44000001
-	mpichHandles = math.MaxUint32
+	mpichNull  = 0x04000000
+	mpichWorld = 0x44000000
+	mpichSelf  = 0x44000001
 )
 
 // Types of MPI_Comm_split_type for ranks that share memory: of MPICH and of Open MPI.
@@ -103,24 +104,37 @@ func (p *Pairer) comm(r *rank, a arguments) *comm {
 	if !a.has(argComm) {
 		return p.world
 	}
-	handle, ok := a.handle(argComm)
-	if !ok {
+	v := a.value(argComm)
+	if v == nil || !slices.Contains(handleKinds, v.Kind) {
 		return nil
 	}
-	if c := r.comms[handle]; c != nil {
+	if c := r.comms[v.Int]; c != nil {
 		return c
 	}
 	switch {
-	case handle == mpichSelf:
+	case v.Kind == format.ValueAddr:
+		return p.predefined(r, a, v.Int)
+	case v.Int == mpichSelf:
 		return p.self
-	case handle == mpichWorld:
-		return p.world
-	case handle > mpichHandles && !r.openMPI: // a program uses that of all ranks first
-		r.openMPI = true
-		r.comms[handle] = p.world
+	case v.Int == mpichWorld:
 		return p.world
 	}
 	return nil
+}
+
+// predefined returns the communicator of an address that no call has made. In Open MPI there are
+// two: a program uses that of all ranks first, unless a call says that it has one rank.
+func (p *Pairer) predefined(r *rank, a arguments, handle int64) *comm {
+	r.openMPI = true
+	size, ok := a.result(argSize)
+	switch {
+	case ok && size == 1 && (p.partial || p.world.size > 1):
+		r.comms[handle] = p.self
+	case !r.world:
+		r.world = true
+		r.comms[handle] = p.world
+	}
+	return r.comms[handle]
 }
 
 // at returns the rank at a place of a communicator.

@@ -184,6 +184,12 @@ func (d *description) general(a annotation) error {
 		for _, name := range fields[2:] {
 			d.Globals = append(d.Globals, layer.Global{Type: fields[0], C: fields[1], Name: name})
 		}
+	case "pointers":
+		fields := strings.Fields(a.rest)
+		if len(fields) < 2 || d.Pointers != nil {
+			return fmt.Errorf("line %d: want one //pointers SYMBOL TYPE…", a.line)
+		}
+		d.Pointers = &layer.Pointers{Symbol: fields[0], Types: fields[1:]}
 	case "support":
 		text, err := os.ReadFile(filepath.Join(d.dir, strings.Trim(a.rest, `"`)))
 		if err != nil {

@@ -3,6 +3,9 @@
 //layer mpi "libmpich.so*" "libmpi.so*"
 #include <mpi.h>
 
+// Handles are numbers in MPICH and its relatives, and addresses in Open MPI.
+//pointers ompi_mpi_comm_world MPI_Comm MPI_Datatype MPI_Request MPI_Op MPI_Group MPI_Info MPI_Message MPI_Errhandler MPI_Win
+
 // Files: MPI-IO.
 int MPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_File *fh); //span open //map comm comm //path filename //define file *fh //error result != 0
 int MPI_File_close(MPI_File *fh); //span close //undefine file *fh //error result != 0
@@ -81,7 +84,7 @@ int MPI_Isendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest,
 
 // Waits.
 int MPI_Wait(MPI_Request *request, MPI_Status *status); //span wait //map request *request //array status 6 //error result != 0
-int MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[]); //span wait //array array_of_requests count before //array array_of_statuses count * 6 //error result != 0 //play no
+int MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[]); //span wait //array array_of_requests count before //array array_of_statuses count * 6 //error result != 0 //play no //always
 int MPI_Waitany(int count, MPI_Request array_of_requests[], int *indx, MPI_Status *status); //span wait //array array_of_requests count before //number indx //array status 6 //error result != 0 //play no
 int MPI_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status array_of_statuses[]); //span wait //array array_of_requests incount before //number outcount //array array_of_indices *outcount //array array_of_statuses *outcount * 6 //error result != 0 //play no
 int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status); //span wait //map request *request //number flag //array status 6 //error result != 0

@@ -61,8 +61,10 @@ func planSpans(o *record.Options) *probes {
 	p := &probes{options: o, seen: map[probedFile]bool{}, costs: map[layer.Entry]int64{}}
 	for _, l := range o.Layers {
 		p.first = append(p.first, len(p.all))
-		for _, f := range l.Functions {
-			p.all = append(p.all, record.NewSpanProbe(l.Name, f, spanLimits, o.LayerText))
+		for _, form := range l.Forms() {
+			for _, f := range form {
+				p.all = append(p.all, record.NewSpanProbe(l.Name, f, spanLimits, o.LayerText))
+			}
 		}
 	}
 	p.globals = newGlobals(len(o.Layers))
@@ -363,7 +365,7 @@ func (p *probes) attach(i int, file, name string, late time.Duration) error {
 			probed.Stepped++
 		case slices.Contains(offsets, place.Offset): // another name of the same function
 		default:
-			number := p.first[i] + slices.Index(l.Functions, place.Function)
+			number := p.first[i] + lib.Form*len(l.Functions) + slices.Index(l.Functions, place.Function)
 			p.entries[number] = place.Entry
 			cookies = append(cookies, uint64(number))
 			offsets = append(offsets, place.Offset)
