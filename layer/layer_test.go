@@ -14,6 +14,11 @@ func function(members string) string {
 ]}`
 }
 
+// pointers returns a description with types that can be pointers.
+func pointers(types string) string {
+	return strings.Replace(function(`,"span":"read"`), `"functions"`, `"pointers":`+types+`,"functions"`, 1)
+}
+
 func TestParse(t *testing.T) {
 	l, err := Parse(strings.NewReader(function(`,"span":"read","map":[{"type":"h","value":"a"}],"define":[{"type":"h","value":"*p"}],"bytes":"result * a","error":"result < 0"`)))
 	require.NoError(t, err)
@@ -58,6 +63,9 @@ func TestParseErrors(t *testing.T) {
 		{"factor", function(`,"span":"open","arrays":[{"arg":"p","count":"a * a"}]`), `f: "a * a" is no number of elements`},
 		{"result before", function(`,"span":"open","arrays":[{"arg":"p","count":"result","before":true}]`), `f: "result" is no number of elements`},
 		{"two before", function(`,"span":"open","arrays":[{"arg":"p","count":"1","before":true},{"arg":"p","count":"1","before":true}]`), "f: two arrays before the call"},
+		{"pointers' symbol", pointers(`{"symbol":"a b","types":["t"]}`), `"a b" is no symbol of a library`},
+		{"no pointers", pointers(`{"symbol":"s","types":[]}`), "0 types that are pointers, want 1 to 100"},
+		{"pointers' type", pointers(`{"symbol":"s","types":["struct t"]}`), `"struct t" is no name of a type`},
 		{"expression", function(`,"span":"open","bytes":"a +"`), `f: "a +" is no expression`},
 		{"operator", function(`,"span":"open","bytes":"a << 3"`), `f: "a << 3": no operator <<`},
 		{"call", function(`,"span":"open","error":"a()"`), `f: "a()": only numbers, arguments, result and operators`},
@@ -124,14 +132,17 @@ func (l *Layer) defines(handle string) bool {
 
 func FuzzParse(f *testing.F) {
 	f.Add(function(`,"span":"read","bytes":"result * a","error":"result < 0"`))
+	f.Add(pointers(`{"symbol":"s","types":["int"]}`))
 	f.Fuzz(func(t *testing.T, text string) {
 		l, err := Parse(strings.NewReader(text))
 		if err != nil {
 			return
 		}
-		for _, fn := range l.Functions {
-			fn.Moved(make([]int64, len(fn.Args)), 1)
-			fn.Failed(make([]int64, len(fn.Args)), 1)
+		for _, form := range l.Forms() {
+			for _, fn := range form {
+				fn.Moved(make([]int64, len(fn.Args)), 1)
+				fn.Failed(make([]int64, len(fn.Args)), 1)
+			}
 		}
 	})
 }

@@ -64,6 +64,7 @@ func TestOwn(t *testing.T) {
 		{sync, "//span sync //always yes", `queue_sync: //always takes 0 words, not "yes"`},
 		{"//span sync", "", "queue_sync has no //span"},
 		{"//span sync", "//span sync //color red", "line 9: queue_sync: //color is no annotation"},
+		{"//layer", "//pointers queue\n//layer", "line 2: want one //pointers SYMBOL TYPE…"},
 		{"//bytes size", "//bytes length", "queue_push: \"length\": length is neither an argument nor result"},
 		{"//layer queue \"libqueue.so*\"", "", "no //layer NAME"},
 		{"size_t size);", "size_t size;", "queue.h:7:"},

@@ -21,6 +21,7 @@ type collective struct {
 	entries []Begin
 	left    []Call // that have completed it
 	closed  bool   // all that is known of it was told
+	empty   bool   // it moves no data, so no rank waits
 }
 
 // collective adds a call of one.
@@ -33,7 +34,10 @@ func (p *Pairer) collective(r *rank, f *function, a arguments, c *Call) bool {
 	var k *collective
 	if on != nil && !on.alone {
 		root, _ := a.int(argRoot)
-		k = p.enter(r, on, f.kind, root, c)
+		if k = p.enter(r, on, f.kind, root, c); k != nil {
+			count, counted := a.int(argCount)
+			k.empty = k.empty || counted && count == 0
+		}
 	}
 	p.leaveOrAsk(r, a, k, c)
 	return true
@@ -123,7 +127,7 @@ func (p *Pairer) tell(k *collective, calls []Call) {
 		return
 	}
 	if k.kind == ofAll {
-		p.tellCalls(calls, calls, k.entries)
+		p.tellCalls(k, calls, calls, k.entries)
 		return
 	}
 	if k.kind == ofLower {
@@ -140,7 +144,7 @@ func (p *Pairer) tell(k *collective, calls []Call) {
 		slices.SortStableFunc(k.entries, func(a, b Begin) int { return place(a.Rank) - place(b.Rank) })
 		for i := range calls {
 			n := slices.IndexFunc(k.entries, func(b Begin) bool { return b.Rank == calls[i].Rank })
-			p.tellCalls(calls[i:i+1], calls[i:i+1], k.entries[:max(n, 0)])
+			p.tellCalls(k, calls[i:i+1], calls[i:i+1], k.entries[:max(n, 0)])
 		}
 		return
 	}
@@ -157,16 +161,16 @@ func (p *Pairer) tell(k *collective, calls []Call) {
 		}
 	}
 	if k.kind == toRoot {
-		p.tellCalls(calls, waiting, k.entries)
+		p.tellCalls(k, calls, waiting, k.entries)
 	} else {
-		p.tellCalls(calls, waiting, k.entries[at:at+1])
+		p.tellCalls(k, calls, waiting, k.entries[at:at+1])
 	}
 }
 
 // tellCalls tells that some of the calls that have completed a collective waited.
-func (p *Pairer) tellCalls(all, waiting []Call, on []Begin) {
+func (p *Pairer) tellCalls(k *collective, all, waiting []Call, on []Begin) {
 	p.Stats.Collectives += int64(len(all))
-	if len(waiting) > 0 && len(on) > 0 {
+	if len(waiting) > 0 && len(on) > 0 && !k.empty {
 		p.wait = Wait{Kind: Collective, Calls: waiting, On: on}
 		p.waited(&p.wait)
 	}

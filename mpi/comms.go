@@ -160,7 +160,7 @@ func (p *Pairer) make(r *rank, f *function, a arguments, c *Call) bool {
 		return true
 	}
 	id, ok := a.handle(argNew)
-	null := !ok || id == mpichNull
+	null := !ok || id == mpichNull && !r.openMPI
 	if len(r.comms) == maxComms {
 		null = true
 	}

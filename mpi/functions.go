@@ -116,11 +116,11 @@ var functions = func() map[string]*function {
 		name, args string
 		kind       collectiveKind
 	}{
-		{"barrier", "comm", ofAll}, {"allreduce", "_ _ _ _ _ comm", ofAll}, {"allgather", "_ _ _ _ _ _ comm", ofAll}, {"allgatherv", "_ _ _ _ _ _ _ comm", ofAll},
+		{"barrier", "comm", ofAll}, {"allreduce", "_ _ count _ _ comm", ofAll}, {"allgather", "_ _ _ _ _ _ comm", ofAll}, {"allgatherv", "_ _ _ _ _ _ _ comm", ofAll},
 		{"alltoall", "_ _ _ _ _ _ comm", ofAll}, {"alltoallv", "_ _ _ _ _ _ _ _ comm", ofAll}, {"alltoallw", "_ _ _ _ _ _ _ _ comm", ofAll},
 		{"reduce_scatter", "_ _ _ _ _ comm", ofAll}, {"reduce_scatter_block", "_ _ _ _ _ comm", ofAll},
-		{"bcast", "_ _ _ root comm", fromRoot}, {"scatter", "_ _ _ _ _ _ root comm", fromRoot}, {"scatterv", "_ _ _ _ _ _ _ root comm", fromRoot},
-		{"reduce", "_ _ _ _ _ root comm", toRoot}, {"gather", "_ _ _ _ _ _ root comm", toRoot}, {"gatherv", "_ _ _ _ _ _ _ root comm", toRoot},
+		{"bcast", "_ count _ root comm", fromRoot}, {"scatter", "_ _ _ _ _ _ root comm", fromRoot}, {"scatterv", "_ _ _ _ _ _ _ root comm", fromRoot},
+		{"reduce", "_ _ count _ _ root comm", toRoot}, {"gather", "_ _ _ _ _ _ root comm", toRoot}, {"gatherv", "_ _ _ _ _ _ _ root comm", toRoot},
 		{"scan", "_ _ _ _ _ comm", ofLower}, {"exscan", "_ _ _ _ _ comm", ofLower},
 		{"neighbor_allgather", "_ _ _ _ _ _ comm", ofNeighbours}, {"neighbor_allgatherv", "_ _ _ _ _ _ _ comm", ofNeighbours},
 		{"neighbor_alltoall", "_ _ _ _ _ _ comm", ofNeighbours}, {"neighbor_alltoallv", "_ _ _ _ _ _ _ _ comm", ofNeighbours},

@@ -111,7 +111,7 @@ func (p *Pairer) envelope(r *rank, f *function, a arguments, c *Call, receive bo
 	m.wild = to < 0
 	m.begin = Begin{c.Thread, c.Rank, c.Start}
 	if !receive {
-		m.data = p.messageOf(f, a, c.Rank)
+		m.data = p.messageOf(r, f, a, c.Rank)
 	}
 	return m
 }
@@ -490,7 +490,7 @@ func (p *Pairer) endMessages(c *comm) {
 }
 
 // messageOf returns what a send of a rank sends.
-func (p *Pairer) messageOf(f *function, a arguments, rank int32) Message {
+func (p *Pairer) messageOf(r *rank, f *function, a arguments, number int32) Message {
 	d := Message{Count: -1, Synchronous: f.mode == synchronous, of: -1}
 	count, counted := a.int(argCount)
 	handle, typed := a.handle(argType)
@@ -498,8 +498,8 @@ func (p *Pairer) messageOf(f *function, a arguments, rank int32) Message {
 		return d
 	}
 	of := datatype{handle: handle, rank: -1}
-	if handle>>24 != mpichTypes {
-		of.rank = rank // each rank has its own
+	if r.openMPI || handle>>24 != mpichTypes {
+		of.rank = number // each rank has its own
 	}
 	d.Count, d.of = count, p.Sends.typed(of)
 	return d

@@ -136,6 +136,33 @@ func TestPairs(t *testing.T) {
 			want:  []string{"1@100 -> 0@320", "2@300 -> 0@50", "0@50 <- 2@300", "0@320 <- 1@100"},
 			stats: mpi.Stats{Messages: 2},
 		},
+		"requests of Open MPI, and what goes to or from nowhere": {
+			calls: `0 10 1 MPI_Comm_rank(OPEN, &0)
+			        0 20 1 MPI_Isend(0x1, 1, 0x2, 1, 7, OPEN, &140000000000016)
+			        0 30 1 MPI_Isend(0x1, 1, 0x2, 1, 8, OPEN, &140000000000016)
+			        0 40 1 MPI_Isend(0x1, 1, 0x2, -2, 8, OPEN, &140000000000016)
+			        0 50 1 MPI_Waitall(3, [140000000000016, 140000000000016, 140000000000016], 0)
+			        1 60 1 MPI_Irecv(0x1, 1, 0x2, -1, -1, OPEN, &140000000000032)
+			        1 70 1 MPI_Irecv(0x1, 1, 0x2, -1, -1, OPEN, &140000000000048)
+			        1 80 1 MPI_Irecv(0x1, 1, 0x2, -2, -1, OPEN, &140000000000064)
+			        1 90 9 MPI_Waitall(3, [140000000000032, 140000000000048, 140000000000064], [0, 7, 0, 0, 4, 0, 0, 8, 0, 0, 4, 0, -2, -1, 0, 0, 0, 0])`,
+			want:  []string{"1@90 <- 0@20", "1@90 <- 0@30"},
+			stats: mpi.Stats{Messages: 2},
+		},
+		"communicators of Open MPI, in a program that is not position-independent": {
+			calls: `0 10 1 MPI_Comm_size(0x4040a0, &1)
+			        1 10 1 MPI_Comm_size(0x4042a0, &2)
+			        0 20 9 MPI_Barrier(0x4042a0)
+			        1 20 9 MPI_Barrier(0x4042a0)
+			        0 30 1 MPI_Barrier(0x4040a0)
+			        0 40 9 MPI_Comm_dup(0x4042a0, &78000000)
+			        1 40 9 MPI_Comm_dup(0x4042a0, &67108864)
+			        0 50 9 MPI_Barrier(0x4a62f80)
+			        1 50 9 MPI_Barrier(0x4000000)
+			        1 60 1 MPI_Barrier(0x4040a0)`,
+			want:  []string{"0@20 = 0@20 1@20", "1@20 = 0@20 1@20", "0@40 = 0@40 1@40", "1@40 = 0@40 1@40", "0@50 = 0@50 1@50", "1@50 = 0@50 1@50"},
+			stats: mpi.Stats{Collectives: 6, Unknown: 1},
+		},
 		"any source, and no status: what no receive with a source takes": {
 			nodes: []string{"n", "n", "n"},
 			calls: `1 100 1 MPI_Send(0x1, 1, 1, 0, 7, WORLD)
@@ -405,6 +432,18 @@ func TestPairs(t *testing.T) {
 			        1 130 10 MPI_Bcast(0x1, 1, 1, 0, WORLD)`,
 			want:  []string{"0@100 = 0@100 1@110", "1@110 = 0@100 1@110"},
 			stats: mpi.Stats{Collectives: 2, Unpaired: 1},
+		},
+		"collectives without data return at once": {
+			calls: `0 100 1 MPI_Bcast(0x1, 0, 1, 1, WORLD)
+			        0 102 1 MPI_Allreduce(0x1, 0x1, 0, 1, 1, WORLD)
+			        0 104 1 MPI_Reduce(0x1, 0x1, 0, 1, 1, 0, WORLD)
+			        1 110 1 MPI_Bcast(0x1, 0, 1, 1, WORLD)
+			        1 112 1 MPI_Allreduce(0x1, 0x1, 0, 1, 1, WORLD)
+			        1 114 1 MPI_Reduce(0x1, 0x1, 0, 1, 1, 0, WORLD)
+			        0 106 14 MPI_Bcast(0x1, 1, 1, 1, WORLD)
+			        1 116 1 MPI_Bcast(0x1, 1, 1, 1, WORLD)`,
+			want:  []string{"0@106 = 1@116"},
+			stats: mpi.Stats{Collectives: 8},
 		},
 		"a call that failed": {
 			calls: `0 100 20 MPI_Barrier(WORLD) = 1

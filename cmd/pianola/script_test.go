@@ -91,7 +91,7 @@ func goEnv(t *testing.T) (env map[string]string) {
 
 // condition is that a program is there, or, by the name root, who runs the tests,
 // or, by the name cgroup, that cgroups can be made, or, by the name fadvise, that files can leave the page cache: those of a tmpfs
-// can't.
+// can't, or, by the name openmpi, that programs can be built for Open MPI: its compiler can be there without its headers.
 func condition(what string) (bool, error) {
 	switch what {
 	case "root":
@@ -100,6 +100,8 @@ func condition(what string) (bool, error) {
 		there, err := filepath.Glob("/sys/fs/cgroup/*/cgroup.procs")
 		_, unified := os.Stat("/sys/fs/cgroup/cgroup.procs")
 		return os.Geteuid() == 0 && (len(there) > 0 || unified == nil), err
+	case "openmpi":
+		return exec.Command("mpicc.openmpi", "-E", "-include", "mpi.h", "-x", "c", "/dev/null").Run() == nil, nil
 	case "fadvise":
 		var s unix.Statfs_t
 		err := unix.Statfs(os.TempDir(), &s)
