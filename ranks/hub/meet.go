@@ -198,7 +198,7 @@ func (m *meeting) isTaken() bool {
 	return true
 }
 
-// removeFile removes the file of this run, which nobody needs any more.
+// removeFile removes the file of this run, which is not needed any more.
 func (m *meeting) removeFile() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
