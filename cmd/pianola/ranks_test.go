@@ -533,7 +533,7 @@ func TestRanksAreCounted(t *testing.T) {
 	require.Contains(t, all[1].said.String(), "rank 0 expects ranks of 3, not rank 1 of 4")
 }
 
-// What keeps ranks from meeting is said, by those that know of it, and nothing is left.
+// Ranks say why they do not meet, and leave nothing.
 func TestRanksThatDoNotMeet(t *testing.T) {
 	trace := ranksTrace(t, ringScript(3, 2, ringGap))
 	none := filepath.Join(t.TempDir(), "none")
