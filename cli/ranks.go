@@ -127,7 +127,7 @@ func agree(c *cli.Context, s *ranks.Session, t *bin.Trace) error {
 }
 
 // ownOptions are those that ranks need not have in common.
-var ownOptions = []string{"root", "rendezvous", "rendezvous-timeout", "log", "json", "limit", "no-host", "quiet"}
+var ownOptions = []string{"root", "rendezvous", "rendezvous-timeout", "log", "json", "limit", "no-host"}
 
 // shared returns the options that all ranks must have in common.
 func shared(c *cli.Context) (options []string) {

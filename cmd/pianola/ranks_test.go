@@ -533,7 +533,7 @@ func TestRanksAreCounted(t *testing.T) {
 	require.Contains(t, all[1].said.String(), "rank 0 expects ranks of 3, not rank 1 of 4")
 }
 
-// Ranks that know why they can't meet say so, and leave nothing behind.
+// Ranks say why they do not meet, and leave nothing.
 func TestRanksThatDoNotMeet(t *testing.T) {
 	trace := ranksTrace(t, ringScript(3, 2, ringGap))
 	none := filepath.Join(t.TempDir(), "none")
@@ -770,6 +770,35 @@ func TestRanksUnderHydra(t *testing.T) {
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Len(t, left, 1)
+}
+
+// Another node has a page cache of its own, also of what a map's directory has. The files
+// count once.
+func TestRanksOnNodesWithMaps(t *testing.T) {
+	requireProgram(t, "mpiexec.hydra", "mpich")
+	script := "# file: \"logs\" dir mode=0755 size=0 cached=-1\n# file: \"logs/in\" reg mode=0644 size=500000 cached=0\n" + ringScript(4, 2, ringGap)
+	for rank := range 4 {
+		script += fmt.Sprintf("%[1]d open ( logs/in 1 ) = 9\n%[1]d read ( 9 5000 ) = 5000\n", rank+1)
+	}
+	dir := t.TempDir()
+	c := exec.Command("mpiexec.hydra", "-launcher", "fork", "-hosts", "n1:2,n2:2", "-n", "4",
+		"pianola", "replay", "--ranks", "--root", "root", "--map", "/logs/*=map", "--cache", "warm", "--json", ranksTrace(t, script))
+	c.Dir = dir
+	var said bytes.Buffer
+	c.Stderr = &said
+	out, err := c.Output()
+	require.NoError(t, err, "%s", said.String())
+	r := parseRanks(t, out)
+	require.Zero(t, r.Events.Differed)
+	var nodes []string
+	for _, one := range r.Ranks {
+		nodes = append(nodes, one.Node)
+	}
+	require.Equal(t, []string{"n1", "n1", "n2", "n2"}, nodes)
+	require.EqualValues(t, 3+2, r.Prepared.Files, "root: logs, a stand-in, all; map: logs, logs/in")
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
 }
 
 // slurmConf configures a cluster of four nodes on one machine.

@@ -44,7 +44,7 @@ const maxPayload = 1 << 20
 // meeting is how the carriers meet.
 type meeting struct {
 	join   *ranks.Join
-	pmi    *pmi           // nil without
+	pmi    *pmi                          // nil without
 	server atomic.Pointer[server.Server] // of rank 0; nil for other ranks, and with a server of others
 	file   string                        // with the address; empty without
 
@@ -198,7 +198,7 @@ func (m *meeting) isTaken() bool {
 	return true
 }
 
-// removeFile removes the file of this run, which is not needed any more.
+// removeFile removes the file of this run, once all ranks have read it.
 func (m *meeting) removeFile() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
