@@ -165,12 +165,15 @@ const maxMissing = 1 << 16
 // first node.
 var apartKeys = []string{
 	format.MetaProcess, format.MetaCwd, format.MetaUmask, format.MetaClock, format.MetaLost, format.MetaElapsed, format.MetaExit, format.MetaEnded,
-	format.MetaCoverage, format.MetaRequests, format.MetaUnsupported,
+	format.MetaCoverage, format.MetaRequests, format.MetaUnsupported, format.MetaCost,
 }
 
 // describe makes the header of the merged recording.
 func (r *Run) describe() error {
 	h := &r.header
+	for _, n := range slices.Backward(r.nodes) { // the last line is that of the first node
+		h.AddCost(n.head.Cost(), transform.NodeIDs(n.number))
+	}
 	for _, meta := range r.nodes[0].head.Meta {
 		if !slices.Contains(apartKeys, meta.Key) {
 			h.Meta = append(h.Meta, meta)
