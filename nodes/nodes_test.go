@@ -191,4 +191,12 @@ func TestErrors(t *testing.T) {
 	r, err := Inspect(of(recording(1, "m", 0, line)))
 	require.NoError(t, err)
 	require.Equal(t, []int32{0}, r.Missing)
+	require.Empty(t, r.Endless)
+
+	killed, _, _ := strings.Cut(recording(1, "m", 0, line), "# lost")
+	r, err = Inspect(of(one, killed))
+	require.NoError(t, err)
+	require.Equal(t, []string{"node1"}, r.Endless)
+	_, ended := r.header.Value(format.MetaLost)
+	require.False(t, ended)
 }
