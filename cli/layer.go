@@ -90,6 +90,7 @@ type layerFunction struct {
 	Span   layer.Span  `json:"span"`
 	State  string      `json:"state"` // found, missing, or late: chosen only when the library is loaded
 	Entry  layer.Entry `json:"entry,omitempty"`
+	Slow   bool        `json:"slow,omitempty"` // only record --force probes it
 	Unread []string    `json:"unread,omitempty"`
 }
 
@@ -173,7 +174,7 @@ func libraryRow(l *layer.Layer, lib *layer.Library) layerLibrary {
 	}
 	state := map[*layer.Function]layerFunction{}
 	for _, p := range lib.Places {
-		state[p.Function] = layerFunction{State: "found", Entry: p.Entry}
+		state[p.Function] = layerFunction{State: "found", Entry: p.Entry, Slow: p.Slow()}
 	}
 	for _, f := range lib.Missing {
 		state[f] = layerFunction{State: "missing"}
@@ -190,15 +191,16 @@ func libraryRow(l *layer.Layer, lib *layer.Library) layerLibrary {
 }
 
 func printLibrary(w io.Writer, lib layerLibrary, apart bool) error {
-	found, stepped := 0, 0
+	found, slow := 0, 0
 	cells := [][]string{{"function", "span", "first instruction", "can't be read"}}
 	for _, f := range lib.Functions {
 		entry := string(f.Entry)
 		switch f.State {
 		case "found":
 			found++
-			if f.Entry == layer.Stepped {
-				stepped++
+			if f.Slow {
+				slow++
+				entry += ", needs --force"
 			}
 		case "late":
 			entry = "chosen when it is loaded"
@@ -215,6 +217,6 @@ func printLibrary(w io.Writer, lib layerLibrary, apart bool) error {
 	if apart {
 		blank = "\n"
 	}
-	_, err := fmt.Fprintf(w, "%s%s: %d of %d functions, %d of them single-stepped\n%s", blank, lib.Library, found, len(lib.Functions), stepped, table.Format(cells, table.AllLeft))
+	_, err := fmt.Fprintf(w, "%s%s: %d of %d functions, %d of them only with --force\n%s", blank, lib.Library, found, len(lib.Functions), slow, table.Format(cells, table.AllLeft))
 	return err
 }

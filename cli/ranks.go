@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -18,6 +19,7 @@ import (
 	"pianola/ranks"
 	"pianola/replay"
 	"pianola/replay/fileset"
+	"pianola/stats"
 	"pianola/table"
 )
 
@@ -38,12 +40,8 @@ func placeOf(c *cli.Context, o *replay.Options) (*launcher.Place, error) {
 		wrong = "several traces"
 	case o.Copies > 1:
 		wrong = "--copies"
-	case c.Int("repeat") > 1:
-		wrong = "--repeat"
 	case o.Prepare == fileset.PrepareOnly:
 		wrong = "--prepare only"
-	case len(o.Maps) > 0:
-		wrong = "--map"
 	case o.Order == replay.Total:
 		wrong = "--order total"
 	case o.Backend != replay.Posix && o.Backend != replay.Null:
@@ -81,7 +79,7 @@ func chooseThreads(place *launcher.Place) func(h *format.Header) func(thread int
 type agreement struct {
 	Trace   uint32
 	Version string
-	Options string
+	Options []string // as on the command line, the same ones in the same order for all ranks
 }
 
 // join joins the other ranks. The context of c ends when one of them fails.
@@ -99,7 +97,7 @@ func join(c *cli.Context, o *replay.Options, place *launcher.Place, t *bin.Trace
 		<-s.Failed()
 		cancel(s.Failure())
 	}()
-	own := agreement{t.Sum(), fmt.Sprint(provenance.ThisBuild()), fmt.Sprint(o.Timing, o.Speed, o.Wait, o.Order, o.Outside, o.Backend, o.Prepare, o.Cache, o.Compressibility, o.Strict, o.Keep)}
+	own := agreement{t.Sum(), fmt.Sprint(provenance.ThisBuild()), shared(c)}
 	all, err := ranks.GatherJSON(ctx, s, own)
 	if err != nil {
 		return err
@@ -110,11 +108,38 @@ func join(c *cli.Context, o *replay.Options, place *launcher.Place, t *bin.Trace
 			err = fmt.Errorf("%s has another trace than rank 0", s.Name(i))
 		case all[i].Version != all[0].Version:
 			err = fmt.Errorf("%s has version %s of pianola, rank 0 has %s", s.Name(i), all[i].Version, all[0].Version)
-		case all[i].Options != all[0].Options:
-			err = fmt.Errorf("%s has other options than rank 0", s.Name(i))
+		case !slices.Equal(all[i].Options, all[0].Options):
+			err = fmt.Errorf("%s has other options than rank 0: %s", s.Name(i), differing(all[i].Options, all[0].Options))
 		}
 	}
 	return err
+}
+
+// ownOptions are those that ranks need not have in common.
+var ownOptions = []string{"root", "rendezvous", "log", "json", "limit", "no-host", "quiet"}
+
+// shared returns the options that all ranks must have in common.
+func shared(c *cli.Context) (options []string) {
+	for _, f := range c.Command.Flags {
+		if name := f.Names()[0]; !slices.Contains(ownOptions, name) {
+			value := c.Value(name)
+			if list, ok := value.(cli.StringSlice); ok {
+				value = list.Value()
+			}
+			options = append(options, fmt.Sprintf("--%s %v", name, value))
+		}
+	}
+	return options
+}
+
+// differing returns the first of the options that one rank has and the other has not.
+func differing(one, other []string) string {
+	for i := range one {
+		if one[i] != other[i] {
+			return one[i] + ", not " + other[i]
+		}
+	}
+	return ""
 }
 
 func rendezvousHint(err error) error {
@@ -200,28 +225,54 @@ func documentRanks(r *replay.Result) (list []rankDocument, edges *edgesDocument)
 	return list, edges
 }
 
-// printRanks prints a row for each rank, and how long it took one to hear of another.
-func printRanks(w io.Writer, r *replay.Result) error {
-	if len(r.Ranks) == 0 {
-		return nil
+// printRanks prints a row for each rank, and how long it took one to hear of another. Of
+// several runs it prints medians, and the extremes of elapsed times.
+func printRanks(w io.Writer, runs []*replay.Result) error {
+	ranks := runs[0].Ranks
+	head := []string{"rank", "node", "recorded", "executed", "elapsed s", "started late", "clock within"}
+	if len(runs) > 1 {
+		head = slices.Insert(head, 5, "least", "most")
 	}
-	rows := [][]string{{"rank", "node", "recorded", "executed", "elapsed s", "started late", "clock within"}}
-	for i := range r.Ranks {
-		one := &r.Ranks[i]
-		rows = append(rows, []string{
+	rows := [][]string{head}
+	for i := range ranks {
+		one := &ranks[i]
+		of := func(value func(*replay.RankResult) time.Duration) []int64 {
+			return each(runs, func(r *replay.Result) int64 { return int64(value(&r.Ranks[i])) })
+		}
+		elapsed := of(func(r *replay.RankResult) time.Duration { return r.Elapsed })
+		late := of(func(r *replay.RankResult) time.Duration { return r.Late })
+		row := []string{
 			table.Count(int64(one.Rank)), format.Visible(one.Node), rankList(one.Recorded), table.Count(one.Events),
-			table.Fixed(one.Elapsed.Seconds(), 6), one.Late.String(), one.Clock.String(),
-		})
+			seconds(stats.Median(elapsed)), time.Duration(stats.Median(late)).String(), one.Clock.String(),
+		}
+		if len(runs) > 1 {
+			row = slices.Insert(row, 5, seconds(slices.Min(elapsed)), seconds(slices.Max(elapsed)))
+		}
+		rows = append(rows, row)
 	}
 	if err := printIndented(w, rows); err != nil {
 		return err
 	}
-	if len(r.Ranks) > 1 {
-		l := &r.Edges.Latency
-		fmt.Fprintf(w, "between ranks: %s; known to the other rank after p50 %v, p99 %v, max %v\n", table.Plural(int(r.Edges.Count), "edge"), tens(l.P50), tens(l.P99), tens(l.Max))
+	if len(ranks) > 1 {
+		latency := func(value func(*stats.Quantiles) int64) []int64 {
+			return each(runs, func(r *replay.Result) int64 { return value(&r.Edges.Latency) })
+		}
+		fmt.Fprintf(w, "between ranks: %s; known to the other rank after p50 %v, p99 %v, max %v\n", table.Plural(int(runs[0].Edges.Count), "edge"),
+			tens(stats.Median(latency(func(l *stats.Quantiles) int64 { return l.P50 }))), tens(stats.Median(latency(func(l *stats.Quantiles) int64 { return l.P99 }))),
+			tens(slices.Max(latency(func(l *stats.Quantiles) int64 { return l.Max }))))
 	}
 	return nil
 }
+
+// each returns a value of each run.
+func each(runs []*replay.Result, value func(*replay.Result) int64) (all []int64) {
+	for _, r := range runs {
+		all = append(all, value(r))
+	}
+	return all
+}
+
+func seconds(nanos int64) string { return table.Fixed(time.Duration(nanos).Seconds(), 6) }
 
 // rankList prints ranks in order, consecutive ones as a range.
 func rankList(list []int32) string {

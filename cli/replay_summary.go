@@ -189,7 +189,16 @@ func (p *played) printRuns(w io.Writer) error {
 			s.printDifferences(w)
 		}
 	}
-	return nil
+	var united []*replay.Result // by ranks, and not ended early
+	for _, s := range p.runs {
+		if len(s.result.Ranks) > 0 {
+			united = append(united, s.result)
+		}
+	}
+	if len(united) == 0 {
+		return nil
+	}
+	return printRanks(w, united)
 }
 
 // tens prints nanoseconds, rounded to tens.
@@ -226,8 +235,10 @@ func (s *summary) print(w io.Writer) error {
 	}
 	fmt.Fprintf(w, "lateness: p50 %v, p99 %v, p99.9 %v, max %v; waited for other threads: %v\n",
 		tens(r.Lateness.P50), tens(r.Lateness.P99), tens(r.Lateness.P999), tens(r.Lateness.Max), r.OrderWait.Round(time.Microsecond))
-	if err := printRanks(w, r); err != nil {
-		return err
+	if len(r.Ranks) > 0 {
+		if err := printRanks(w, []*replay.Result{r}); err != nil {
+			return err
+		}
 	}
 	if floor, ok := floorOf(s.header, &s.result.Options); ok {
 		fmt.Fprintln(w, floor.Text())

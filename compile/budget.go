@@ -139,6 +139,7 @@ func (m *model) holds() (held [numPurposes]int64) {
 		}
 	}
 	add(forNames, m.learned.bytes)
+	add(forOrder, m.learned.mpi.bytes())
 	add(forNames, m.appNames.size())
 	add(forThreads, len(m.table)*threadRowBytes+len(m.processes)*processBytes)
 	for _, p := range m.processes {

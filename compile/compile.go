@@ -90,16 +90,18 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 		p     *plan
 	)
 	for pass := 0; p == nil; pass++ {
-		known.more, known.closed = false, pass == maxPasses
+		known.first, known.more, known.closed = pass == 0, false, pass == maxPasses
 		m := newModel(o, known, nil, nil)
 		m.order.planning = true
 		if err := m.run(in); err != nil {
 			return &m.report, err
 		}
+		known.mpi.end()
 		if !known.more {
 			p = m.plan()
 		}
 	}
+	known.first = false
 	w := newWriter(out)
 	m := newModel(o, known, p, w)
 	err := m.run(in)
@@ -109,6 +111,7 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 	if err != nil {
 		return &m.report, err
 	}
+	m.report.MPI.Stats, m.report.MPI.Left = known.mpi.stats, known.mpi.left
 	m.report.Substitutions, m.report.Threads = p.substitutions, len(m.table)
 	lost, ended := in.last.Value(format.MetaLost)
 	total, _, _ := strings.Cut(lost, " ") // counts by operation and processor follow

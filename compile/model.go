@@ -7,6 +7,7 @@ import (
 	"pianola/coverage"
 	"pianola/format"
 	"pianola/format/process"
+	"pianola/mpi"
 )
 
 // model is the simulation that every pass runs: threads, descriptor tables and
@@ -33,7 +34,7 @@ type model struct {
 	binds       bool   // the recording has bind calls, so appear does not guess sockets
 	line        int64  // number of the current event in the order of the simulation
 
-	mpis  *mpiState // nil without calls of MPI by ranks
+	mpis  mpiState
 	rings map[ringKey]*ring
 	left  [format.NumVias]coverage.Missing // I/O on files that is left out, by interface
 
@@ -111,6 +112,9 @@ func (m *model) start(in *intake, first *format.Event) {
 	if m.told = h.TellsWakers(); m.out != nil {
 		m.spanned = in.spanned
 		m.ties = newTies()
+	}
+	if m.learned.first {
+		m.learned.mpi.pairer = mpi.New(h, m.mpiWaited)
 	}
 	recording := *h
 	recording.Threads = nil // its threads have the kernel's ids

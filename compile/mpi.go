@@ -1,306 +1,206 @@
 package compile
 
 import (
+	"cmp"
+	"fmt"
+	"math"
 	"slices"
 	"unsafe"
 
 	"pianola/format"
+	"pianola/mpi"
+	"pianola/table"
 )
 
-// Messages and collectives of MPI are found in the spans of the layer mpi. Ranks on one machine
-// exchange messages in shared memory, where a rank that waits polls: that looks like compute. A
-// span says what it waits for:
-//
-//   - a receive ends after the begin of its send. The two are paired by communicator, source,
-//     destination, tag and order.
-//   - a send that was still under way when its receive began waited for that.
-//   - a collective ends after all ranks of the communicator have entered it, or the root. It is
-//     paired by communicator and order.
-//   - an operation that returns at once ends when its request is waited for.
-//
-// The passes before the last pair the operations: the line of a partner can come later, because a
-// span stands where it ends. The last pass makes edges.
-
-// mpiOp is a message or a collective under way, or what it is paired with.
-type mpiOp struct {
-	kind  mpiKind
-	index int // the number of a message, or that of a collective in its communicator
-	comm  int // of a collective
-	root  int32
+// mpiLearned is what calls of MPI waited for. The first pass finds it out, because the line of
+// a partner can come later. The last pass makes edges.
+type mpiLearned struct {
+	pairer *mpi.Pairer // in the first pass
+	stats  mpi.Stats
+	left   int64 // calls that were not kept
+	sends  mpi.Sends
+	waits  []mpiWait // in the order of calls
+	begins []mpi.Begin
 }
 
-// mpiKind is what an operation waits for.
-type mpiKind uint8
+// mpiWait says that a call waited for begins.
+type mpiWait struct {
+	call     int64 // number
+	from     int64 // when the waiting began, on the recording's clock
+	message  mpi.Message
+	first, n int32 // of the begins
+	polls    int32 // calls from then on, before this one
+	kind     mpi.Kind
+}
 
 const (
-	mpiNone    mpiKind = iota
-	mpiSend            // its receive, if that begins later
-	mpiReceive         // its send
-	mpiAll             // all ranks
-	mpiToRoot          // the root waits for all
-	mpiOfRoot          // all wait for the root
+	mpiWaitBytes  = int(unsafe.Sizeof(mpiWait{}))
+	mpiBeginBytes = int(unsafe.Sizeof(mpi.Begin{}))
+
+	// maxMPI bounds the waits and their begins. Their share of the memory is bounded as well.
+	maxMPI   = 1 << 22
+	mpiShare = 4
 )
 
-// mpiCall says where a function has its arguments; -1 stands for none.
-type mpiCall struct {
-	kind            mpiKind
-	peer, tag, comm int8
-	source, recvTag int8 // of a function that sends and receives
-	root, request   int8
-}
-
-// mpiCalls are the functions that messages and collectives are found in.
-var mpiCalls = func() map[string]mpiCall {
-	calls := map[string]mpiCall{
-		"MPI_Sendrecv":         {mpiSend, 3, 4, 10, 8, 9, -1, -1},
-		"MPI_Sendrecv_replace": {mpiSend, 3, 4, 7, 5, 6, -1, -1},
-		"MPI_Recv":             {mpiReceive, 3, 4, 5, -1, -1, -1, -1},
-		"MPI_Irecv":            {mpiReceive, 3, 4, 5, -1, -1, -1, 6},
-		"MPI_Init":             {mpiAll, -1, -1, -1, -1, -1, -1, -1},
-		"MPI_Init_thread":      {mpiAll, -1, -1, -1, -1, -1, -1, -1},
-		"MPI_Finalize":         {mpiAll, -1, -1, -1, -1, -1, -1, -1},
-	}
-	for _, name := range []string{"send", "bsend", "ssend", "rsend"} {
-		calls["MPI_"+capital(name)] = mpiCall{mpiSend, 3, 4, 5, -1, -1, -1, -1}
-		calls["MPI_I"+name] = mpiCall{mpiSend, 3, 4, 5, -1, -1, -1, 6}
-	}
-	for _, c := range []struct {
-		name string
-		kind mpiKind
-		comm int8 // the root, if any, stands before it, and the request after it
-	}{
-		{"barrier", mpiAll, 0}, {"allreduce", mpiAll, 5}, {"allgather", mpiAll, 6}, {"allgatherv", mpiAll, 7}, {"alltoall", mpiAll, 6}, {"alltoallv", mpiAll, 8},
-		{"alltoallw", mpiAll, 8}, {"reduce_scatter", mpiAll, 5}, {"reduce_scatter_block", mpiAll, 5},
-		{"bcast", mpiOfRoot, 4}, {"scatter", mpiOfRoot, 7}, {"scatterv", mpiOfRoot, 8},
-		{"reduce", mpiToRoot, 6}, {"gather", mpiToRoot, 7}, {"gatherv", mpiToRoot, 8},
-	} {
-		root := int8(-1)
-		if c.kind != mpiAll {
-			root = c.comm - 1
-		}
-		calls["MPI_"+capital(c.name)] = mpiCall{c.kind, -1, -1, c.comm, -1, -1, root, -1}
-		calls["MPI_I"+c.name] = mpiCall{c.kind, -1, -1, c.comm, -1, -1, root, c.comm + 1}
-	}
-	return calls
-}()
-
-// capital returns a name with a capital letter: MPI_Send, but MPI_Isend.
-func capital(name string) string { return string(name[0]-'a'+'A') + name[1:] }
-
-const (
-	// maxOperations bounds the messages and the entries of collectives that are paired.
-	maxOperations = 1 << 22
-
-	// maxUnmatched bounds the messages from one rank to another that wait for a partner, and the
-	// requests of a process.
-	maxUnmatched = 1 << 12
-
-	// maxComms bounds the communicators.
-	maxComms = 1 << 16
-)
-
-// mpiPair is the partner of a message, or an entry of a collective.
-type mpiPair struct {
-	thread int32 // number, 0 for none
-	rank   int32
-	at     int64 // its begin, on the recording's clock
-}
-
-const mpiPairBytes = int(unsafe.Sizeof(mpiPair{}))
-
-// mpiEntry is a collective: its number in its communicator.
-type mpiEntry struct{ comm, number int }
-
-// mpiGroup is the ranks of a communicator, in their order in it; nil for all of the program.
-type mpiGroup []mpiMember
-
-type mpiMember struct{ key, rank int32 }
-
-// mpiState is what a pass knows of the messages under way.
+// mpiState is what a pass knows of calls of MPI.
 type mpiState struct {
-	processes map[*proc]*mpiProcess
-	comms     map[mpiOrigin]int
-	parents   []int // of communicators, by number; -1 for none
-	split     []bool
-	unclear   []bool // whose ranks are not known
-	groups    map[int]mpiGroup
-	waiting   map[mpiWay]*mpiQueue
-	threads   map[int32]*thread // in the last pass: those that sent or received
-	messages  int
-}
-
-// mpiProcess is a rank.
-type mpiProcess struct {
-	comms       map[int64]int // by handle
-	made        map[int]int   // by communicator: how many were made of it
-	collectives map[int]int   // by communicator: how many it has entered
-	requests    []mpiRequest
-}
-
-type mpiRequest struct {
-	id int64
-	op mpiOp
-}
-
-// mpiWay is from one rank to another.
-type mpiWay struct {
-	comm     int
-	from, to int32
-}
-
-// mpiQueue is messages of which one side was seen, in their order.
-type mpiQueue struct{ sent, received []mpiWaiting }
-
-type mpiWaiting struct {
-	tag   int64
-	index int
-	pair  mpiPair // of this side
-}
-
-const mpiWorld = 0 // number of the communicator of all ranks
-
-func newMPI() *mpiState {
-	return &mpiState{
-		processes: map[*proc]*mpiProcess{}, comms: map[mpiOrigin]int{}, parents: []int{-1}, split: []bool{false}, unclear: []bool{false},
-		groups: map[int]mpiGroup{}, waiting: map[mpiWay]*mpiQueue{}, threads: map[int32]*thread{},
-	}
+	calls   int64             // so far
+	next    int               // of the waits, in the last pass
+	threads map[int32]*thread // that have made calls, in the last pass, by number
 }
 
 // mpi follows a call of MPI by a rank.
 func (m *model) mpi(t *thread, e *format.Event) {
-	if t.proc.Rank < 0 || e.Span.Failed {
+	if t.proc.Rank < 0 {
 		return
 	}
-	if m.mpis == nil {
-		m.mpis = newMPI()
-		if m.ties == nil {
-			m.learned.forgetMessages()
-		}
-	}
-	s := m.mpis
-	if m.ties != nil {
-		s.threads[t.num] = t
-	}
-	p := s.processes[t.proc]
-	if p == nil {
-		p = &mpiProcess{comms: map[int64]int{}, made: map[int]int{}, collectives: map[int]int{}}
-		s.processes[t.proc] = p
-	}
-	span := e.Span
-	if call, ok := mpiCalls[span.Function]; ok {
-		m.mpiOperation(t, p, e, &call)
-		return
-	}
-	if made, ok := mpiMakers[span.Function]; ok {
-		m.mpiMake(t, p, e, made.made, made.color, made.key)
-		return
-	}
-	switch span.Function {
-	case "MPI_Wait":
-		if id, ok := mpiHandle(span, 0); ok {
-			m.mpiWait(t, p, e, func(r *mpiRequest) bool { return r.id == id })
-		}
-	case "MPI_Waitall":
-		m.mpiWaitAll(t, p, e)
-	case "MPI_Start", "MPI_Mrecv", "MPI_Imrecv", "MPI_Waitany", "MPI_Waitsome", "MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome":
-		if m.ties != nil {
-			m.report.MPI.Unknown++
-		}
-	case "MPI_Comm_free":
-		if id, ok := mpiHandle(span, 0); ok {
-			delete(p.comms, id)
-		}
-	}
-}
-
-// mpiInt returns a number that was passed.
-func mpiInt(s *format.Span, place int8) (int64, bool) {
-	if place < 0 || int(place) >= len(s.Args) {
-		return 0, false
-	}
-	v := &s.Args[place]
-	return v.Int, v.Kind == format.ValueInt
-}
-
-// mpiHandle returns a handle: a number or an address that was passed, or what stood there.
-func mpiHandle(s *format.Span, place int8) (int64, bool) {
-	if place < 0 || int(place) >= len(s.Args) {
-		return 0, false
-	}
-	switch v := &s.Args[place]; v.Kind {
-	case format.ValueInt, format.ValueAddr, format.ValuePointed:
-		return v.Int, true
-	}
-	return 0, false
-}
-
-// mpiOperation follows a message or a collective.
-func (m *model) mpiOperation(t *thread, p *mpiProcess, e *format.Event, call *mpiCall) {
-	s, span := m.mpis, e.Span
-	comm, known := mpiWorld, true
-	var handle int64
-	if call.comm >= 0 {
-		if handle, known = mpiHandle(span, call.comm); handle == mpichSelf {
-			return
-		}
-		if known {
-			comm, known = s.comm(p, handle)
-		}
-	}
-	if !known {
-		if m.ties != nil {
-			m.report.MPI.Unknown++
+	k := &m.learned.mpi
+	if m.ties == nil {
+		if k.pairer != nil {
+			k.pairer.Add(t.num, t.proc.Rank, e)
 		}
 		return
 	}
-	request, later := mpiHandle(span, call.request)
-	if call.kind >= mpiAll {
-		op := mpiOp{kind: call.kind, comm: comm, root: -1}
-		if root, ok := mpiInt(span, call.root); ok {
-			op.root = s.rank(comm, root)
-		}
-		if op = m.mpiEnter(t, p, e, op); later {
-			p.ask(request, op)
-			return
-		}
-		m.mpiEnd(t, e, op)
+	s := &m.mpis
+	if s.threads == nil {
+		s.threads = map[int32]*thread{}
+	}
+	s.threads[t.num] = t
+	for ; s.next < len(k.waits) && k.waits[s.next].call == s.calls; s.next++ {
+		m.mpiEnd(t, e, &k.waits[s.next])
+	}
+	s.calls++
+}
+
+// mpiWaited keeps what calls have waited for.
+func (m *model) mpiWaited(w *mpi.Wait) {
+	k := &m.learned.mpi
+	if w.Kind == mpi.Sent && w.On[0].At > w.Calls[0].End+mpi.ClockError {
+		return // the message was kept for its receiver
+	}
+	if len(k.waits)+len(w.Calls) > maxMPI || len(k.begins)+len(w.On) > maxMPI || int64(k.bytes()) > m.budget.limit/mpiShare {
+		k.left += int64(len(w.Calls))
 		return
 	}
-	op := m.mpiMessage(t, e, call.kind, comm, handle, call.peer, call.tag)
-	if later {
-		p.ask(request, op)
+	first := len(k.begins)
+	k.begins = append(k.begins, w.On...)
+	for i := range w.Calls {
+		c := &w.Calls[i]
+		k.waits = append(k.waits, mpiWait{
+			call: c.Number, from: c.From, polls: c.Polls, first: int32(first), n: int32(len(w.On)), kind: w.Kind, message: w.Message,
+		})
+	}
+	m.budget.take(forOrder, len(w.On)*mpiBeginBytes+len(w.Calls)*mpiWaitBytes)
+}
+
+// bytes returns how many the waits take.
+func (k *mpiLearned) bytes() int { return len(k.waits)*mpiWaitBytes + len(k.begins)*mpiBeginBytes }
+
+// end completes what the first pass has learned.
+func (k *mpiLearned) end() {
+	if k.pairer != nil {
+		k.pairer.End()
+		k.stats, k.sends, k.pairer = k.pairer.Stats, k.pairer.Sends, nil
+		k.waits = slices.DeleteFunc(k.waits, func(w mpiWait) bool {
+			return w.kind == mpi.Sent && k.begins[w.first].At <= w.from && !k.sends.Waits(&w.message) // it found its receiver there
+		})
+		slices.SortStableFunc(k.waits, func(a, b mpiWait) int { return cmp.Compare(a.call, b.call) })
+	}
+}
+
+// mpiEnd makes a thread come after what a call has waited for. Time in that call before the last
+// of this began is no compute.
+func (m *model) mpiEnd(t *thread, e *format.Event, w *mpiWait) {
+	k, from := &m.learned.mpi, w.from
+	if t.last > from {
+		from = e.Start // the thread did something else while it polled
+	}
+	others := k.begins[w.first : w.first+w.n]
+	if w.kind == mpi.Sent {
+		switch at := others[0].At; {
+		case k.sends.Waits(&w.message):
+			m.report.MPI.Rendezvous++
+		case at <= from, at > e.End(), w.message.Shared && k.sends.Early(&w.message):
+			return // the send did not wait for it
+		}
+	}
+	m.mpiAfter(t, e, others, from, w.polls)
+}
+
+// mpiAfter makes a thread come after the begins of operations of other threads, in a call.
+// It has waited since a time, and has made that many other calls since then. An operation that
+// began after the call ended was not waited for.
+func (m *model) mpiAfter(t *thread, e *format.Event, others []mpi.Begin, since int64, polls int32) {
+	last := int64(math.MinInt64)
+	for i := range others {
+		switch o := &others[i]; {
+		case o.Thread == t.num:
+		case o.At-e.End() > mpi.ClockError:
+			m.report.MPI.Backwards++
+		default:
+			last = max(last, min(o.At, e.End()))
+		}
+	}
+	if last == math.MinInt64 {
 		return
 	}
-	var other mpiOp
-	if call.source >= 0 {
-		other = m.mpiMessage(t, e, mpiReceive, comm, handle, call.source, call.recvTag)
+	from := t.notBefore(since)
+	if last > from {
+		held := last - from
+		if since < e.Start { // the cost of the polls is subtracted already
+			cost := float64(polls) * float64(t.rate.Span) * min(float64(held)/float64(e.Start-since), 1)
+			held = max(held-int64(cost), 0)
+			m.report.MPI.Polled += min(last, e.Start) - from
+		}
+		t.held += held
+		m.report.Tied += held
+		m.report.MPI.Waited += held
+		t.mark(mark{at: last, own: t.clock(last)})
 	}
-	m.mpiEnd(t, e, op)
-	m.mpiEnd(t, e, other)
+	now := max(last, from)
+	for _, o := range others {
+		on := m.mpis.threads[o.Thread]
+		if o.Thread == t.num || o.At-e.End() > mpi.ClockError || on == nil {
+			continue
+		}
+		m.ties.causes = on.comesAfter(m.ties.causes[:0], min(o.At, e.End()))
+		t.follow(e.Start, now, m.ties.causes, format.EdgeMessage, format.Floor{})
+	}
 }
 
-// mpiCollective follows a collective that has ended.
-func (m *model) mpiCollective(t *thread, p *mpiProcess, e *format.Event, op mpiOp) {
-	m.mpiEnd(t, e, m.mpiEnter(t, p, e, op))
+// MPI says what was found out of the messages of a parallel program.
+type MPI struct {
+	mpi.Stats
+	Rendezvous int64 // sends that end after their receives have begun
+	Waited     int64 // nanoseconds in calls before what they waited for began
+	Polled     int64 // the part of that in which threads polled by calls that completed nothing
+	Left       int64 // calls that are not looked at, because of the memory they need
+	Backwards  int64 // partners that began after the call ended, so the clocks are wrong, or the pairing
 }
 
-// mpiEnter counts a collective and, in the passes before the last, notes its begin.
-func (m *model) mpiEnter(t *thread, p *mpiProcess, e *format.Event, op mpiOp) mpiOp {
-	op.index = p.collectives[op.comm]
-	p.collectives[op.comm]++
-	if k := &m.learned.mpi; m.ties == nil && k.count < maxOperations {
-		at := mpiEntry{op.comm, op.index}
-		k.entries[at] = append(k.entries[at], mpiPair{t.num, t.proc.Rank, e.Start})
-		m.learned.counted()
+// Text returns what was found out as text.
+func (s *MPI) Text() string {
+	text := fmt.Sprintf("%s and %s follow other ranks, after %.6f s of waiting",
+		table.Plural(int(s.Messages), "message"), table.Plural(int(s.Collectives), "collective call"), format.Seconds(s.Waited))
+	if s.Polled > 0 {
+		text += fmt.Sprintf(", %.6f s of that in loops of polling", format.Seconds(s.Polled))
 	}
-	return op
-}
-
-// ask notes the request of an operation.
-func (p *mpiProcess) ask(id int64, op mpiOp) {
-	p.requests = slices.DeleteFunc(p.requests, func(r mpiRequest) bool { return r.id == id })
-	if len(p.requests) == maxUnmatched {
-		p.requests = append(p.requests[:0], p.requests[1:]...)
+	if s.Rendezvous > 0 {
+		text += fmt.Sprintf("; %s that wait for their receives", table.Plural(int(s.Rendezvous), "send"))
 	}
-	p.requests = append(p.requests, mpiRequest{id, op})
+	if s.Guessed > 0 {
+		text += fmt.Sprintf("; %s from any source paired by a guess", table.Plural(int(s.Guessed), "message"))
+	}
+	for _, part := range []struct {
+		n    int64
+		what string
+	}{
+		{s.Unpaired, "without a partner"}, {s.Unknown, "with an unknown communicator or request"}, {s.Backwards, "whose partner began later"},
+		{s.Left, "for lack of memory"},
+	} {
+		if part.n > 0 {
+			text += fmt.Sprintf("; not paired: %d %s", part.n, part.what)
+		}
+	}
+	return text
 }

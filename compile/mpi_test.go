@@ -11,6 +11,7 @@ import (
 
 	"pianola/compile"
 	"pianola/format"
+	"pianola/mpi"
 )
 
 // mpiLine is a call of a rank: at and dur are in microseconds.
@@ -54,34 +55,34 @@ func TestMPI(t *testing.T) {
 	}{
 		"a message": {
 			lines: []mpiLine{{0, 200, 10, "MPI_Send(0x1, 1, 1, 1, 7, WORLD)"}, {1, 100, 120, "MPI_Recv(0x1, 1, 1, 0, 7, WORLD, 0x1)"}},
-			want:  compile.MPI{Messages: 1, Waited: 100_000}, held: map[int32]int64{1: 100},
+			want:  compile.MPI{Stats: mpi.Stats{Messages: 1}, Waited: 100_000}, held: map[int32]int64{1: 100},
 		},
 		"a message that was there before": {
 			lines: []mpiLine{{0, 100, 10, "MPI_Send(0x1, 1, 1, 1, 7, WORLD)"}, {1, 200, 20, "MPI_Recv(0x1, 1, 1, 0, 7, WORLD, 0x1)"}},
-			want:  compile.MPI{Messages: 1},
+			want:  compile.MPI{Stats: mpi.Stats{Messages: 1}},
 		},
 		"a send that ends after its receive": {
 			lines: []mpiLine{{0, 200, 300, "MPI_Send(0x1, 1, 1, 1, 7, WORLD)"}, {1, 100, 200, "MPI_Recv(0x1, 1, 1, 0, 7, WORLD, 0x1)"}},
-			want:  compile.MPI{Messages: 1, Waited: 100_000}, held: map[int32]int64{1: 100},
+			want:  compile.MPI{Stats: mpi.Stats{Messages: 1}, Waited: 100_000}, held: map[int32]int64{1: 100},
 		},
 		"a send that waits for its receive": {
 			lines: []mpiLine{{0, 100, 300, "MPI_Send(0x1, 1, 1, 1, 7, WORLD)"}, {1, 300, 110, "MPI_Recv(0x1, 1, 1, 0, 7, WORLD, 0x1)"}},
-			want:  compile.MPI{Messages: 1, Waited: 200_000}, held: map[int32]int64{0: 200},
+			want:  compile.MPI{Stats: mpi.Stats{Messages: 1}, Rendezvous: 1, Waited: 200_000}, held: map[int32]int64{0: 200},
 		},
 		"tags": {
 			lines: []mpiLine{
 				{0, 100, 1, "MPI_Send(0x1, 1, 1, 1, 7, WORLD)"}, {0, 200, 1, "MPI_Send(0x1, 1, 1, 1, 8, WORLD)"},
 				{1, 50, 160, "MPI_Recv(0x1, 1, 1, 0, 8, WORLD, 0x1)"}, {1, 220, 1, "MPI_Recv(0x1, 1, 1, 0, 7, WORLD, 0x1)"},
 			},
-			want: compile.MPI{Messages: 2, Waited: 150_000}, held: map[int32]int64{1: 150},
+			want: compile.MPI{Stats: mpi.Stats{Messages: 2}, Waited: 150_000}, held: map[int32]int64{1: 150},
 		},
 		"any tag, Open MPI": {
 			lines: []mpiLine{{0, 200, 1, "MPI_Send(0x1, 1, 0x2, 1, 7, OPEN)"}, {1, 100, 110, "MPI_Recv(0x1, 1, 0x2, 0, -1, OPEN, 0x1)"}},
-			want:  compile.MPI{Messages: 1, Waited: 100_000}, held: map[int32]int64{1: 100},
+			want:  compile.MPI{Stats: mpi.Stats{Messages: 1}, Waited: 100_000}, held: map[int32]int64{1: 100},
 		},
 		"any source": {
 			lines: []mpiLine{{0, 200, 1, "MPI_Send(0x1, 1, 1, 1, 7, WORLD)"}, {1, 100, 110, "MPI_Recv(0x1, 1, 1, -2, 7, WORLD, 0x1)"}},
-			want:  compile.MPI{AnySource: 1, Unpaired: 1},
+			want:  compile.MPI{Stats: mpi.Stats{Messages: 1, Guessed: 1}, Waited: 100_000}, held: map[int32]int64{1: 100},
 		},
 		"to nobody": {
 			lines: []mpiLine{{0, 200, 1, "MPI_Send(0x1, 1, 1, -1, 7, WORLD)"}},
@@ -91,47 +92,72 @@ func TestMPI(t *testing.T) {
 				{1, 50, 1, "MPI_Irecv(0x1, 1, 1, 0, 7, WORLD, &5)"}, {0, 200, 1, "MPI_Isend(0x1, 1, 1, 1, 7, WORLD, &6)"}, {0, 210, 1, "MPI_Wait(&6, 0x1)"},
 				{1, 100, 110, "MPI_Wait(&5, 0x1)"},
 			},
-			want: compile.MPI{Messages: 1, Waited: 100_000}, held: map[int32]int64{1: 100},
+			want: compile.MPI{Stats: mpi.Stats{Messages: 1}, Waited: 100_000}, held: map[int32]int64{1: 100},
 		},
 		"the newest requests": {
 			lines: []mpiLine{
 				{1, 50, 1, "MPI_Irecv(0x1, 1, 1, 0, 7, WORLD, &5)"}, {1, 60, 1, "MPI_Irecv(0x1, 1, 1, 0, 8, WORLD, &6)"}, {1, 100, 210, "MPI_Waitall(2, 0x1, 0x1)"},
 				{0, 200, 1, "MPI_Send(0x1, 1, 1, 1, 7, WORLD)"}, {0, 300, 1, "MPI_Send(0x1, 1, 1, 1, 8, WORLD)"},
 			},
-			want: compile.MPI{Messages: 2, Waited: 200_000}, held: map[int32]int64{1: 200},
+			want: compile.MPI{Stats: mpi.Stats{Messages: 2}, Waited: 200_000}, held: map[int32]int64{1: 200},
 		},
 		"an array of requests": {
 			lines: []mpiLine{
 				{1, 50, 1, "MPI_Irecv(0x1, 1, 1, 0, 7, WORLD, &5)"}, {1, 60, 1, "MPI_Irecv(0x1, 1, 1, 0, 8, WORLD, &6)"}, {1, 100, 110, "MPI_Waitall(1, [5], 0x1)"},
 				{0, 200, 1, "MPI_Send(0x1, 1, 1, 1, 7, WORLD)"}, {0, 300, 1, "MPI_Send(0x1, 1, 1, 1, 8, WORLD)"},
 			},
-			want: compile.MPI{Messages: 1, Waited: 100_000}, held: map[int32]int64{1: 100},
+			want: compile.MPI{Stats: mpi.Stats{Messages: 2}, Waited: 100_000}, held: map[int32]int64{1: 100},
 		},
 		"a test": {
 			lines: []mpiLine{{1, 50, 1, "MPI_Irecv(0x1, 1, 1, 0, 7, WORLD, &5)"}, {1, 100, 1, "MPI_Test(&5, 0x1, 0x1)"}},
-			want:  compile.MPI{Unknown: 1},
+			want:  compile.MPI{Stats: mpi.Stats{Unpaired: 1, Unknown: 1}},
+		},
+		"a loop of tests": {
+			lines: []mpiLine{
+				{1, 50, 1, "MPI_Irecv(0x1, 1, 1, 0, 7, WORLD, &5)"}, {1, 100, 1, "MPI_Test(&5, &0, 0x1)"}, {1, 150, 1, "MPI_Test(&5, &0, 0x1)"},
+				{0, 200, 1, "MPI_Send(0x1, 1, 1, 1, 7, WORLD)"}, {1, 210, 1, "MPI_Test(&5, &1, 0x1)"},
+			},
+			want: compile.MPI{Stats: mpi.Stats{Messages: 1}, Waited: 100_000, Polled: 100_000}, held: map[int32]int64{1: 100},
+		},
+		"a loop of tests, with a write between them": {
+			lines: []mpiLine{
+				{1, 50, 1, "MPI_Irecv(0x1, 1, 1, 0, 7, WORLD, &5)"}, {1, 100, 1, "MPI_Test(&5, &0, 0x1)"}, {1, 120, 5, "pwrite64(3, 0x1000, 1, 0) = 1"},
+				{1, 150, 1, "MPI_Test(&5, &0, 0x1)"}, {0, 200, 1, "MPI_Send(0x1, 1, 1, 1, 7, WORLD)"}, {1, 210, 1, "MPI_Test(&5, &1, 0x1)"},
+			},
+			want: compile.MPI{Stats: mpi.Stats{Messages: 1}},
+		},
+		"a synchronous send": {
+			lines: []mpiLine{{1, 100, 220, "MPI_Recv(0x1, 1, 1, 0, 7, WORLD, 0x1)"}, {0, 200, 100, "MPI_Ssend(0x1, 1, 1, 1, 7, WORLD)"}},
+			want:  compile.MPI{Stats: mpi.Stats{Messages: 1}, Rendezvous: 1, Waited: 100_000}, held: map[int32]int64{1: 100},
+		},
+		"short sends within a call that completes several": {
+			lines: []mpiLine{
+				{0, 100, 1, "MPI_Isend(0x1, 1, 1, 1, 7, WORLD, &5)"}, {0, 101, 1, "MPI_Isend(0x1, 1, 1, 1, 8, WORLD, &6)"}, {0, 110, 90, "MPI_Waitall(2, [5, 6], 0x1)"},
+				{1, 150, 1, "MPI_Recv(0x1, 1, 1, 0, 7, WORLD, 0x1)"}, {1, 300, 1, "MPI_Recv(0x1, 1, 1, 0, 8, WORLD, 0x1)"},
+			},
+			want: compile.MPI{Stats: mpi.Stats{Messages: 2}},
 		},
 		"both ways in one call": {
 			lines: []mpiLine{
 				{0, 100, 120, "MPI_Sendrecv(0x1, 1, 1, 1, 7, 0x1, 1, 1, 1, 7, WORLD, 0x1)"}, {1, 200, 20, "MPI_Sendrecv(0x1, 1, 1, 0, 7, 0x1, 1, 1, 0, 7, WORLD, 0x1)"},
 			},
-			want: compile.MPI{Messages: 2, Waited: 100_000}, held: map[int32]int64{0: 100},
+			want: compile.MPI{Stats: mpi.Stats{Messages: 2}, Waited: 100_000}, held: map[int32]int64{0: 100},
 		},
 		"a barrier": {
 			ranks: 3,
 			lines: []mpiLine{{0, 100, 210, "MPI_Barrier(WORLD)"}, {1, 200, 110, "MPI_Barrier(WORLD)"}, {2, 300, 10, "MPI_Barrier(WORLD)"}},
-			want:  compile.MPI{Collectives: 3, Waited: 300_000}, held: map[int32]int64{0: 200, 1: 100},
+			want:  compile.MPI{Stats: mpi.Stats{Collectives: 3}, Waited: 300_000}, held: map[int32]int64{0: 200, 1: 100},
 		},
 		"a barrier to be waited for": {
 			lines: []mpiLine{
 				{0, 100, 1, "MPI_Ibarrier(WORLD, &3)"}, {0, 150, 160, "MPI_Wait(&3, 0x1)"}, {1, 300, 1, "MPI_Ibarrier(WORLD, &4)"}, {1, 310, 1, "MPI_Wait(&4, 0x1)"},
 			},
-			want: compile.MPI{Collectives: 2, Waited: 150_000}, held: map[int32]int64{0: 150},
+			want: compile.MPI{Stats: mpi.Stats{Collectives: 2}, Waited: 150_000}, held: map[int32]int64{0: 150},
 		},
 		"of the root": {
 			ranks: 3,
 			lines: []mpiLine{{0, 300, 10, "MPI_Bcast(0x1, 1, 1, 0, WORLD)"}, {1, 100, 210, "MPI_Bcast(0x1, 1, 1, 0, WORLD)"}, {2, 400, 10, "MPI_Bcast(0x1, 1, 1, 0, WORLD)"}},
-			want:  compile.MPI{Collectives: 3, Waited: 200_000}, held: map[int32]int64{1: 200},
+			want:  compile.MPI{Stats: mpi.Stats{Collectives: 3}, Waited: 200_000}, held: map[int32]int64{1: 200},
 		},
 		"to the root": {
 			ranks: 3,
@@ -139,7 +165,7 @@ func TestMPI(t *testing.T) {
 				{0, 100, 210, "MPI_Reduce(0x1, 0x1, 1, 1, 1, 0, WORLD)"}, {1, 150, 10, "MPI_Reduce(0x1, 0x1, 1, 1, 1, 0, WORLD)"},
 				{2, 300, 10, "MPI_Reduce(0x1, 0x1, 1, 1, 1, 0, WORLD)"},
 			},
-			want: compile.MPI{Collectives: 3, Waited: 200_000}, held: map[int32]int64{0: 200},
+			want: compile.MPI{Stats: mpi.Stats{Collectives: 3}, Waited: 200_000}, held: map[int32]int64{0: 200},
 		},
 		"parts of the ranks, in another order": {
 			ranks: 4, // ranks 2 and 0 are 0 and 1 of one part
@@ -149,25 +175,25 @@ func TestMPI(t *testing.T) {
 				{2, 300, 10, "MPI_Send(0x1, 1, 1, 1, 7, 77)"}, {0, 200, 110, "MPI_Recv(0x1, 1, 1, 0, 7, 77, 0x1)"},
 				{1, 200, 210, "MPI_Barrier(77)"}, {3, 400, 10, "MPI_Barrier(77)"},
 			},
-			want: compile.MPI{Messages: 1, Collectives: 6, Waited: 300_000}, held: map[int32]int64{0: 100, 1: 200},
+			want: compile.MPI{Stats: mpi.Stats{Messages: 1, Collectives: 6}, Waited: 300_000}, held: map[int32]int64{0: 100, 1: 200},
 		},
 		"a copy of a communicator": {
 			lines: []mpiLine{
 				{0, 100, 10, "MPI_Comm_dup(WORLD, &77)"}, {1, 100, 10, "MPI_Comm_dup(WORLD, &78)"}, {0, 200, 110, "MPI_Barrier(77)"}, {1, 300, 10, "MPI_Barrier(78)"},
 			},
-			want: compile.MPI{Collectives: 4, Waited: 100_000}, held: map[int32]int64{0: 100},
+			want: compile.MPI{Stats: mpi.Stats{Collectives: 4}, Waited: 100_000}, held: map[int32]int64{0: 100},
 		},
 		"an unknown communicator": {
 			lines: []mpiLine{{0, 100, 10, "MPI_Barrier(99)"}, {1, 100, 10, "MPI_Send(0x1, 1, 1, 0, 7, 99)"}},
-			want:  compile.MPI{Unknown: 2},
+			want:  compile.MPI{Stats: mpi.Stats{Unknown: 2}},
 		},
 		"no partner": {
 			lines: []mpiLine{{1, 100, 10, "MPI_Recv(0x1, 1, 1, 0, 7, WORLD, 0x1)"}},
-			want:  compile.MPI{Unpaired: 1},
+			want:  compile.MPI{Stats: mpi.Stats{Unpaired: 1}},
 		},
 		"a partner that began too late": {
 			lines: []mpiLine{{1, 100, 10, "MPI_Recv(0x1, 1, 1, 0, 7, WORLD, 0x1)"}, {0, 300, 10, "MPI_Send(0x1, 1, 1, 1, 7, WORLD)"}},
-			want:  compile.MPI{Messages: 1, Backwards: 1},
+			want:  compile.MPI{Stats: mpi.Stats{Messages: 1}, Backwards: 1},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -196,4 +222,60 @@ func TestOddMPI(t *testing.T) {
 		_, report := compiled(t, mpiScript(2, []mpiLine{{0, 100, 1, call}, {0, 200, 1, call}}), compile.Options{})
 		require.Zero(t, report.MPI.Messages, call)
 	}
+}
+
+// A send that is long enough to wait for its receive comes after it, also where it had no need to
+// wait. A short one does not.
+func TestRendezvous(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		first []mpiLine // a send of 1000 elements
+		want  bool
+	}{
+		{"waited", []mpiLine{{0, 100, 110, "MPI_Send(0x1, 1000, 1, 1, 7, WORLD)"}, {1, 200, 20, "MPI_Recv(0x1, 1000, 1, 0, 7, WORLD, 0x1)"}}, true},
+		{"early", []mpiLine{{0, 100, 10, "MPI_Send(0x1, 1000, 1, 1, 7, WORLD)"}, {1, 200, 20, "MPI_Recv(0x1, 1000, 1, 0, 7, WORLD, 0x1)"}}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out, report := compiled(t, mpiScript(2, append([]mpiLine{
+				{1, 250, 1, "pwrite64(3, 0x1000, 1, 0) = 1"},
+				{1, 300, 110, "MPI_Recv(0x1, 1000, 1, 0, 7, WORLD, 0x1)"}, {0, 400, 12, "MPI_Send(0x1, 1000, 1, 1, 7, WORLD)"},
+				{0, 500, 1, "pwrite64(3, 0x1000, 1, 0) = 1"},
+			}, c.first...)), compile.Options{})
+			var after []format.Edge
+			for _, e := range out.events {
+				if e.TID == 1 && e.Op == format.OpPwrite64 && after == nil {
+					after = append([]format.Edge{}, e.Edges...)
+				}
+			}
+			if !c.want {
+				require.Zero(t, report.MPI.Rendezvous)
+				require.Empty(t, after)
+				return
+			}
+			require.EqualValues(t, 2, report.MPI.Rendezvous)
+			// The write of rank 1 ended at 251 µs, its receive began at 300, and this write at 500, 100 after its send.
+			require.Equal(t, []format.Edge{{Thread: 2, Event: 1, Kind: format.EdgeMessage, Delay: 149_000}}, after)
+		})
+	}
+}
+
+// The cost of recording the calls of a loop is not subtracted twice.
+func TestPollingCost(t *testing.T) {
+	lines := []mpiLine{{1, 50, 1, "MPI_Irecv(0x1, 1, 1, 0, 7, WORLD, &5)"}}
+	for i := range int64(10) {
+		lines = append(lines, mpiLine{1, 100 + 20*i, 1, "MPI_Test(&5, &0, 0x1)"})
+	}
+	lines = append(lines, mpiLine{0, 300, 1, "MPI_Send(0x1, 1, 1, 1, 7, WORLD)"}, mpiLine{1, 310, 1, "MPI_Test(&5, &1, 0x1)"})
+	text := strings.Replace(mpiScript(2, lines), "# ranks:", "# cost: inside=0 outside=0 span=5000\n# ranks:", 1)
+	out, _ := compiled(t, text, compile.Options{Compensate: true})
+	last := out.events[len(out.events)-1]
+	for _, e := range out.events {
+		if e.TID == 2 && e.Op == format.OpPwrite64 {
+			last = e
+		}
+	}
+	// From 2 to 1000 µs, with 12 calls. The thread waited for 200 µs, from the first test to the send.
+	// The 10 calls of the loop cost 5 µs each, and took 210 µs together.
+	require.EqualValues(t, 998_000-12*5000, last.Compute)
+	require.InDelta(t, 200_000-10*5000*200/210, last.Held, 1)
 }

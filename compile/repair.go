@@ -11,6 +11,7 @@ import (
 type learned struct {
 	links  map[string]string  // absolute path → target, of symbolic links that existed at the start
 	strays map[stray]bool     // descriptors of unknown origin that are files
+	first  bool               // this is the first pass
 	more   bool               // this pass learned something
 	ranges bool               // a call closes a range of descriptors that has an end, or begins above firstMoved
 	closed bool               // learn nothing more, so that the last pass meets the same names as the one before

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"pianola/format"
+	"pianola/mpi"
 )
 
 // Spans, the calls of libraries, are not simulated. The trace keeps them beside the
@@ -41,7 +42,7 @@ func (p *moments) add(n moment, b *budget) {
 func (m *model) span(e *format.Event) error {
 	t := m.thread(e)
 	t.cost = min(t.cost+t.rate.Span, maxCut)
-	if e.Span.Layer == "mpi" {
+	if e.Span.Layer == mpi.Layer {
 		m.mpi(t, e)
 	}
 	if m.out == nil || m.options.Bare {

@@ -36,9 +36,11 @@ type Function struct {
 	Define   []Handle `json:"define,omitempty"`   // handles that the call makes
 	Map      []Handle `json:"map,omitempty"`      // handles that the call takes
 	Undefine []Handle `json:"undefine,omitempty"` // handles that the call ends
-	Arrays   []Array  `json:"arrays,omitempty"`   // arguments that point to numbers
+	Numbers  []string `json:"numbers,omitempty"`  // arguments that point to a number, as the call leaves it
+	Arrays   []Array  `json:"arrays,omitempty"`   // arguments that point to several numbers
 	Bytes    string   `json:"bytes,omitempty"`    // expression of how many bytes the call moves
 	Error    string   `json:"error,omitempty"`    // expression that is true where the call failed
+	Always   bool     `json:"always,omitempty"`   // it is called seldom or takes long: a slow probe costs little
 
 	Pass []Pass `json:"pass,omitempty"` // what a player passes where it can't pass what was recorded
 	Play string `json:"play,omitempty"` // what a player calls instead, or NoPlay
@@ -85,13 +87,32 @@ type Handle struct {
 	Value string `json:"value"` // an argument, *argument for what it points to, or result
 }
 
-// Array is numbers in memory, Count of them.
+// Array is numbers in memory, as the call leaves them.
 type Array struct {
-	Arg   string `json:"arg"`
-	Count string `json:"count"` // an expression
+	Arg    string `json:"arg"`
+	Count  string `json:"count"`            // how many: N, ARG, *ARG, result, or one of these * N
+	Before bool   `json:"before,omitempty"` // as they are when the call begins
 
-	count expr
+	count Count
 }
+
+// Count is how many numbers an array has: so many times a value of the call, or so many.
+type Count struct {
+	Of    CountOf
+	Arg   int // of CountArg and CountPointed: its place
+	Times uint32
+}
+
+// CountOf is a value of a call that an array's count depends on.
+type CountOf uint8
+
+// The values that a count depends on.
+const (
+	CountOne     CountOf = iota // none: the count is fixed
+	CountArg                    // an argument
+	CountPointed                // the number that an argument points to when the array is read
+	CountResult                 // the result, which an array before the call can't have
+)
 
 // Kind is what a value is.
 type Kind string
@@ -238,13 +259,22 @@ func (f *Function) check() error {
 			}
 		}
 	}
+	for _, name := range f.Numbers {
+		if a := f.arg(name); a == nil || !a.pointsToNumber() {
+			return fmt.Errorf("%.*q is no argument that points to a number", maxText, name)
+		}
+	}
 	for i := range f.Arrays {
 		a := &f.Arrays[i]
 		if arg := f.arg(a.Arg); arg == nil || !arg.pointsToNumber() {
 			return fmt.Errorf("%.*q is no argument that points to an array", maxText, a.Arg)
 		}
-		if err := f.parse(&a.count, a.Count); err != nil {
-			return err
+		var ok bool
+		if a.count, ok = f.count(a.Count); !ok || a.Before && a.count.Of == CountResult {
+			return fmt.Errorf("%.*q is no number of elements: N, ARG, *ARG, %s, or one of these * N", maxText, a.Count, Result)
+		}
+		if a.Before && slices.ContainsFunc(f.Arrays[:i], func(b Array) bool { return b.Before }) {
+			return errors.New("two arrays before the call")
 		}
 	}
 	if err := f.checkPlay(); err != nil {
@@ -313,18 +343,36 @@ func (f *Function) Index(name string) int {
 	return slices.IndexFunc(f.Args, func(a Arg) bool { return a.Name == name })
 }
 
-// Counted returns which argument is the number of elements of an array. Where arg is
-// below 0 their number is n, or the result of the call if that is below 0, too. ok is
-// false for any other expression.
-func (f *Function) Counted(a Array) (arg int, n int64, ok bool) {
-	if a.Count == Result {
-		return -1, -1, true
+// Elements returns how many numbers the array has.
+func (a *Array) Elements() Count { return a.count }
+
+// count parses the number of elements of an array.
+func (f *Function) count(text string) (c Count, ok bool) {
+	c.Times = 1
+	name, pointed := strings.CutPrefix(text, "*")
+	name, times, product := strings.Cut(name, "*")
+	name = strings.TrimSpace(name)
+	number := func(text string) bool {
+		n, err := strconv.ParseUint(strings.TrimSpace(text), 0, 32)
+		c.Times = uint32(n)
+		return err == nil
 	}
-	if arg = f.Index(a.Count); arg >= 0 {
-		return arg, 0, true
+	if product && !number(times) {
+		return c, false
 	}
-	n, err := strconv.ParseInt(a.Count, 0, 32)
-	return -1, n, err == nil && n >= 0
+	if c.Arg = f.Index(name); c.Arg >= 0 {
+		a := &f.Args[c.Arg]
+		if c.Of = CountArg; pointed {
+			c.Of = CountPointed
+			return c, a.Kind == Pointer && a.To != nil && (a.To.Kind == Int || a.To.Kind == Uint) && a.To.Size >= 4
+		}
+		return c, a.Kind == Int || a.Kind == Uint
+	}
+	if c.Arg = 0; name == Result {
+		c.Of = CountResult
+		return c, !pointed
+	}
+	return c, !pointed && !product && number(name)
 }
 
 // Unread returns the arguments that a probe can't read, by name, and Result if it is

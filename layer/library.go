@@ -22,6 +22,10 @@ type Place struct {
 	Entry    Entry  // the instruction there
 }
 
+// Slow reports whether a probe there costs several microseconds a call, and the function
+// can be called often.
+func (p *Place) Slow() bool { return p.Entry == Stepped && !p.Function.Always }
+
 // Library is what a layer finds in a library, or in a program that is linked
 // statically.
 type Library struct {

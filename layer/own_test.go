@@ -47,7 +47,21 @@ func TestOwn(t *testing.T) {
 	require.Equal(t, "file", l.Functions[0].Path)
 	require.Equal(t, Pointer, l.Functions[0].Result.Kind)
 
+	// A struct of integers is an array of such as its first field.
+	const opaque, sync = "typedef struct queue queue;", "//span sync //map queue q"
+	arrays := strings.Replace(header, sync, "//span sync //array q 2 before", 1)
+	require.NoError(t, os.WriteFile(name, []byte(strings.Replace(arrays, opaque, "typedef struct { int head; long tail; } queue;", 1)), 0o600))
+	out, err = generate()
+	require.NoError(t, err, out)
+	l, err = Load(filepath.Join(dir, "queue.json"))
+	require.NoError(t, err)
+	require.Equal(t, []Array{{Arg: "q", Count: "2", Before: true, count: Count{Times: 2}}}, l.Functions[3].Arrays)
+	require.Equal(t, &Value{C: "int", Kind: Int, Size: 4}, l.Functions[3].Args[0].To)
+
 	for _, test := range []struct{ from, to, want string }{
+		{opaque, "typedef struct { int head; double tail; } queue; int f(queue *p); //span sync //array p 2", "is no argument that points to an array"},
+		{sync, "//span sync //array q 3", `queue_sync: "q" is no argument that points to an array`},
+		{sync, "//span sync //always yes", `queue_sync: //always takes 0 words, not "yes"`},
 		{"//span sync", "", "queue_sync has no //span"},
 		{"//span sync", "//span sync //color red", "line 9: queue_sync: //color is no annotation"},
 		{"//bytes size", "//bytes length", "queue_push: \"length\": length is neither an argument nor result"},

@@ -211,7 +211,8 @@ const (
 // passed returns how a player passes an argument, or why it can't.
 func (f *Function) passed(i int) (passing, error) {
 	a := &f.Args[i]
-	isArray := slices.ContainsFunc(f.Arrays, func(r Array) bool { return r.Arg == a.Name })
+	isArray := slices.ContainsFunc(f.Arrays, func(r Array) bool { return r.Arg == a.Name }) &&
+		elementOf(a.C) == strings.TrimPrefix(a.To.C, "const ") // else the numbers are fields
 	switch {
 	case slices.ContainsFunc(f.Pass, func(p Pass) bool { return p.Arg == a.Name }):
 		return passExpr, nil
@@ -221,7 +222,7 @@ func (f *Function) passed(i int) (passing, error) {
 		return passHandleAt, nil
 	case a.Name == f.Path || a.Name == f.Text || slices.Contains(f.Names, a.Name):
 		return passText, nil
-	case isArray && elementOf(a.C) != "":
+	case isArray:
 		return passArray, nil
 	case a.Kind == Int || a.Kind == Uint:
 		return passNumber, nil

@@ -11,7 +11,7 @@
 // recordings say when they began on it. Each other recording, except that of rank 0, says by how much its
 // clock differed at the begin and at the end; between the two measurements the difference changes
 // evenly. Then clocks are moved so far that every message is received after its sender began to
-// send it.
+// send it: messages of TCP and, between machines, those of MPI and its collectives.
 //
 // A Run may be used concurrently, a reader belongs to one goroutine at a time.
 package nodes

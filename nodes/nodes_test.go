@@ -150,6 +150,81 @@ func TestMessagesMoveClocks(t *testing.T) {
 	require.NotEmpty(t, r.Unclear)
 }
 
+// The same holds for messages and collectives of MPI, between machines. The clock of a node is
+// wrong by more than these allow.
+func TestCallsMoveClocks(t *testing.T) {
+	const layer = "# layer: mpi libmpi.so functions=78 missing=0 stepped=0\n"
+	call := func(at, dur int64, text string) string {
+		return fmt.Sprintf("10 %s mpi:%s = 0 <%s> {span=wait}\n", format.AppendSeconds(nil, at), text, format.AppendSeconds(nil, dur))
+	}
+	const world = "1140850688"
+	for name, c := range map[string]struct {
+		first, second string
+		machine       string
+		moved         []Moved
+		unclear       bool
+	}{
+		"a message": {
+			first:  call(100_000, 1000, "MPI_Send(0x1, 1, 1, 1, 7, "+world+")"),
+			second: call(50_000, 10_000, "MPI_Recv(0x1, 1, 1, 0, 7, "+world+", 0x1)"),
+			moved:  []Moved{{"node1", 40_000}},
+		},
+		"a message within a machine": {
+			machine: "m0",
+			first:   call(100_000, 1000, "MPI_Send(0x1, 1, 1, 1, 7, "+world+")"),
+			second:  call(50_000, 10_000, "MPI_Recv(0x1, 1, 1, 0, 7, "+world+", 0x1)"),
+		},
+		"a request": {
+			first:  call(100_000, 1000, "MPI_Issend(0x1, 1, 1, 1, 7, "+world+", &5)") + call(100_000, 5000, "MPI_Wait(&5, 0x1)"),
+			second: call(50_000, 1000, "MPI_Irecv(0x1, 1, 1, 0, 7, "+world+", &5)") + call(2000, 8000, "MPI_Wait(&5, 0x1)"),
+			moved:  []Moved{{"node1", 40_000}},
+		},
+		"a synchronous send": {
+			first:  call(100_000, 1000, "MPI_Ssend(0x1, 1, 1, 1, 7, "+world+")"),
+			second: call(150_000, 10_000, "MPI_Recv(0x1, 1, 1, 0, 7, "+world+", 0x1)"),
+			moved:  []Moved{{"node1", -49_000}},
+		},
+		"a barrier": {
+			first:  call(100_000, 90_000, "MPI_Barrier("+world+")"),
+			second: call(50_000, 10_000, "MPI_Barrier("+world+")"),
+			moved:  []Moved{{"node1", 40_000}},
+		},
+		"a guess says nothing": {
+			first:  call(100_000, 1000, "MPI_Send(0x1, 1, 1, 1, 7, "+world+")"),
+			second: call(50_000, 10_000, "MPI_Recv(0x1, 1, 1, -2, 7, "+world+", 0x1)"),
+		},
+		"calls that contradict one another move nothing": {
+			first:   call(100_000, 1000, "MPI_Barrier("+world+")") + call(10_000, 1000, "MPI_Barrier("+world+")"),
+			second:  call(50_000, 10_000, "MPI_Barrier("+world+")") + call(150_000, 1000, "MPI_Barrier("+world+")"),
+			unclear: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.machine == "" {
+				c.machine = "m1"
+			}
+			r, err := Inspect(of(recording(0, "m0", 0, layer+c.first), recording(1, c.machine, 0, layer+c.second)))
+			require.NoError(t, err)
+			require.Equal(t, c.moved, r.Moved)
+			require.Equal(t, c.unclear, len(r.Unclear) > 0)
+			elapsed, _ := r.header.Value(format.MetaElapsed)
+			by := int64(0)
+			if c.moved != nil {
+				by = max(c.moved[0].Nanos, 0)
+			}
+			require.Equal(t, string(format.AppendSeconds(nil, 1_000_000+by)), elapsed)
+		})
+	}
+	// Calls that were not recorded upset the order of the others.
+	first := recording(0, "m0", 0, layer+call(100_000, 90_000, "MPI_Barrier("+world+")"))
+	second := recording(1, "m1", 0, layer+call(50_000, 10_000, "MPI_Barrier("+world+")"))
+	for _, c := range []struct{ old, new string }{{"stepped=0", "stepped=8"}, {"stepped=0", "stepped=0 late=0.5"}, {"# lost: 0", "# lost: 5 write=5"}} {
+		r, err := Inspect(of(first, strings.Replace(second, c.old, c.new, 1)))
+		require.NoError(t, err)
+		require.Empty(t, r.Moved, c.new)
+	}
+}
+
 func TestClock(t *testing.T) {
 	c, err := newClock([]format.Clock{{At: 0, Offset: 1000}, {At: 1e9, Offset: 2000}})
 	require.NoError(t, err)

@@ -92,10 +92,13 @@ func Inspect(sources []Source) (*Run, error) {
 			n.clock.offset += n.program.Begun - first.program.Begun
 		}
 	}
+	if err := r.describe(); err != nil {
+		return nil, err
+	}
 	if err := r.synchronize(); err != nil {
 		return nil, err
 	}
-	return r, r.describe()
+	return r, r.measure()
 }
 
 // survey reads the header of a recording, which ends with the last line.
@@ -184,7 +187,7 @@ func (r *Run) describe() error {
 		}
 	}
 	held := coverage.Account{Known: true}
-	var lost, elapsed int64
+	var lost int64
 	exit := "0"
 	for _, n := range r.nodes {
 		own := transform.NodeHeader(&n.head, n.number, n.rename)
@@ -207,13 +210,6 @@ func (r *Run) describe() error {
 		if status, ok := n.head.Value(format.MetaExit); ok && status != "0" {
 			exit = status
 		}
-		if text, ok := n.head.Value(format.MetaElapsed); ok {
-			nanos, err := format.ParseSeconds([]byte(text))
-			if err != nil {
-				return fmt.Errorf("%s: elapsed: %w", n.Name, err)
-			}
-			elapsed = max(elapsed, n.clock.at(nanos))
-		}
 		a := coverage.Of(&n.head)
 		held.Known = held.Known && a.Known
 		held.Recorded.Bytes += a.Recorded.Bytes
@@ -230,9 +226,24 @@ func (r *Run) describe() error {
 		h.Set(format.MetaLost, fmt.Sprint(lost))
 	}
 	h.Set(format.MetaExit, exit)
-	h.Set(format.MetaElapsed, string(format.AppendSeconds(nil, elapsed)))
 	if held.Known {
 		held.Put(h)
 	}
+	return nil
+}
+
+// measure adds to the header how long the run took, on the clock of all.
+func (r *Run) measure() error {
+	var elapsed int64
+	for _, n := range r.nodes {
+		if text, ok := n.head.Value(format.MetaElapsed); ok {
+			nanos, err := format.ParseSeconds([]byte(text))
+			if err != nil {
+				return fmt.Errorf("%s: elapsed: %w", n.Name, err)
+			}
+			elapsed = max(elapsed, n.clock.at(nanos))
+		}
+	}
+	r.header.Set(format.MetaElapsed, string(format.AppendSeconds(nil, elapsed)))
 	return nil
 }

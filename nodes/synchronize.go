@@ -3,9 +3,14 @@ package nodes
 import (
 	"errors"
 	"io"
+	"maps"
+	"math"
 	"slices"
+	"strings"
 
 	"pianola/format"
+	"pianola/format/process"
+	"pianola/mpi"
 	"pianola/transform"
 )
 
@@ -32,12 +37,21 @@ const (
 	maxUnpaired = 64
 )
 
-// crossings finds, for each pair of nodes, the least time from the begin of a send of the one to
-// the end of the receive of the other.
+// crossings finds, for each pair of nodes, the least time from the begin of what the one does to
+// the end of a call of the other one that has waited for it: of TCP messages, and of messages and
+// collectives of MPI between machines.
 type crossings struct {
-	open  map[channel]*unpaired
-	least map[[2]int]int64
+	open     map[channel]*unpaired
+	least    leasts
+	leastMPI leasts
+
+	machines    []string      // of the nodes
+	nodes       map[int32]int // by rank
+	begun, done []int64       // memory of waited: the last begin and the first end of each node
 }
+
+// leasts are the least times, by the nodes of the begin and of the end, in nanoseconds.
+type leasts map[[2]int]int64
 
 // add adds an event of a node. A receive can stand before its send: clocks are wrong, and a long
 // send ends after the receive.
@@ -61,7 +75,7 @@ func (c *crossings) add(node int, e *format.Event) {
 			if int32(r.pos-s.pos) > 0 {
 				return false
 			}
-			c.pair(&s, &r)
+			c.least.pair(&s, &r)
 			return true
 		})
 		u.sent = keep(u.sent, s)
@@ -73,7 +87,7 @@ func (c *crossings) add(node int, e *format.Event) {
 			continue
 		}
 		u.sent = u.sent[i:]
-		c.pair(&s, &r)
+		c.least.pair(&s, &r)
 		return
 	}
 	u.sent = u.sent[:0]
@@ -87,13 +101,38 @@ func keep(list []passing, p passing) []passing {
 	return append(list, p)
 }
 
-func (c *crossings) pair(s, r *passing) {
+func (l leasts) pair(s, r *passing) {
 	if s.node == r.node {
 		return
 	}
 	key := [2]int{s.node, r.node}
-	if least, known := c.least[key]; !known || r.at-s.at < least {
-		c.least[key] = r.at - s.at
+	if least, known := l[key]; !known || r.at-s.at < least {
+		l[key] = r.at - s.at
+	}
+}
+
+// waited adds calls of MPI that ended after others had begun.
+func (c *crossings) waited(w *mpi.Wait) {
+	if w.Guessed || w.Kind == mpi.Sent && !w.Message.Synchronous {
+		return
+	}
+	for i := range c.machines {
+		c.begun[i], c.done[i] = math.MinInt64, math.MaxInt64
+	}
+	for _, on := range w.On {
+		at := &c.begun[c.nodes[on.Rank]]
+		*at = max(*at, on.At)
+	}
+	for i := range w.Calls {
+		at := &c.done[c.nodes[w.Calls[i].Rank]]
+		*at = min(*at, w.Calls[i].End)
+	}
+	for from, begun := range c.begun {
+		for to, done := range c.done {
+			if begun > math.MinInt64 && done < math.MaxInt64 && c.machines[from] != c.machines[to] {
+				c.leastMPI.pair(&passing{node: from, at: begun}, &passing{node: to, at: done})
+			}
+		}
 	}
 }
 
@@ -102,12 +141,78 @@ func (r *Run) synchronize() error {
 	if len(r.nodes) == 1 {
 		return nil
 	}
-	c := crossings{open: map[channel]*unpaired{}, least: map[[2]int]int64{}}
+	c := crossings{open: map[channel]*unpaired{}, least: leasts{}, leastMPI: leasts{}, nodes: map[int32]int{}}
+	for i, n := range r.nodes {
+		c.machines = append(c.machines, n.program.Machine)
+		for _, rank := range n.head.Ranks {
+			c.nodes[rank.Rank] = i
+		}
+	}
+	c.begun, c.done = make([]int64, len(r.nodes)), make([]int64, len(r.nodes))
 	m, err := r.Open()
 	if err != nil {
 		return err
 	}
 	defer m.Close()
+	if r.pairsCalls() {
+		err = c.readCalls(m)
+	} else {
+		err = c.read(m)
+	}
+	if err != nil {
+		return err
+	}
+	both := maps.Clone(c.least)
+	for pair, least := range c.leastMPI {
+		if known, ok := both[pair]; !ok || least < known {
+			both[pair] = least
+		}
+	}
+	if !r.move(both) && len(c.leastMPI) > 0 {
+		// Calls of MPI are paired by their order, which one that was not recorded upsets.
+		unclear := r.Unclear
+		r.Moved, r.Unclear = nil, nil
+		if r.move(c.least) {
+			r.Unclear = unclear
+		}
+	}
+	return nil
+}
+
+// pairsCalls reports whether calls of MPI are to be paired: where clocks can be wrong, and all
+// calls were recorded.
+func (r *Run) pairsCalls() bool {
+	apart := false
+	for _, n := range r.nodes {
+		apart = apart || n.program.Machine != r.nodes[0].program.Machine
+		if !n.hasCalls() {
+			return false
+		}
+	}
+	return apart
+}
+
+// hasCalls reports whether the recording has all calls of MPI of the node, at least up to its end.
+func (n *node) hasCalls() bool {
+	text, _ := n.head.Value(format.MetaLost)
+	if lost, _, _ := strings.Cut(text, " "); lost != "" && lost != "0" {
+		return false
+	}
+	some := false
+	for _, meta := range n.head.Meta {
+		if layer, notes, _ := strings.Cut(meta.Value, " "); meta.Key == format.MetaLayer && layer == mpi.Layer {
+			stepped, _ := format.Note([]byte(notes), "stepped")
+			_, late := format.Note([]byte(notes), "late")
+			if some = true; string(stepped) != "0" || late {
+				return false
+			}
+		}
+	}
+	return some
+}
+
+// read reads the recordings for messages of TCP.
+func (c *crossings) read(m *Reader) error {
 	batch := make([]format.Event, format.MergedBatch)
 	for {
 		n, err := m.Read(batch)
@@ -115,19 +220,45 @@ func (r *Run) synchronize() error {
 			c.add(transform.NodeOf(&batch[i]), &batch[i])
 		}
 		if errors.Is(err, io.EOF) {
-			break
+			return nil
 		}
 		if err != nil {
 			return err
 		}
 	}
-	r.move(c.least)
-	return nil
+}
+
+// readCalls reads the recordings for messages of TCP and calls of MPI.
+func (c *crossings) readCalls(m *Reader) error {
+	m.WantSpans()
+	events, state := format.NewCausal(m), process.NewState(m.Header())
+	state.Start(func(*format.Descriptor) *process.Description { return nil })
+	pairer := mpi.New(m.Header(), c.waited)
+	for {
+		e, err := events.Next()
+		if errors.Is(err, io.EOF) {
+			pairer.End()
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		t := state.Thread(e)
+		switch {
+		case e.Op != format.OpSpan:
+			c.add(transform.NodeOf(e), e)
+			if e.Op.Valid() && e.Op.Info().Class == format.ClassProcess {
+				state.Apply(t, e)
+			}
+		case e.Span.Layer == mpi.Layer && t.Process.Rank >= 0:
+			pairer.Add(t.TID, t.Process.Rank, e)
+		}
+	}
 }
 
 // move moves the clocks by the least times between sends and receives. Each is moved as little
-// as possible; that of the first node stays.
-func (r *Run) move(least map[[2]int]int64) {
+// as possible; that of the first node stays. It reports whether the times agree with one another.
+func (r *Run) move(least leasts) (agree bool) {
 	add := make([]int64, len(r.nodes))
 	wrong := func(pair [2]int) bool { return add[pair[1]] < add[pair[0]]-least[pair] }
 	var pairs [][2]int
@@ -142,15 +273,18 @@ func (r *Run) move(least map[[2]int]int64) {
 			}
 		}
 	}
+	agree = true
 	for _, pair := range pairs {
 		if wrong(pair) {
+			agree = false
 			r.Unclear = append(r.Unclear, Pair{r.nodes[pair[0]].name, r.nodes[pair[1]].name})
 		}
 	}
 	for i, n := range r.nodes {
-		if by := add[i] - add[0]; by != 0 {
-			n.clock.moved = by
+		n.clock.moved = add[i] - add[0]
+		if by := n.clock.moved; by != 0 {
 			r.Moved = append(r.Moved, Moved{n.name, by})
 		}
 	}
+	return agree
 }

@@ -3,6 +3,7 @@ package ranks
 import (
 	"errors"
 	"math"
+	"os"
 	"sync/atomic"
 	"unsafe"
 
@@ -54,8 +55,11 @@ const Unawaited = math.MaxInt64
 // Sizes are those of a board.
 type Sizes struct{ Sources, Out, In int }
 
-// maxPosts bounds a board of another process's making.
-const maxPosts = 1 << 32
+// These bound a board of another process's making, and the file with those of a session.
+const (
+	maxPosts  = 1 << 32
+	maxBoards = 1 << 50
+)
 
 func (s Sizes) bytes() int {
 	return int(unsafe.Sizeof(Sleeper{})) + s.Sources*int(unsafe.Sizeof(Source{})) + (s.Out+s.In)*int(unsafe.Sizeof(Post{}))
@@ -64,15 +68,16 @@ func (s Sizes) bytes() int {
 // NewMemory makes the file of a board, which has no name.
 func NewMemory() (int, error) { return unix.MemfdCreate("pianola-ranks", unix.MFD_CLOEXEC) }
 
-// OpenBoard maps the board in a file, which grows to its size. Close unmaps it.
-func OpenBoard(fd int, s Sizes) (*Board, error) {
-	if s.Sources < 0 || s.Out < 0 || s.In < 0 || s.Sources > maxPosts || s.Out > maxPosts || s.In > maxPosts {
+// OpenBoard maps the board that begins at a page of a file, which grows by its size. Close
+// unmaps it.
+func OpenBoard(fd int, at int64, s Sizes) (*Board, error) {
+	if s.Sources < 0 || s.Out < 0 || s.In < 0 || s.Sources > maxPosts || s.Out > maxPosts || s.In > maxPosts || at < 0 || at > maxBoards {
 		return nil, errors.New("a board of such a size is not possible")
 	}
-	if err := unix.Ftruncate(fd, int64(s.bytes())); err != nil {
+	if err := unix.Ftruncate(fd, at+int64(s.bytes())); err != nil {
 		return nil, err
 	}
-	m, err := unix.Mmap(fd, 0, s.bytes(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
+	m, err := unix.Mmap(fd, at, s.bytes(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
 	if err != nil {
 		return nil, err
 	}
@@ -83,6 +88,12 @@ func OpenBoard(fd int, s Sizes) (*Board, error) {
 	b.Out = unsafe.Slice((*Post)(rest), s.Out)
 	b.In = unsafe.Slice((*Post)(unsafe.Add(rest, uintptr(s.Out)*unsafe.Sizeof(Post{}))), s.In)
 	return b, nil
+}
+
+// after returns where the next board can begin, in bytes.
+func (s Sizes) after(at int64) int64 {
+	page := int64(os.Getpagesize())
+	return (at + int64(s.bytes()) + page - 1) / page * page
 }
 
 // Close unmaps the board.
@@ -119,6 +130,9 @@ func (d *Sleeper) Wait(seq uint32) {
 	d.posts.Wait(seq, 0)
 	d.asleep.Store(0)
 }
+
+// Wake ends a Wait.
+func (d *Sleeper) Wake() { d.posts.Advance() }
 
 // Arrive announces the end of an event of a source, whose slot has been filled.
 func (s *Source) Arrive(event int64) {

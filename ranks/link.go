@@ -145,10 +145,12 @@ func ParseMessage(b []byte) (Message, error) {
 // Wiring tells a carrier where the slots of a board lead.
 type Wiring struct {
 	Sizes
-	Runs  []int32   // how many slots of Out each thread has, thread after thread
-	To    [][]Place // of each slot of Out
-	Event []int64   // of each slot of In: the event, counted from 0
-	From  []int32   // of each slot of In: the number of its source
+	Replay uint32    // of this session, from 1: each has its own board
+	At     int64     // where the board begins in the shared memory, in bytes
+	Runs   []int32   // how many slots of Out each thread has, thread after thread
+	To     [][]Place // of each slot of Out
+	Event  []int64   // of each slot of In: the event, counted from 0
+	From   []int32   // of each slot of In: the number of its source
 }
 
 // Place is a slot of In of a player.

@@ -32,10 +32,10 @@ func TestBoard(t *testing.T) {
 	fd, err := NewMemory()
 	require.NoError(t, err)
 	sizes := Sizes{Sources: 2, Out: 3, In: 4}
-	player, err := OpenBoard(fd, sizes)
+	player, err := OpenBoard(fd, 0, sizes)
 	require.NoError(t, err)
 	defer player.Close()
-	carrier, err := OpenBoard(fd, sizes)
+	carrier, err := OpenBoard(fd, 0, sizes)
 	require.NoError(t, err)
 	defer carrier.Close()
 
@@ -75,7 +75,7 @@ func TestBoard(t *testing.T) {
 	require.EqualValues(t, Unawaited, source.Awaited.Load())
 
 	for _, wrong := range []Sizes{{Sources: -1}, {Out: math.MaxInt}, {In: maxPosts + 1}} {
-		_, err := OpenBoard(fd, wrong)
+		_, err := OpenBoard(fd, 0, wrong)
 		require.ErrorContains(t, err, "not possible")
 	}
 }
@@ -84,7 +84,7 @@ func TestBoard(t *testing.T) {
 func TestPostAllocatesNothing(t *testing.T) {
 	fd, err := NewMemory()
 	require.NoError(t, err)
-	b, err := OpenBoard(fd, Sizes{Out: 1})
+	b, err := OpenBoard(fd, 0, Sizes{Out: 1})
 	require.NoError(t, err)
 	defer b.Close()
 	require.Zero(t, testing.AllocsPerRun(100, func() { b.Post(0, 1, 2) }))

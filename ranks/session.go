@@ -32,8 +32,10 @@ type Session struct {
 
 	link    *Link
 	carrier *exec.Cmd
-	memory  int // file of the board
-	board   *Board
+	memory  int    // file of the boards
+	board   *Board // of the last replay
+	replays uint32 // that were wired
+	free    int64  // where the next board begins in the file
 	inbox   [numMessages]chan Message
 	failed  chan struct{} // closed once failure is set
 	failure error
@@ -317,6 +319,48 @@ func (s *Session) split(all []byte) (parts [][]byte, err error) {
 	}
 	return parts, nil
 }
+
+// Union makes set the union of the sets of all players: each bit is set that one of them
+// has set. All have to call it, with sets of one length.
+func (s *Session) Union(ctx context.Context, set []byte) error {
+	for s.Size > 1 && len(set) > 0 {
+		piece := set[:min(len(set), pieceBytes)]
+		set = set[len(piece):]
+		if s.Rank != 0 {
+			if err := s.send(0, msgGather, piece); err != nil {
+				return s.because(err)
+			}
+			m, err := s.receive(ctx, msgTogether)
+			if err != nil {
+				return err
+			}
+			if copy(piece, m.Payload) != len(piece) {
+				return errUnion
+			}
+			continue
+		}
+		for range s.Size - 1 {
+			m, err := s.receive(ctx, msgGather)
+			if err != nil {
+				return err
+			}
+			if len(m.Payload) != len(piece) {
+				return errUnion
+			}
+			for i, b := range m.Payload {
+				piece[i] |= b
+			}
+		}
+		for to := 1; to < s.Size; to++ {
+			if err := s.send(to, msgTogether, piece); err != nil {
+				return s.because(err)
+			}
+		}
+	}
+	return nil
+}
+
+var errUnion = errors.New("a player sent a set of another length")
 
 // because returns why the link is broken.
 func (s *Session) because(err error) error {

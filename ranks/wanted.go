@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"golang.org/x/sys/unix"
 )
 
 // Wanted are the events of a thread of another player that this one waits for, in order.
@@ -144,15 +146,25 @@ func (a *Asked) sort() {
 	a.Events, a.To = events, to
 }
 
-// Wire opens the board, and has the carrier carry what is posted on it.
+// Wire opens the board of the next replay, and has the carrier carry what is posted on it.
+// It ends the use of the board before.
 func (s *Session) Wire(w *Wiring) (*Board, error) {
 	if s.Size == 1 {
 		return &Board{}, nil
 	}
-	board, err := OpenBoard(s.memory, w.Sizes)
+	if s.board != nil {
+		_ = s.board.Close()
+		s.board = nil
+		// The carrier keeps its mapping, but the memory is free.
+		_ = unix.Fallocate(s.memory, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, s.free)
+	}
+	s.replays++
+	w.Replay, w.At = s.replays, s.free
+	board, err := OpenBoard(s.memory, w.At, w.Sizes)
 	if err != nil {
 		return nil, fmt.Errorf("share memory with %s: %w", program, err)
 	}
+	s.free = w.after(w.At)
 	for i := range board.Sources {
 		board.Sources[i].Awaited.Store(Unawaited)
 	}

@@ -47,8 +47,7 @@ type SpanPiece struct {
 	Kind   SpanPieceKind
 	Slot   int // of the address
 	Number layer.Value
-	Count  int   // of SpanArray: the slot of the number of its elements, or -1
-	Fixed  int64 // their number, where Count is -1; below 0 for the result of the call
+	Count  layer.Count // of an array: its Arg is a slot
 }
 
 // SpanPieceKind is what a piece is.
@@ -56,11 +55,12 @@ type SpanPieceKind int
 
 // The kinds of pieces.
 const (
-	SpanPath   SpanPieceKind = iota // text that is the name of a file
-	SpanText                        // other text
-	SpanBefore                      // a number, as it was before the call
-	SpanAfter                       // the same after it
-	SpanArray                       // numbers, after it
+	SpanPath        SpanPieceKind = iota // text that is the name of a file
+	SpanText                             // other text
+	SpanBefore                           // a number, as it was before the call
+	SpanAfter                            // the same after it
+	SpanArray                            // numbers, after it
+	SpanArrayBefore                      // numbers, before it; one piece at most
 )
 
 // SpanLimits is what a recorder can read of a call.
@@ -111,14 +111,18 @@ func NewSpanProbe(of string, f *layer.Function, limits SpanLimits, text bool) *S
 			}
 		}
 	}
+	for _, name := range f.Numbers {
+		add(name, SpanPiece{Kind: SpanAfter})
+	}
 	for _, a := range f.Arrays {
-		arg, fixed, ok := f.Counted(a)
-		if !ok || arg >= 0 && p.Args[arg].Slot < 0 {
-			continue
+		piece := SpanPiece{Kind: SpanArray, Count: a.Elements()}
+		if a.Before {
+			piece.Kind = SpanArrayBefore
 		}
-		piece := SpanPiece{Kind: SpanArray, Count: -1, Fixed: fixed}
-		if arg >= 0 {
-			piece.Count = p.Args[arg].Slot
+		if of := piece.Count.Of; of == layer.CountArg || of == layer.CountPointed {
+			if piece.Count.Arg = p.Args[piece.Count.Arg].Slot; piece.Count.Arg < 0 {
+				continue
+			}
 		}
 		add(a.Arg, piece)
 	}
@@ -218,7 +222,7 @@ func (d *decoder) piece(v *format.Value, p *SpanPiece, state StringState, data [
 		if p.Kind == SpanPath {
 			v.Kind = format.ValuePath
 		}
-	case SpanArray:
+	case SpanArray, SpanArrayBefore:
 		from := len(d.spans.Numbers)
 		for size := p.Number.Size; len(data) >= size; data = data[size:] {
 			d.spans.Numbers = append(d.spans.Numbers, valueOf(p.Number, unsigned(data[:size])))

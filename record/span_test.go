@@ -25,11 +25,11 @@ func functionOf(t *testing.T, result, args, members string) *layer.Function {
 const intOf4 = `{"c":"int","kind":"int","size":4}`
 
 // arg returns an argument in JSON: i is an int, l a long, u an unsigned, p a pointer to a
-// short, s a string, d a double, q a long double, t a struct.
+// short, n one to an int, s a string, d a double, q a long double, t a struct.
 func arg(name byte) string {
 	kinds := map[byte]string{
 		'i': `"kind":"int","size":4`, 'l': `"kind":"int","size":8`, 'u': `"kind":"uint","size":4`,
-		'p': `"kind":"pointer","size":8,"to":{"c":"short","kind":"int","size":2}`, 's': `"kind":"string","size":8`,
+		'p': `"kind":"pointer","size":8,"to":{"c":"short","kind":"int","size":2}`, 'n': `"kind":"pointer","size":8,"to":` + intOf4, 's': `"kind":"string","size":8`,
 		'd': `"kind":"float","size":8`, 'q': `"kind":"float","size":16`, 't': `"kind":"struct","size":8`,
 	}
 	return `"c":"",` + kinds[name]
@@ -86,16 +86,26 @@ func TestSpanPieces(t *testing.T) {
 	require.Equal(t, []SpanPieceKind{SpanPath, SpanText, SpanText, SpanAfter, SpanAfter, SpanArray}, kinds(true))
 	require.Len(t, NewSpanProbe("l", f, limits, true).Pieces, limits.Pieces)
 
-	for count, want := range map[string]SpanPiece{
-		"a":      {Kind: SpanArray, Slot: 1, Count: 0},
-		"result": {Kind: SpanArray, Slot: 1, Count: -1, Fixed: -1},
-		"3":      {Kind: SpanArray, Slot: 1, Count: -1, Fixed: 3},
+	short := layer.Value{C: "short", Kind: layer.Int, Size: 2}
+	for count, want := range map[string]layer.Count{
+		"c":          {Of: layer.CountArg, Arg: 1, Times: 1},
+		"c * 6":      {Of: layer.CountArg, Arg: 1, Times: 6},
+		"*d":         {Of: layer.CountPointed, Arg: 2, Times: 1},
+		"*d*2":       {Of: layer.CountPointed, Arg: 2, Times: 2},
+		"result":     {Of: layer.CountResult, Times: 1},
+		"result * 2": {Of: layer.CountResult, Times: 2},
+		"3":          {Of: layer.CountOne, Times: 3},
 	} {
-		p := NewSpanProbe("l", functionOf(t, intOf4, argsOf("ip"), `,"arrays":[{"arg":"b","count":"`+count+`"}]`), limits, false)
-		want.Number = layer.Value{C: "short", Kind: layer.Int, Size: 2}
-		require.Equal(t, []SpanPiece{want}, p.Pieces, count)
+		p := NewSpanProbe("l", functionOf(t, intOf4, argsOf("dpin"), `,"arrays":[{"arg":"b","count":"`+count+`"}]`), limits, false)
+		require.Equal(t, []SpanPiece{{Kind: SpanArray, Number: short, Count: want}}, p.Pieces, count)
 	}
-	p := NewSpanProbe("l", functionOf(t, intOf4, argsOf("ip"), `,"arrays":[{"arg":"b","count":"a * 2"}]`), limits, false)
+	p := NewSpanProbe("l", functionOf(t, intOf4, argsOf("npi"), `,"numbers":["a"],"arrays":[{"arg":"b","count":"c","before":true}]`), limits, false)
+	require.Equal(t, []SpanPiece{
+		{Kind: SpanAfter, Number: layer.Value{C: "int", Kind: layer.Int, Size: 4}},
+		{Kind: SpanArrayBefore, Slot: 1, Number: short, Count: layer.Count{Of: layer.CountArg, Arg: 2, Times: 1}},
+	}, p.Pieces)
+	// The count is in no slot.
+	p = NewSpanProbe("l", functionOf(t, intOf4, argsOf("ptn"), `,"arrays":[{"arg":"a","count":"*c"}]`), limits, false)
 	require.Empty(t, p.Pieces)
 }
 

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"context"
 	"fmt"
 
 	"pianola/format"
@@ -9,7 +10,7 @@ import (
 
 // plan verifies the needs of the trace before anything is written, and plans the
 // filesets of its roots.
-func (e *engine) plan() (err error) {
+func (e *engine) plan(ctx context.Context) (err error) {
 	if err := check(e.trace, &e.Limits, e.isForeign); err != nil {
 		return err
 	}
@@ -28,7 +29,7 @@ func (e *engine) plan() (err error) {
 	}
 	places := 1
 	if len(e.Maps) > 0 {
-		if e.places, err = newPlaces(e.trace, &e.Options); err != nil {
+		if e.places, err = e.newPlaces(ctx); err != nil {
 			return err
 		}
 		places += len(e.branchRoots())

@@ -8,63 +8,97 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"golang.org/x/sys/unix"
+
 	"pianola/ranks"
-	"pianola/replay/sandbox"
 )
 
 // tokenPrefix begins the name of the file by which the players of a root elect who prepares
 // it.
 const tokenPrefix = ".pianola-ranks-"
 
-// elected is what a player says after an election.
+// election is the result of an election for a root.
+type election struct {
+	joins bool   // another process prepares the root
+	node  string // where that runs
+	made  bool   // this process, or one that joins it, has made the directory
+	left  bool   // this process has made the directory
+}
+
+// elected is what a player says of a root after an election.
 type elected struct {
 	Preparer int  // of the root that it sees
 	Made     bool // it has made the directory
 }
 
 // elect decides which of the players that see one root prepares it: the one that makes a
-// file in it. It may be that each node has a root of its own, by the same name.
-func (e *engine) elect(ctx context.Context) error {
+// file in it. It may be that each node has a root of its own, by the same name. All players
+// have the same number of roots.
+func (e *engine) elect(ctx context.Context, dirs []string) error {
+	e.elections = make([]election, len(dirs))
 	s := e.Session
 	if s == nil || s.Size == 1 {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(e.Root), 0o755); err != nil {
-		return fmt.Errorf("create the root: %w", err)
+	own := make([]elected, len(dirs))
+	token := func(i int) string { return filepath.Join(dirs[i], tokenPrefix+s.Run) }
+	for i, dir := range dirs {
+		if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+			return fmt.Errorf("create the root: %w", err)
+		}
+		own[i].Made = os.Mkdir(dir, 0o700) == nil
+		e.elections[i].left = own[i].Made
+		f, err := os.OpenFile(token(i), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err == nil {
+			defer os.Remove(token(i))
+			_, err = f.WriteString(strconv.Itoa(s.Rank))
+			err = errors.Join(err, f.Close())
+		} else if errors.Is(err, os.ErrExist) {
+			err = nil
+		}
+		if err != nil {
+			return fmt.Errorf("elect who prepares %s: %w", dir, err)
+		}
 	}
-	own := elected{Made: os.Mkdir(e.Root, 0o700) == nil}
-	token := filepath.Join(e.Root, tokenPrefix+s.Run)
-	f, err := os.OpenFile(token, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err == nil {
-		defer os.Remove(token)
-		_, err = f.WriteString(strconv.Itoa(s.Rank))
-		err = errors.Join(err, f.Close())
-	} else if errors.Is(err, os.ErrExist) {
-		err = nil
-	}
-	if err != nil {
-		return fmt.Errorf("elect who prepares the root: %w", err)
-	}
-	if _, err := s.Gather(ctx, nil); err != nil { // all have made their files, or found one
+	if _, err := s.Gather(ctx, nil); err != nil { // all have made their files, or found them
 		return err
 	}
-	text, err := os.ReadFile(token)
-	if err == nil {
-		own.Preparer, err = strconv.Atoi(string(text))
+	for i, dir := range dirs {
+		text, err := os.ReadFile(token(i))
+		if err == nil {
+			own[i].Preparer, err = strconv.Atoi(string(text))
+		}
+		if n := own[i].Preparer; err == nil && (n < 0 || n >= s.Size) {
+			err = fmt.Errorf("there is no rank %d", n)
+		}
+		if err != nil {
+			return fmt.Errorf("elect who prepares %s: %w", dir, err)
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("elect who prepares the root: %w", err)
-	}
-	all, err := ranks.GatherJSON(ctx, s, own) // all have read their file
+	all, err := ranks.GatherJSON(ctx, s, own) // all have read their files
 	if err != nil {
 		return err
 	}
-	e.joins = own.Preparer != s.Rank
-	for _, other := range all {
-		e.made = e.made || other.Made && other.Preparer == s.Rank
+	for i := range e.elections {
+		k, preparer := &e.elections[i], own[i].Preparer
+		k.joins, k.node = preparer != s.Rank, s.Nodes[preparer]
+		for _, other := range all {
+			k.made = k.made || other[i].Made && other[i].Preparer == s.Rank
+		}
 	}
-	e.preparerNode = s.Nodes[own.Preparer]
 	return nil
+}
+
+// joins reports whether another process prepares a root.
+func (e *engine) joins(i int) bool { return i < len(e.elections) && e.elections[i].joins }
+
+// unmake removes the directories that this process has made for roots that it did not open.
+func (e *engine) unmake() {
+	for i, dir := range e.dirs() {
+		if len(e.elections) > 0 && e.elections[i].left && (i >= len(e.roots) || e.roots[i] == nil) {
+			_ = unix.Rmdir(dir) // which fails if another process uses it
+		}
+	}
 }
 
 // prepared waits until all roots are prepared.
@@ -76,17 +110,6 @@ func (e *engine) prepared(ctx context.Context) error {
 	return err
 }
 
-// openRoot opens a root. That of another player is there once it is prepared.
-func (e *engine) openRoot(ctx context.Context, dir string, parent *sandbox.Root) (*sandbox.Root, error) {
-	if !e.joins {
-		r, err := sandbox.OpenRoot(dir, parent)
-		if err == nil && e.made {
-			r.Made()
-		}
-		return r, err
-	}
-	if err := e.prepared(ctx); err != nil {
-		return nil, err
-	}
-	return sandbox.JoinRoot(dir)
-}
+// isFirst reports whether this process is the one that reports what all processes would
+// find.
+func (e *engine) isFirst() bool { return e.Session == nil || e.Session.Rank == 0 }

@@ -63,11 +63,9 @@ type engine struct {
 	ready   sync.WaitGroup
 	running sync.WaitGroup
 
-	_            [64]byte
-	board        *ranks.Board // for events that threads of several processes wait for; nil in a single one
-	joins        bool         // another process prepares the root
-	preparerNode string       // where that runs
-	made         bool         // this process, or one that joins it, has made the directory
+	_         [64]byte
+	board     *ranks.Board // for events that threads of several processes wait for; nil in a single one
+	elections []election   // of each root
 
 	_        [64]byte
 	bytes    atomic.Int64 // that may still be written
@@ -303,8 +301,11 @@ func (e *engine) free() (err error) {
 	e.guard.Close()
 	defer func() {
 		for _, r := range slices.Backward(e.roots) {
-			err = errors.Join(err, r.Close())
+			if r != nil {
+				err = errors.Join(err, r.Close())
+			}
 		}
+		e.unmake()
 	}()
 	e.pool.free()
 	if e.sink >= 0 {

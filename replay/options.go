@@ -248,8 +248,8 @@ func (o Options) complete(traces int) (Options, error) {
 		return o, errors.New("a limit is below 0")
 	case l.Memory < minMemory:
 		return o, fmt.Errorf("a memory limit of %d bytes is below %d", int64(traces)*l.Memory, int64(traces)*minMemory)
-	case o.Session != nil && (traces > 1 || o.Order == Total || o.Backend != Posix && o.Backend != Null || o.Prepare == fileset.PrepareOnly || len(o.Maps) > 0):
-		return o, errors.New("several processes replay one trace only, in one root, and in no total order")
+	case o.Session != nil && (traces > 1 || o.Order == Total || o.Backend != Posix && o.Backend != Null || o.Prepare == fileset.PrepareOnly):
+		return o, errors.New("several processes replay one trace only, on the kernel's files, and in no total order")
 	case o.Copies < 0:
 		return o, fmt.Errorf("%d copies", o.Copies)
 	}

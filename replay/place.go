@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -57,7 +58,8 @@ func (o *Options) branchRoots() (dirs []string) {
 // before the start. So it refuses events that would depend on the way to a file: a
 // rename, a link or a symbolic link that leads from one root to another.
 type places struct {
-	trace   format.Trace
+	trace   format.Trace   // what this process replays
+	header  *format.Header // of the whole trace
 	maps    []Map
 	of      []place // of each map
 	matched []bool  // each map
@@ -81,32 +83,52 @@ func cleanPath(p string) string {
 }
 
 // newPlaces finds the places of all names. It reads the events twice: it checks events
-// that move a name when all names are known.
-func newPlaces(t format.Trace, o *Options) (*places, error) {
+// that move a name when all names are known. With a session, all processes call it, and
+// each reads its own events.
+func (e *engine) newPlaces(ctx context.Context) (*places, error) {
+	o, h := &e.Options, e.whole.Header()
 	p := &places{
-		trace: t, maps: o.Maps, most: int(min(4*o.Limits.Files, math.MaxInt32)), matched: make([]bool, len(o.Maps)), app: t.Header().AppNames(), known: map[string]place{".": 0},
+		trace: e.trace, header: h, maps: o.Maps, most: int(min(4*o.Limits.Files, math.MaxInt32)), matched: make([]bool, len(o.Maps)), app: h.AppNames(), known: map[string]place{".": 0},
 		there: map[string]bool{}, files: map[string]bool{}, emptied: map[string]bool{},
 	}
 	dirs := o.branchRoots()
 	for _, m := range o.Maps {
 		p.of = append(p.of, place(slices.Index(dirs, filepath.Clean(m.Root))+1))
 	}
-	for i := range t.Header().Files {
-		f := &t.Header().Files[i]
+	for i := range h.Files {
+		f := &h.Files[i]
 		p.files[cleanPath(f.Path)] = true
 		if p.at(f.Path); f.Type == format.TypeDir || f.Type == format.TypeLnk {
 			p.there[cleanPath(f.Path)] = true
 		}
 	}
-	for _, d := range t.Header().Descriptors {
+	for _, d := range h.Descriptors {
 		p.at(d.Path)
 	}
-	named := make([]bool, len(t.Strings()))
+	all := make([]uses, len(e.trace.Strings()))
 	if err := p.events(func(_ int32, _ int64, r *format.Record) error {
-		p.note(r, named)
+		note(r, all)
 		return nil
 	}); err != nil {
 		return nil, err
+	}
+	if o.Session != nil {
+		if err := o.Session.Union(ctx, all); err != nil {
+			return nil, err
+		}
+	}
+	for id, use := range all {
+		if use == 0 {
+			continue
+		}
+		name := e.trace.Strings()[id]
+		p.at(name)
+		if use&created != 0 {
+			p.there[cleanPath(name)] = true
+		}
+		if use&removed != 0 {
+			p.emptied[cleanPath(name)] = true
+		}
 	}
 	if len(p.known) > p.most {
 		return nil, fmt.Errorf("the trace has more than %d names and parent directories: %w", p.most, limitOf("files"))
@@ -117,8 +139,10 @@ func newPlaces(t format.Trace, o *Options) (*places, error) {
 		}
 	}
 	slices.Sort(p.strays)
-	if err := p.checkFileset(); err != nil {
-		return nil, err
+	if e.isFirst() { // all would find the same
+		if err := p.check(); err != nil {
+			return nil, err
+		}
 	}
 	return p, p.events(p.checkEvent)
 }
@@ -170,6 +194,9 @@ func (p *places) match(name string) (at place, ok bool) {
 func (p *places) events(f func(thread int32, event int64, r *format.Record) error) error {
 	batch := make([]format.Record, batchRecords)
 	for thread := range int32(max(len(p.trace.Header().Threads), 1)) {
+		if p.trace.Len(thread+1) == 0 {
+			continue
+		}
 		records := p.trace.Records(thread + 1)
 		for event := int64(0); ; {
 			n, err := records.Read(batch)
@@ -190,43 +217,66 @@ func (p *places) events(f func(thread int32, event int64, r *format.Record) erro
 	return nil
 }
 
-// pathArgs returns the strings that are the first two paths of a record, "" for
-// none.
-func (p *places) pathArgs(r *format.Record) (names [2]string) {
-	k := 0
+// pathArgs returns the numbers of the strings that are the first two paths of a record,
+// -1 for none.
+func pathArgs(r *format.Record, strings int) (ids [2]int64) {
+	ids, k := [2]int64{-1, -1}, 0
 	for i, a := range r.Op.Info().Args {
-		if a.Kind == format.Path && k < len(names) {
-			if id := r.Args[i]; id >= 0 && id < int64(len(p.trace.Strings())) {
-				names[k] = p.trace.Strings()[id]
+		if a.Kind == format.Path && k < len(ids) {
+			if id := r.Args[i]; id >= 0 && id < int64(strings) {
+				ids[k] = id
 			}
 			k++
+		}
+	}
+	return ids
+}
+
+// names returns the strings that are the first two paths of a record, "" for none.
+func (p *places) names(r *format.Record) (names [2]string) {
+	for k, id := range pathArgs(r, len(p.trace.Strings())) {
+		if id >= 0 {
+			names[k] = p.trace.Strings()[id]
 		}
 	}
 	return names
 }
 
-// note finds the places of the paths of a record, and records which directories it
-// creates and removes.
-func (p *places) note(r *format.Record, named []bool) {
+// uses are the ways in which events use a string.
+type uses = byte
+
+const (
+	named   uses = 1 << iota // it is a path
+	created                  // a directory, or a link that may lead to one, is made with this path
+	removed                  // a directory is removed that has it
+)
+
+// note adds how a record uses its paths.
+func note(r *format.Record, all []uses) {
 	if !r.Op.Valid() {
 		return
 	}
 	for i, a := range r.Op.Info().Args {
-		if id := r.Args[i]; a.Kind == format.Path && id >= 0 && id < int64(len(named)) && !named[id] {
-			named[id] = true
-			p.at(p.trace.Strings()[id])
+		if id := r.Args[i]; a.Kind == format.Path && id >= 0 && id < int64(len(all)) {
+			all[id] |= named
 		}
 	}
 	if r.Ret < 0 {
 		return
 	}
-	switch names := p.pathArgs(r); r.Op {
+	ids := pathArgs(r, len(all))
+	add := func(id int64, use uses) {
+		if id >= 0 {
+			all[id] |= use
+		}
+	}
+	switch r.Op {
 	case format.OpMkdir, format.OpSymlink:
-		p.there[cleanPath(names[0])] = true
+		add(ids[0], created)
 	case format.OpRename, format.OpRenameat2:
-		p.there[cleanPath(names[1])] = true
+		add(ids[1], created)
 	case format.OpRmdir:
-		p.emptied[cleanPath(names[0])] = true
+		add(ids[0], removed)
 	}
 }
 
@@ -255,10 +305,10 @@ func (p *places) across(what, from, to string) error {
 	return fmt.Errorf("%s %s, in %s, to %s, in %s: %w", what, p.name(from), p.where(p.at(from)), p.name(to), p.where(p.at(to)), ErrAcross)
 }
 
-// checkFileset refuses links of the fileset that lead from one place to another.
-func (p *places) checkFileset() error {
-	for i := range p.trace.Header().Files {
-		f := &p.trace.Header().Files[i]
+// check refuses links of the fileset that lead from one place to another.
+func (p *places) check() error {
+	for i := range p.header.Files {
+		f := &p.header.Files[i]
 		switch {
 		case f.Link != "" && p.at(f.Link) != p.at(f.Path):
 			return p.across("hard link of", f.Link, f.Path)
@@ -311,7 +361,7 @@ func (p *places) checkEvent(thread int32, event int64, r *format.Record) (err er
 	if r.Ret < 0 || !r.Op.Valid() {
 		return nil
 	}
-	names := p.pathArgs(r)
+	names := p.names(r)
 	switch r.Op {
 	case format.OpSymlink:
 		if id := r.Args[0]; id >= 0 && id < int64(len(p.trace.Strings())) { // a text, and no path

@@ -116,12 +116,14 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 	for _, p := range parts {
 		e := newEngine(s, p, o)
 		s.engines = append(s.engines, e)
-		if err := e.plan(); err != nil {
+		if err := e.plan(ctx); err != nil {
 			return nil, err
 		}
 	}
-	if err := s.unmatched(); err != nil {
-		return nil, err
+	if s.engines[0].isFirst() {
+		if err := s.unmatched(); err != nil {
+			return nil, err
+		}
 	}
 	if err := s.ask(); err != nil {
 		return nil, err
@@ -165,9 +167,6 @@ func (e *engine) setUp(ctx context.Context, bind func(*sandbox.Guard) error) (_ 
 	r := &Result{Options: e.Options, trace: e.whole, logs: e.logs}
 	where := "memory"
 	if e.Backend == Posix {
-		if err := e.elect(ctx); err != nil {
-			return nil, err
-		}
 		if err := e.openRoots(ctx); err != nil {
 			return nil, err
 		}
@@ -208,26 +207,38 @@ func (s *stage) closeParents() (err error) {
 	return err
 }
 
-// openRoots opens the root and the roots of maps, and makes them ready for the
-// preparation.
-func (e *engine) openRoots(ctx context.Context) error {
+// dirs returns the directories of the root and of the roots of maps.
+func (e *engine) dirs() []string {
 	dirs := []string{e.Root}
 	for _, dir := range e.branchRoots() {
 		dirs = append(dirs, filepath.Join(dir, e.name))
 	}
+	return dirs
+}
+
+// openRoots opens the root and the roots of maps, and makes them ready for the
+// preparation. Those that another process prepares are not there yet.
+func (e *engine) openRoots(ctx context.Context) (err error) {
+	dirs := e.dirs()
+	if err = e.elect(ctx, dirs); err != nil {
+		return err
+	}
+	e.roots = make([]*sandbox.Root, len(dirs))
 	for i, dir := range dirs {
+		if e.elections[i].joins {
+			continue
+		}
 		var parent *sandbox.Root
 		if len(e.parents) > 0 {
 			parent = e.parents[i]
 		}
-		r, err := e.openRoot(ctx, dir, parent)
+		r, err := sandbox.OpenRoot(dir, parent)
 		if err != nil {
 			return err
 		}
-		e.roots = append(e.roots, r)
-		if e.joins {
-			e.guard.Root = r.FD()
-			return nil
+		e.roots[i] = r
+		if e.elections[i].made {
+			r.Made()
 		}
 		if e.Keep || e.Prepare == fileset.PrepareOnly {
 			r.Keep()
@@ -235,10 +246,18 @@ func (e *engine) openRoots(ctx context.Context) error {
 		if err := fileset.Claim(r, e.Prepare, e.Compressibility); err != nil {
 			return err
 		}
-		if i == 0 {
-			e.guard.Root = r.FD()
-		} else {
-			e.guard.Branches = append(e.guard.Branches, &sandbox.Branch{Root: r.FD()})
+	}
+	return nil
+}
+
+// joinRoots opens the roots that other processes have prepared.
+func (e *engine) joinRoots() (err error) {
+	for i, dir := range e.dirs() {
+		if !e.joins(i) {
+			continue
+		}
+		if e.roots[i], err = sandbox.JoinRoot(dir); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -247,27 +266,37 @@ func (e *engine) openRoots(ctx context.Context) error {
 // prepare creates the fileset, and opens the descriptors that are open at the start.
 func (e *engine) prepare(ctx context.Context, bind func(*sandbox.Guard) error) (done fileset.Prepared, err error) {
 	begin := time.Now()
-	// All guards are copies of a bound one, so that its rules are made only once.
-	if err := sandbox.OnThread(func() error { return bind(&e.guard) }); err != nil {
+	for i := range e.plans {
+		if e.joins(i) {
+			continue
+		}
+		if err := e.prepareRoot(ctx, i, e.Prepare, bind, &done); err != nil {
+			return done, err
+		}
+	}
+	if err := e.prepared(ctx); err != nil {
 		return done, err
 	}
-	for i, plan := range e.plans {
-		if e.joins && e.preparerNode == e.Session.Nodes[e.Session.Rank] {
-			break
-		}
-		part, err := e.prepareRoot(ctx, i, plan, bind)
-		if err != nil {
-			return done, err
-		}
-		done.Add(&part)
+	if err := e.joinRoots(); err != nil {
+		return done, err
 	}
-	if !e.joins {
-		if err := e.prepared(ctx); err != nil {
-			return done, err
+	for i := range e.plans {
+		// The files are there, but each node has a page cache of its own.
+		if e.joins(i) && e.elections[i].node != e.Session.Nodes[e.Session.Rank] {
+			if err := e.prepareRoot(ctx, i, fileset.PrepareNever, bind, &done); err != nil {
+				return done, err
+			}
 		}
 	}
-	// A thread that is discarded afterwards opens the descriptors for the
-	// workers.
+	for i, r := range e.roots {
+		if i == 0 {
+			e.guard.Root = r.FD()
+		} else {
+			e.guard.Branches = append(e.guard.Branches, &sandbox.Branch{Root: r.FD()})
+		}
+	}
+	// A thread that is discarded afterwards opens the descriptors for the workers, whose
+	// guards are copies of this one, so that its rules are made only once.
 	err = sandbox.OnThread(func() error {
 		if err := bind(&e.guard); err != nil || e.Prepare == fileset.PrepareOnly {
 			return err
@@ -283,30 +312,26 @@ func (e *engine) prepare(ctx context.Context, bind func(*sandbox.Guard) error) (
 	return done, err
 }
 
-// prepareRoot creates the fileset of a place. The root of a map is prepared like the
-// root.
-func (e *engine) prepareRoot(ctx context.Context, i int, plan *fileset.Plan, bind func(*sandbox.Guard) error) (done fileset.Prepared, err error) {
+// prepareRoot creates the fileset of a place, and adds to done what was done.
+func (e *engine) prepareRoot(ctx context.Context, i int, how fileset.Prepare, bind func(*sandbox.Guard) error, done *fileset.Prepared) error {
 	o := fileset.Options{
-		Prepare: e.Prepare, Cache: e.Cache, Compressibility: e.Compressibility, Data: e.pool,
+		Prepare: how, Cache: e.Cache, Compressibility: e.Compressibility, Data: e.pool,
 		Guard: e.guard, Bind: bind, Progress: e.Progress,
-	}
-	if e.joins { // the files are there, but each node has a page cache of its own
-		o.Prepare = fileset.PrepareNever
 	}
 	if len(e.roots) > 0 {
 		o.Root = e.roots[i]
+		o.Guard.Root = o.Root.FD()
 	}
-	if i > 0 {
-		o.Guard = sandbox.Guard{Kernel: sandbox.Linux, Root: o.Root.FD(), Landlock: e.Landlock}
-		defer func() { o.Guard.Close() }()
-		if err := sandbox.OnThread(func() error { return bind(&o.Guard) }); err != nil {
-			return done, err
-		}
+	defer func() { o.Guard.Close() }()
+	if err := sandbox.OnThread(func() error { return bind(&o.Guard) }); err != nil {
+		return err
 	}
-	if done, err = plan.Prepare(ctx, o); err != nil && i > 0 {
+	part, err := e.plans[i].Prepare(ctx, o)
+	if err != nil && i > 0 {
 		err = fmt.Errorf("%s: %w", e.branchRoots()[i-1], err)
 	}
-	return done, err
+	done.Add(&part)
+	return err
 }
 
 // ownDescriptors is the maximum number of the replay's own descriptors, without those

@@ -16,6 +16,7 @@
 # and the rights to record. docs/internals/lab.md says how to read the figures.
 set -eu
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/slowdisk.sh"
 rounds=${ROUNDS-5} reads=${READS-200} times=${TIMES-40}
 dir=$1
 shift
@@ -33,19 +34,8 @@ export LC_ALL=C
 
 tidy() {
 	cd "$dir"
-	release mnt || :
-	release fuse || :
-	rm -rf store mnt fuse ./*/root ./*/app
-}
-
-# release DIRECTORY: unmounts it, which the loop device, or what looks at new
-# devices, can hold up for a moment.
-release() {
-	for _ in $(seq 100); do
-		mountpoint -q "$1" 2>/dev/null || return 0
-		umount "$1" 2>/dev/null || sleep 0.1
-	done
-	umount "$1"
+	take_down_disk mnt || :
+	rm -rf ./*/root ./*/app
 }
 
 # turn ROOT FILE OPTION…: one replay of the baseline and of each candidate.
@@ -91,20 +81,10 @@ prefetch() {
 # slow puts a file system on a loop device on a file that is slow to read.
 slow() {
 	[ "$(id -u)" = 0 ] || { echo "feign.sh: slow is left out: only root can mount a disk" >&2; return 0; }
-	rm -f store
-	mkdir -p fuse mnt
-	truncate -s $((reads * 3 + 64))M store
-	mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0,nodiscard store
-	./slowdisk store 15 fuse &
-	until mountpoint -q fuse; do kill -0 $!; done
-	device=$(losetup --direct-io=on --find --show fuse/image)
-	mount "$device" mnt || { losetup -d "$device"; return 1; }
-	losetup -d "$device" # when it is unmounted
+	put_up_disk mnt 15 0 $((reads * 3 + 64))M
 	stride mnt/app mnt/root slow
 	show_stride "15 ms a read" slow
-	release mnt
-	release fuse
-	wait $!
+	take_down_disk mnt
 }
 
 # trials FILE…: what laboratories say of the baseline and of each candidate, a

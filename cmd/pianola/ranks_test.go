@@ -2,9 +2,16 @@ package main
 
 import (
 	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io/fs"
+	"math/big"
 	"net"
 	"os"
 	"os/exec"
@@ -204,6 +211,132 @@ func TestRanksOnRootsOfTheirOwn(t *testing.T) {
 	}
 }
 
+// Several replays in one launch: each begins with the files as they were.
+func TestRanksRepeat(t *testing.T) {
+	const ranks, rounds, runs = 4, 5, 4
+	trace := ranksTrace(t, ringScript(ranks, rounds, ringGap))
+	all := startPlayers(t, ranks, nil, "--rendezvous", t.TempDir(), "--root", "root", "--repeat", fmt.Sprint(runs), "--log", "log", "--json", trace)
+	for rank, p := range all {
+		require.NoError(t, p.Wait(), "rank %d: %s", rank, p.said.String())
+	}
+	var out struct {
+		Traces []struct{ Runs []ranksResult }
+	}
+	require.NoError(t, json.Unmarshal(all[0].out.Bytes(), &out))
+	require.Len(t, out.Traces, 1)
+	require.Len(t, out.Traces[0].Runs, runs)
+	for i, r := range out.Traces[0].Runs {
+		require.Zero(t, r.Events.Differed)
+		require.EqualValues(t, ranks*(4+2*rounds), r.Events.Executed)
+		require.Len(t, r.Ranks, ranks)
+		require.EqualValues(t, ranks*rounds-1, r.Between.Edges)
+		require.EqualValues(t, 1, r.Prepared.Files)
+		requireRing(t, filepath.Join(all[0].Dir, fmt.Sprint("log-", i+1)), ranks, rounds)
+	}
+	require.NoDirExists(t, filepath.Join(all[0].Dir, "root"))
+
+	// The root of before is restored, and the table has medians.
+	all = startPlayers(t, 2, nil, "--rendezvous", t.TempDir(), "--root", "root", "--keep", "--repeat", "3", trace)
+	for _, p := range all {
+		require.NoError(t, p.Wait(), "%s", p.said.String())
+	}
+	require.Regexp(t, `(?m)^ +rank +node +recorded +executed +elapsed s +least +most +started late +clock within$`, all[0].out.String())
+	require.Regexp(t, `(?m)^ +1 +\S+ +2-3 +28 +0\.\d+ +0\.\d+ +0\.\d+ `, all[0].out.String())
+	require.Regexp(t, `(?m)^ +3 +0\.\d+ +56 +0 +0 `, all[0].out.String())
+	info, err := os.Stat(filepath.Join(all[0].Dir, "root", "all"))
+	require.NoError(t, err)
+	require.EqualValues(t, 100_000+4*5*10, info.Size())
+}
+
+// Names of maps lie in directories that all ranks see, or that each node has of its own.
+// Each directory is prepared once, and nothing is left.
+func TestRanksWithMaps(t *testing.T) {
+	script := strings.Replace(ringScript(4, 2, ringGap), "# file:", "# file: \"logs\" dir mode=0755 size=0 cached=-1\n# file: \"logs/in\" reg mode=0644 size=5000 cached=0\n# file:", 1)
+	for thread := 1; thread <= 4; thread++ {
+		script += fmt.Sprintf("%[1]d openm ( logs/own%[1]d 50 384 ) = 9\n%[1]d write ( 9 700 ) = 700\n", thread)
+	}
+	// The directory that the last rank makes must be in the map's root for the first one's file.
+	script += "4 mkdir ( logs/made 448 ) = 0\n1 openm ( logs/made/own 50 384 ) = 7 {after=4:10+0.005000000:name}\n"
+	trace := ranksTrace(t, script)
+	for _, test := range []struct {
+		name  string
+		nodes int
+		keep  bool
+		files int64 // that are prepared
+	}{
+		// The root has logs, a stand-in of logs/in, and all; shared has logs and logs/in; own has logs and logs/made.
+		{"shared", 1, true, 3 + 2 + 2},
+		{"shared, removed", 1, false, 3 + 2 + 2},
+		{"of two nodes", 2, true, 2*3 + 2 + 2*2},
+		{"of two nodes, removed", 2, false, 2*3 + 2 + 2*2},
+		{"of each rank", 4, true, 4*3 + 2 + 4*2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			node := func(rank int) string { return filepath.Join(dir, fmt.Sprint("node", rank*test.nodes/4)) }
+			args := []string{"--rendezvous", t.TempDir(), "--root", "root", "--map", "*/own*=own", "--map", "/logs/*=" + filepath.Join(dir, "all/shared"), "--json", trace}
+			if test.keep {
+				args = append([]string{"--keep"}, args...)
+			}
+			r := requirePlayed(t, startPlayers(t, 4, func(rank int, c *exec.Cmd) {
+				c.Dir = node(rank)
+				require.NoError(t, os.MkdirAll(c.Dir, 0o755))
+			}, args...))
+			require.Zero(t, r.Events.Differed)
+			require.Equal(t, test.files, r.Prepared.Files)
+			if !test.keep {
+				left, err := filepath.Glob(filepath.Join(dir, "*/*"))
+				require.NoError(t, err)
+				require.Empty(t, left)
+				return
+			}
+			for rank := range 4 {
+				for file, size := range map[string]int64{
+					filepath.Join(node(rank), fmt.Sprint("own/logs/own", rank+1)): 700,
+					filepath.Join(node(rank), "root/logs/in"):                     0,
+					filepath.Join(dir, "all/shared/logs/in"):                      5000,
+				} {
+					info, err := os.Stat(file)
+					require.NoError(t, err)
+					require.Equal(t, size, info.Size(), file)
+				}
+			}
+			require.FileExists(t, filepath.Join(node(0), "own/logs/made/own"))
+			left, err := filepath.Glob(filepath.Join(dir, "*/*/.pianola-ranks-*"))
+			require.NoError(t, err)
+			require.Empty(t, left)
+		})
+	}
+}
+
+// One rank says what is wrong with a map, and nothing is left.
+func TestRanksWithWrongMaps(t *testing.T) {
+	trace := ranksTrace(t, ringScript(4, 2, ringGap)+"3 rename ( out2 moved ) = 0\n")
+	for name, test := range map[string]struct {
+		glob, said string
+		rank       int // that finds out
+	}{
+		"no name":     {"/nosuch*", `no name of the trace matches\nhint: .*\n$`, 0},
+		"across maps": {"*/out2", `a map separates them\nhint: .*\n$`, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := startPlayers(t, 4, nil, "--rendezvous", t.TempDir(), "--root", "root", "--map", test.glob+"=map", trace)
+			for rank, p := range all {
+				require.Error(t, p.Wait())
+				if rank == test.rank {
+					require.Regexp(t, test.said, p.said.String())
+				} else if rank > 0 {
+					require.Empty(t, p.said.String())
+				}
+			}
+			require.Regexp(t, `^pianola: replay: .*`+strings.Split(test.said, `\n`)[0], all[0].said.String())
+			left, err := os.ReadDir(all[0].Dir)
+			require.NoError(t, err)
+			require.Empty(t, left)
+		})
+	}
+}
+
 func TestManyRanks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: 64 processes")
@@ -313,6 +446,18 @@ func TestRanksAgree(t *testing.T) {
 	require.Regexp(t, `^pianola: replay: rank 1 on \S+ has another trace than rank 0\n$`, all[0].said.String())
 }
 
+func TestRanksAgreeOnOptions(t *testing.T) {
+	all := startPlayers(t, 2, func(rank int, c *exec.Cmd) {
+		if rank == 1 {
+			c.Args = append(c.Args[:3:3], append([]string{"--map", "*=there"}, c.Args[3:]...)...)
+		}
+	}, "--rendezvous", t.TempDir(), "--map", "/out*=here", ranksTrace(t, ringScript(2, 2, ringGap)))
+	for _, p := range all {
+		require.Error(t, p.Wait())
+	}
+	require.Regexp(t, `^pianola: replay: rank 1 on \S+ has other options than rank 0: --map \[\*=there /out\*=here\], not --map \[/out\*=here\]\n$`, all[0].said.String())
+}
+
 // Two processes that are the same rank, or expect other numbers of ranks, don't play.
 func TestRanksAreCounted(t *testing.T) {
 	meet := t.TempDir()
@@ -349,6 +494,68 @@ func TestRanksOnServer(t *testing.T) {
 	}
 }
 
+// selfMade returns a certificate of this machine, and the path of a file with it.
+func selfMade(t *testing.T) (tls.Certificate, string) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	form := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, form, form, key.Public(), key)
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "certificate.pem")
+	require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644))
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, file
+}
+
+// A server of others with TLS must have a certificate that the ranks can verify.
+func TestRanksOnServerWithTLS(t *testing.T) {
+	certificate, file := selfMade(t)
+	s, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, Authorization: "secret", NoSigs: true, NoLog: true,
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}}, TLSTimeout: 60, AuthTimeout: 60,
+	})
+	require.NoError(t, err)
+	go s.Start()
+	defer s.Shutdown()
+	require.True(t, s.ReadyForConnections(time.Minute))
+	plain, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true})
+	require.NoError(t, err)
+	go plain.Start()
+	defer plain.Shutdown()
+	require.True(t, plain.ReadyForConnections(time.Minute))
+
+	address := "tls://" + s.Addr().String()
+	trace := ranksTrace(t, ringScript(4, 5, ringGap))
+	for name, test := range map[string]struct {
+		url, token, file string
+		said             string // empty for a replay that works
+	}{
+		"tls":                  {address, "secret", file, ""},
+		"nats":                 {s.ClientURL(), "secret", file, ""},
+		"wrong token":          {address, "guess", file, `Authorization Violation`},
+		"unknown certificate":  {address, "secret", "/dev/null", `certificate signed by unknown authority: SSL_CERT_FILE can name a file`},
+		"another name":         {"tls://localhost:" + strconv.Itoa(s.Addr().(*net.TCPAddr).Port), "secret", file, `certificate is not valid for any names, but wanted to match localhost`},
+		"a server without TLS": {"tls://" + plain.Addr().String(), "secret", file, `secure connection not available`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := startPlayers(t, 4, func(_ int, c *exec.Cmd) {
+				c.Env = append(c.Env, "PIANOLA_RUN=one", "PIANOLA_TOKEN="+test.token, "SSL_CERT_FILE="+test.file, "SSL_CERT_DIR="+t.TempDir())
+			}, "--rendezvous", test.url, "--log", "log", "--json", trace)
+			if test.said == "" {
+				require.Zero(t, requirePlayed(t, all).Events.Differed)
+				requireRing(t, filepath.Join(all[0].Dir, "log"), 4, 5)
+				return
+			}
+			for _, p := range all {
+				require.Error(t, p.Wait())
+				require.Regexp(t, `^pianola: replay: .*`+test.said, p.said.String())
+			}
+		})
+	}
+}
+
 // The variables of PyTorch's launcher say where rank 0 is. A secret is needed.
 func TestRanksAtMaster(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -361,6 +568,16 @@ func TestRanksAtMaster(t *testing.T) {
 		c.Env = append(os.Environ(), fmt.Sprint("RANK=", rank), "WORLD_SIZE=2", "MASTER_ADDR=127.0.0.1", fmt.Sprint("MASTER_PORT=", port), "PIANOLA_TOKEN="+token)
 	}
 	require.Zero(t, requirePlayed(t, startPlayers(t, 2, set, "--json", trace)).Events.Differed)
+
+	// Rank 0 goes on waiting for a rank 1 with its secret.
+	other := startPlayers(t, 2, func(rank int, c *exec.Cmd) {
+		token = []string{"secret", "guess"}[rank]
+		set(rank, c)
+	}, trace)
+	require.Error(t, other[1].Wait())
+	require.Regexp(t, `^pianola: replay: .*the server there is not rank 0 of this run: it has another token\n$`, other[1].said.String())
+	require.NoError(t, other[0].Process.Signal(unix.SIGINT))
+	require.Error(t, other[0].Wait())
 
 	token = ""
 	for _, p := range startPlayers(t, 2, set, trace) {

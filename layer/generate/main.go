@@ -260,11 +260,20 @@ func specific(f *layer.Function, a annotation) error {
 			return want(2)
 		}
 		f.Pass = append(f.Pass, layer.Pass{Arg: fields[0], Expr: strings.Join(fields[1:], " ")})
+	case "always":
+		f.Always = true
+		return want(0)
+	case "number":
+		f.Numbers = append(f.Numbers, fields...)
 	case "array":
 		if len(fields) < 2 {
 			return want(2)
 		}
-		f.Arrays = append(f.Arrays, layer.Array{Arg: fields[0], Count: strings.Join(fields[1:], " ")})
+		count, before := fields[1:], false
+		if last := len(count) - 1; last > 0 && count[last] == "before" {
+			count, before = count[:last], true
+		}
+		f.Arrays = append(f.Arrays, layer.Array{Arg: fields[0], Count: strings.Join(count, " "), Before: before})
 	default:
 		return fmt.Errorf("//%s is no annotation", a.word)
 	}
@@ -364,7 +373,7 @@ func argument(p *cc.ParameterDeclaration, i int) layer.Arg {
 	a := layer.Arg{Name: name, Value: value(t)}
 	if a.Kind == layer.Pointer {
 		if to, ok := t.Decay().(*cc.PointerType); ok {
-			v := value(to.Elem())
+			v := element(to.Elem())
 			a.To = &v
 		}
 	}
@@ -378,7 +387,32 @@ func readsBehind(f *layer.Function, name string) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(f.Arrays, func(a layer.Array) bool { return a.Arg == name })
+	return slices.Contains(f.Numbers, name) ||
+		slices.ContainsFunc(f.Arrays, func(a layer.Array) bool { return a.Arg == name || counts(a.Count, name) })
+}
+
+// counts reports whether the number of an array's elements is what an argument points to.
+func counts(count, name string) bool {
+	of, pointed := strings.CutPrefix(count, "*")
+	of, _, _ = strings.Cut(of, "*")
+	return pointed && strings.TrimSpace(of) == name
+}
+
+// element says how what a pointer points to can be read. A struct whose fields are integers
+// is read as integers of the type of the first one.
+func element(t cc.Type) layer.Value {
+	v := value(t)
+	s, ok := t.(*cc.StructType)
+	if !ok || s.NumFields() == 0 {
+		return v
+	}
+	for i := range s.NumFields() {
+		f := s.FieldByIndex(i)
+		if kind := value(f.Type()).Kind; f.IsBitfield() || kind != layer.Int && kind != layer.Uint {
+			return v
+		}
+	}
+	return value(s.FieldByIndex(0).Type())
 }
 
 // value says how a type can be read.

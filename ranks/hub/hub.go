@@ -1,6 +1,8 @@
 package hub
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -55,7 +57,6 @@ type carrier struct {
 	leaving bool       // a lost connection is no failure any more
 	edges   int64
 	latency stats.Histogram
-	ended   bool
 	alive   []time.Time // of each rank: when it was heard last; zero for none that is expected
 }
 
@@ -153,14 +154,28 @@ func (c *carrier) connect(deadline time.Time) (err error) {
 			}
 		}
 		// The file of an earlier run can lead to the server of another one.
-		if c.met.file == "" && (len(c.at.URLs) == 0 || errors.Is(err, nats.ErrAuthorization)) {
-			return err
+		if c.met.file == "" && (len(c.at.URLs) == 0 || isRefusal(err)) {
+			return explain(err)
 		}
 		if time.Now().After(deadline) {
 			return fmt.Errorf("no connection with rank 0 after %v: %w", time.Duration(c.join.Wait), err)
 		}
 		time.Sleep(retryEvery)
 	}
+}
+
+// isRefusal reports whether another attempt to connect would fail in the same way.
+func isRefusal(err error) bool {
+	_, unverified := errors.AsType[*tls.CertificateVerificationError](err)
+	return unverified || errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrSecureConnWanted) || errors.Is(err, errOther)
+}
+
+// explain adds to an error what a user can do.
+func explain(err error) error {
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return fmt.Errorf("%w: SSL_CERT_FILE can name a file with the certificate of that authority", err)
+	}
+	return err
 }
 
 func (c *carrier) dial() (err error) {
@@ -172,8 +187,15 @@ func (c *carrier) dial() (err error) {
 	if c.at.Token != "" {
 		options = append(options, nats.Token(c.at.Token))
 	}
-	if c.met.server != nil {
+	switch {
+	case c.met.server != nil:
 		options = append(options, nats.InProcessServer(c.met.server))
+	case !c.at.theirs:
+		encryption, err := clientTLS(c.at.Token)
+		if err != nil {
+			return err
+		}
+		options = append(options, nats.Secure(encryption))
 	}
 	conn, err := nats.Connect(strings.Join(c.at.URLs, ","), options...)
 	if err == nil {
@@ -531,8 +553,12 @@ func (c *carrier) leave(left bool) {
 
 // end ends the carrying of edges, and tells what was carried.
 func (c *carrier) end() error {
+	if w := c.wired.Load(); w != nil {
+		w.over.Store(true)
+		w.Sleeper.Wake()
+		<-w.done
+	}
 	c.mu.Lock()
-	c.ended = true
 	done := ranks.Carried{Edges: c.edges, Latency: c.latency.Counts(), Memory: peakMemory()}
 	c.mu.Unlock()
 	return c.link.SendJSON(ranks.FrameEnd, &done)

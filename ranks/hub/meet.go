@@ -22,6 +22,8 @@ type place struct {
 	URLs  []string // of the NATS server, to be tried in order
 	Token string   // empty for a server of others without one
 	Run   string   // name of the run: a word
+
+	theirs bool // the server is one of others, not that of rank 0
 }
 
 // tokenVariable is the environment variable with the token, where rank 0 cannot hand one out.
@@ -69,7 +71,7 @@ func (m *meeting) atServer(url string) (place, error) {
 	if run == "" {
 		return place{}, fmt.Errorf("the launcher gives the job no number: set %s to the same new word for all ranks", runVariable)
 	}
-	return place{URLs: []string{url}, Token: os.Getenv(tokenVariable), Run: word(run)}, nil
+	return place{URLs: []string{url}, Token: os.Getenv(tokenVariable), Run: word(run), theirs: true}, nil
 }
 
 // jobID returns the launcher's name of this job, which all its ranks have, "" if there is
@@ -186,9 +188,14 @@ func (m *meeting) serve(token, listen string) (p place, err error) {
 	if number == 0 {
 		number = server.RANDOM_PORT
 	}
+	encryption, err := serverTLS(token)
+	if err != nil {
+		return p, err
+	}
 	m.server, err = server.NewServer(&server.Options{
 		Host: host, Port: number, Authorization: token, NoSigs: true, NoLog: true, MaxPayload: maxPayload,
 		PingInterval: pingEvery, MaxPingsOut: maxPings, MaxPending: 1 << 30,
+		TLSConfig: encryption, TLSTimeout: silence.Seconds(), AuthTimeout: silence.Seconds(),
 	})
 	if err != nil {
 		return p, fmt.Errorf("start the NATS server: %w", err)

@@ -270,17 +270,19 @@ type recorderOpened struct {
 type recorderPieceCount uint32
 
 const (
-	recorderPieceCountCOUNT_RESULT recorderPieceCount = 254
-	recorderPieceCountCOUNT_FIXED  recorderPieceCount = 255
+	recorderPieceCountCOUNT_POINTED recorderPieceCount = 128
+	recorderPieceCountCOUNT_RESULT  recorderPieceCount = 254
+	recorderPieceCountCOUNT_ONE     recorderPieceCount = 255
 )
 
 type recorderPieceKind uint32
 
 const (
-	recorderPieceKindPIECE_STRING recorderPieceKind = 1
-	recorderPieceKindPIECE_BEFORE recorderPieceKind = 2
-	recorderPieceKindPIECE_AFTER  recorderPieceKind = 3
-	recorderPieceKindPIECE_ARRAY  recorderPieceKind = 4
+	recorderPieceKindPIECE_STRING       recorderPieceKind = 1
+	recorderPieceKindPIECE_BEFORE       recorderPieceKind = 2
+	recorderPieceKindPIECE_AFTER        recorderPieceKind = 3
+	recorderPieceKindPIECE_ARRAY        recorderPieceKind = 4
+	recorderPieceKindPIECE_ARRAY_BEFORE recorderPieceKind = 5
 )
 
 type recorderPlan struct {
@@ -377,6 +379,14 @@ type recorderSpan struct {
 	Slots    [16]uint64
 }
 
+type recorderSpanArray struct {
+	_     structs.HostLayout
+	Owner uint32
+	Bytes uint32
+	State uint64
+	Data  [4096]uint8
+}
+
 type recorderSpanPlan struct {
 	_     structs.HostLayout
 	Piece [4]struct {
@@ -385,17 +395,18 @@ type recorderSpanPlan struct {
 		Slot  uint8
 		Size  uint8
 		Count uint8
-		Fixed uint32
+		Times uint32
 	}
 	Pieces uint8
 	Stack  uint8
-	Pad    [6]uint8
+	Array  uint8
+	Pad    [5]uint8
 }
 
 type recorderSpanScratch struct {
 	_    structs.HostLayout
 	Span recorderSpan
-	Data [8200]uint8
+	Data [12296]uint8
 }
 
 type recorderStringState uint32
@@ -552,6 +563,7 @@ const (
 	recorderMapRings             = "rings"
 	recorderMapScratches         = "scratches"
 	recorderMapSpaces            = "spaces"
+	recorderMapSpanArrays        = "span_arrays"
 	recorderMapSpanPlans         = "span_plans"
 	recorderMapSpanScratches     = "span_scratches"
 	recorderMapSubmissions       = "submissions"
@@ -736,6 +748,7 @@ type recorderMapSpecs struct {
 	Rings         *ebpf.MapSpec `ebpf:"rings"`
 	Scratches     *ebpf.MapSpec `ebpf:"scratches"`
 	Spaces        *ebpf.MapSpec `ebpf:"spaces"`
+	SpanArrays    *ebpf.MapSpec `ebpf:"span_arrays"`
 	SpanPlans     *ebpf.MapSpec `ebpf:"span_plans"`
 	SpanScratches *ebpf.MapSpec `ebpf:"span_scratches"`
 	Submissions   *ebpf.MapSpec `ebpf:"submissions"`
@@ -840,6 +853,7 @@ type recorderMaps struct {
 	Rings         *ebpf.Map `ebpf:"rings"`
 	Scratches     *ebpf.Map `ebpf:"scratches"`
 	Spaces        *ebpf.Map `ebpf:"spaces"`
+	SpanArrays    *ebpf.Map `ebpf:"span_arrays"`
 	SpanPlans     *ebpf.Map `ebpf:"span_plans"`
 	SpanScratches *ebpf.Map `ebpf:"span_scratches"`
 	Submissions   *ebpf.Map `ebpf:"submissions"`
@@ -858,6 +872,7 @@ func (m *recorderMaps) Close() error {
 		m.Rings,
 		m.Scratches,
 		m.Spaces,
+		m.SpanArrays,
 		m.SpanPlans,
 		m.SpanScratches,
 		m.Submissions,

@@ -69,11 +69,12 @@ func planSpans(o *record.Options) *probes {
 }
 
 var pieceKinds = map[record.SpanPieceKind]recorderPieceKind{
-	record.SpanPath:   recorderPieceKindPIECE_STRING,
-	record.SpanText:   recorderPieceKindPIECE_STRING,
-	record.SpanBefore: recorderPieceKindPIECE_BEFORE,
-	record.SpanAfter:  recorderPieceKindPIECE_AFTER,
-	record.SpanArray:  recorderPieceKindPIECE_ARRAY,
+	record.SpanPath:        recorderPieceKindPIECE_STRING,
+	record.SpanText:        recorderPieceKindPIECE_STRING,
+	record.SpanBefore:      recorderPieceKindPIECE_BEFORE,
+	record.SpanAfter:       recorderPieceKindPIECE_AFTER,
+	record.SpanArray:       recorderPieceKindPIECE_ARRAY,
+	record.SpanArrayBefore: recorderPieceKindPIECE_ARRAY_BEFORE,
 }
 
 // probing is how the kernel lets a program run at functions.
@@ -117,7 +118,7 @@ func configureSpans(spec *ebpf.CollectionSpec, c *config, kernel *btf.Spec) prob
 		}
 	}
 	if len(c.Spans) == 0 {
-		for _, name := range []string{recorderMapSpanPlans, recorderMapFrames, recorderMapSpanScratches} {
+		for _, name := range []string{recorderMapSpanPlans, recorderMapFrames, recorderMapSpanScratches, recorderMapSpanArrays} {
 			delete(spec.Maps, name)
 		}
 		return how
@@ -129,13 +130,17 @@ func configureSpans(spec *ebpf.CollectionSpec, c *config, kernel *btf.Spec) prob
 		for j, piece := range probe.Pieces {
 			to := &plan.Piece[j]
 			to.Kind, to.Slot, to.Size = uint8(pieceKinds[piece.Kind]), uint8(piece.Slot), uint8(piece.Number.Size)
-			switch {
-			case piece.Count >= 0:
-				to.Count = uint8(piece.Count)
-			case piece.Fixed < 0:
+			to.Count, to.Times = uint8(recorderPieceCountCOUNT_ONE), piece.Count.Times
+			switch piece.Count.Of {
+			case layer.CountArg:
+				to.Count = uint8(piece.Count.Arg)
+			case layer.CountPointed:
+				to.Count = uint8(recorderPieceCountCOUNT_POINTED) | uint8(piece.Count.Arg)
+			case layer.CountResult:
 				to.Count = uint8(recorderPieceCountCOUNT_RESULT)
-			default:
-				to.Count, to.Fixed = uint8(recorderPieceCountCOUNT_FIXED), uint32(piece.Fixed)
+			}
+			if piece.Kind == record.SpanArrayBefore {
+				plan.Array = uint8(j) + 1
 			}
 		}
 		plans.Contents = append(plans.Contents, ebpf.MapKV{Key: uint32(i), Value: plan})
@@ -351,7 +356,7 @@ func (p *probes) attach(i int, file, name string, late time.Duration) error {
 	var cookies, offsets []uint64
 	for _, place := range lib.Places {
 		switch {
-		case place.Entry == layer.Stepped && !p.options.LayerForce:
+		case place.Slow() && !p.options.LayerForce:
 			probed.Stepped++
 		case slices.Contains(offsets, place.Offset): // another name of the same function
 		default:

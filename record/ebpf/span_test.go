@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -62,6 +63,12 @@ func spansOf(t *testing.T, static bool, what string, change func(*record.Options
 	return c.Lines(format.OpSpan), r
 }
 
+// maxNumbers is MAX_NUMBERS of layout.h.
+const maxNumbers = 512
+
+// addresses are those that differ from run to run.
+var addresses = regexp.MustCompile("0x[0-9a-f]{6,}")
+
 func TestSpans(t *testing.T) {
 	for _, test := range []struct {
 		what string
@@ -70,7 +77,17 @@ func TestSpans(t *testing.T) {
 		{"arguments", []string{
 			`queue:q_open(path="file \"x\"", 2) = 7`,
 			`queue:q_open(NULL, 3) = -1`,
-			`queue:q_many(-1, ?, 1000, 4000000000, -7, "name", -3, 200, -9000000000, &194, [1, -2, 3], 3, 0x) = -9000000000`,
+			`queue:q_many(-1, ?, 1000, 4000000000, -7, "name", -3, 200, -9000000000, &194, [1, -2, 3], 3, 0x…) = -9000000000`,
+		}},
+		{"arrays", []string{
+			"queue:q_take([0, -1, -2], 3, 0) = -3",
+			"queue:q_take([-4, -5], 2, 0) = -9", "queue:q_take(0x…, 3, 1) = -12",
+			"queue:q_take([-6, -7, -8], 3, 0) = -21",
+			"queue:q_take([], -1, 0) = 0", "queue:q_take(NULL, 0, 0) = 0", "queue:q_take([], 0, 0) = 0",
+			"queue:q_take([0" + strings.Repeat(", 0", maxNumbers-1) + "], 1000, 0) = 0",
+			"queue:q_find(&2, &-1, [0, 0, 1, -1, 0, 0], [0, 10]) = 3",
+			"queue:q_find(&-5, &-1, [], NULL) = 3",
+			"queue:q_find(&1, &-1, [0, 0], [0]) = 3",
 		}},
 		{"nest", []string{
 			"queue:q_deep(0) = 0", "queue:q_deep(1) = 1", "queue:q_deep(2) = 2", "queue:q_deep(3) = 3",
@@ -83,14 +100,12 @@ func TestSpans(t *testing.T) {
 		t.Run(test.what, func(t *testing.T) {
 			lines, r := spansOf(t, false, test.what, nil)
 			for i, line := range lines {
-				if before, _, ok := strings.Cut(line, "3, 0x"); ok { // where the text is differs
-					lines[i] = before + "3, 0x) = -9000000000"
-				}
+				lines[i] = addresses.ReplaceAllString(line, "0x…")
 			}
 			require.Equal(t, test.want, lines)
 			require.Zero(t, r.Lost)
 			require.Len(t, r.Probed, 1)
-			require.Equal(t, "queue libqueue.so.1 functions=7 missing=1 stepped=1", r.Probed[0].String())
+			require.Equal(t, "queue libqueue.so.1 functions=9 missing=1 stepped=1", r.Probed[0].String())
 			require.Positive(t, r.Cost.Span)
 			require.Positive(t, r.InPlace.Span)
 		})
@@ -101,7 +116,7 @@ func TestSpans(t *testing.T) {
 func TestSpansStatic(t *testing.T) {
 	lines, r := spansOf(t, true, "nest", nil)
 	require.Len(t, lines, 8)
-	require.Equal(t, "queue spans functions=7 missing=1 stepped=1", r.Probed[0].String())
+	require.Equal(t, "queue spans functions=9 missing=1 stepped=1", r.Probed[0].String())
 }
 
 func TestSpanText(t *testing.T) {
@@ -114,6 +129,13 @@ func TestSpansForced(t *testing.T) {
 	lines, _ := spansOf(t, false, "slow", nil)
 	require.Equal(t, []string{"queue:q_call(1) = 2"}, lines)
 	lines, r := spansOf(t, false, "slow", func(o *record.Options) { o.LayerForce = true })
+	require.Equal(t, []string{"queue:q_slow() = 3", "queue:q_call(1) = 2"}, lines)
+	require.Zero(t, r.Probed[0].Stepped)
+	lines, r = spansOf(t, false, "slow", func(o *record.Options) {
+		for _, f := range o.Layers[0].Functions {
+			f.Always = f.Name == "q_slow"
+		}
+	})
 	require.Equal(t, []string{"queue:q_slow() = 3", "queue:q_call(1) = 2"}, lines)
 	require.Zero(t, r.Probed[0].Stepped)
 }
@@ -308,6 +330,31 @@ func TestSpansOfGo(t *testing.T) {
 	require.Len(t, p.files, 1)
 	require.ErrorIs(t, p.files[0].Err, layer.ErrGo)
 	require.Contains(t, p.files[0].String(), ` refused="a program in Go`)
+}
+
+// The recorder has room for all that the layers that ship want to read of a call.
+func TestPlanSpans(t *testing.T) {
+	for _, name := range layer.Names() {
+		l, err := layer.Load(name)
+		require.NoError(t, err)
+		for _, probe := range planSpans(&record.Options{Layers: []*layer.Layer{l}, LayerText: true}).all {
+			f := probe.Function
+			read := slices.Clone(f.Numbers)
+			for _, a := range f.Arrays {
+				read = append(read, a.Arg)
+			}
+			for _, list := range [][]layer.Handle{f.Define, f.Map, f.Undefine} {
+				for _, h := range list {
+					if arg, ok := strings.CutPrefix(h.Value, "*"); ok {
+						read = append(read, arg)
+					}
+				}
+			}
+			for _, arg := range read {
+				require.GreaterOrEqual(t, probe.Args[f.Index(arg)].Piece, 0, "%s: %s", f.Name, arg)
+			}
+		}
+	}
 }
 
 func TestViewSpan(t *testing.T) {

@@ -8,12 +8,15 @@
 //	each        each rank writes a file of its own, 64 KiB in a step, and syncs it every 10
 //	            steps; then all meet at a barrier
 //	pipeline    each rank receives 64 KiB from the rank before it, works, writes them into
-//	            a file of its own and sends them on. Rank 2 works five times as long.
-//	metadata    each rank creates, looks at, renames and removes 10 files in a step
+//	            a file of its own, syncs it and sends them on. Rank 2 works five times as long.
+//	metadata    each rank creates, looks at, renames and removes 10 files in a step, and syncs
+//	            its directory every 10 steps; then all meet at a barrier
 //
-// Files are PATH, or PATH.RANK, or in the directory PATH. To work is to sleep for so many
-// microseconds, 2000 by default, so that more ranks than processors don't disturb one another.
+// Of collective, PATH is the file. Of the others, it is a directory, in which each rank has one
+// of its own. To work is to sleep for so many microseconds, 2000 by default, so that more ranks
+// than processors don't disturb one another.
 
+#include <errno.h>
 #include <fcntl.h>
 #include <mpi.h>
 #include <string.h>
@@ -27,10 +30,14 @@ enum { SIZE = 64 << 10, SYNC = 10, FILES = 10 };
 static char buf[SIZE], name[4096];
 static int rank, size, work = 2000;
 
-static int own(const char *path)
+/* own makes the directory of this rank and, with flags, opens the file in it or itself. */
+static int own(const char *path, const char *file, int flags)
 {
-	snprintf(name, sizeof(name), "%s.%d", path, rank);
-	int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+	check(mkdir(path, 0755) == 0 || errno == EEXIST, path);
+	snprintf(name, sizeof(name), "%s/%d", path, rank);
+	check(mkdir(name, 0755) == 0 || errno == EEXIST, name);
+	snprintf(name, sizeof(name), "%s/%d/%s", path, rank, file);
+	int fd = open(name, flags, 0644);
 	check(fd >= 0, name);
 	return fd;
 }
@@ -50,7 +57,7 @@ static void collective(const char *path, int steps)
 
 static void each(const char *path, int steps)
 {
-	int fd = own(path);
+	int fd = own(path, "data", O_WRONLY | O_CREAT | O_TRUNC);
 	for (int i = 1; i <= steps; i++) {
 		usleep(work);
 		check(write(fd, buf, SIZE) == SIZE, name);
@@ -64,16 +71,16 @@ static void each(const char *path, int steps)
 
 static void pipeline(const char *path, int steps)
 {
-	int fd = own(path);
+	int fd = own(path, "data", O_WRONLY | O_CREAT | O_TRUNC);
 	for (int i = 0; i < steps; i++) {
 		if (rank > 0)
 			MPI_Recv(buf, SIZE, MPI_CHAR, rank - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		usleep(rank == 2 ? 5 * work : work);
 		check(write(fd, buf, SIZE) == SIZE, name);
+		check(fsync(fd) == 0, name);
 		if (rank < size - 1)
 			MPI_Send(buf, SIZE, MPI_CHAR, rank + 1, 0, MPI_COMM_WORLD);
 	}
-	check(fsync(fd) == 0, name);
 	close(fd);
 }
 
@@ -81,18 +88,23 @@ static void metadata(const char *path, int steps)
 {
 	static char other[4096];
 	struct stat st;
-	for (int i = 0; i < steps; i++) {
+	int dir = own(path, ".", O_RDONLY | O_DIRECTORY);
+	for (int i = 1; i <= steps; i++) {
 		usleep(work);
 		for (int k = 0; k < FILES; k++) {
-			snprintf(name, sizeof(name), "%s/%d.%d.%d", path, rank, i, k);
-			snprintf(other, sizeof(other), "%s/%d.%d.%d.done", path, rank, i, k);
+			snprintf(name, sizeof(name), "%s/%d/%d.%d", path, rank, i, k);
+			snprintf(other, sizeof(other), "%s/%d/%d.%d.done", path, rank, i, k);
 			int fd = open(name, O_WRONLY | O_CREAT | O_EXCL, 0644);
 			check(fd >= 0, name);
 			close(fd);
 			check(stat(name, &st) == 0 && rename(name, other) == 0 && unlink(other) == 0, name);
 		}
-		MPI_Barrier(MPI_COMM_WORLD);
+		if (i % SYNC == 0) {
+			check(fsync(dir) == 0, path);
+			MPI_Barrier(MPI_COMM_WORLD);
+		}
 	}
+	close(dir);
 }
 
 int main(int argc, char **argv)

@@ -1,12 +1,12 @@
 //go:build ignore
 
 // slowdisk mounts a directory with one file, "image", whose bytes are those of
-// STORE, and each read of which takes MS milliseconds, however many are on their
-// way: a loop device on it is a disk with that access time. A cgroup's throttle
-// can't make one, since it bounds the rate of requests and lets those through
-// that come after a pause.
+// STORE. Each read of it takes READ milliseconds, and each write WRITE, however many
+// are on their way: a loop device on it is a disk with that access time. A cgroup's
+// throttle can't make one, since it bounds the rate of requests and lets those
+// through that come after a pause.
 //
-//	slowdisk STORE MS DIRECTORY
+//	slowdisk STORE READ WRITE DIRECTORY
 //
 // It speaks the protocol of fuse(4), ends when the directory is unmounted, and
 // needs root. Reads and writes go to STORE through the page cache.
@@ -28,7 +28,7 @@
 enum { FILE_NODE = 2, MAX_WRITE = 128 << 10, THREADS = 32 };
 
 static int channel, store;
-static long delay; // nanoseconds
+static long read_delay, write_delay; // nanoseconds
 
 static void attributes(struct fuse_attr *a, uint64_t node)
 {
@@ -49,7 +49,8 @@ static void answer(uint64_t unique, int error, void *data, size_t size)
 		perror("slowdisk");
 }
 
-static void wait_until(struct timespec t)
+/* wait_until waits until so many nanoseconds have passed since a time. */
+static void wait_until(struct timespec t, long delay)
 {
 	t.tv_nsec += delay;
 	t.tv_sec += t.tv_nsec / 1000000000;
@@ -104,13 +105,15 @@ static void serve(struct fuse_in_header *h, char *data)
 			break;
 		}
 		n = pread(store, bytes, r->size, r->offset);
-		wait_until(came);
+		wait_until(came, read_delay);
 		answer(h->unique, n < 0 ? EIO : 0, bytes, n < 0 ? 0 : n);
 		free(bytes);
 		break;
 	case FUSE_WRITE:
+		clock_gettime(CLOCK_MONOTONIC, &came);
 		n = pwrite(store, data + sizeof *w, w->size, w->offset);
 		out.write.size = n < 0 ? 0 : n;
+		wait_until(came, write_delay);
 		answer(h->unique, n < 0 ? EIO : 0, &out, n < 0 ? 0 : sizeof out.write);
 		break;
 	case FUSE_STATFS:
@@ -148,14 +151,14 @@ int main(int argc, char **argv)
 {
 	char options[100];
 	pthread_t t;
-	if (argc != 4 || (delay = atof(argv[2]) * 1e6) < 0) {
-		fprintf(stderr, "slowdisk: want STORE MS DIRECTORY\n");
+	if (argc != 5 || (read_delay = atof(argv[2]) * 1e6) < 0 || (write_delay = atof(argv[3]) * 1e6) < 0) {
+		fprintf(stderr, "slowdisk: want STORE READ WRITE DIRECTORY\n");
 		return 2;
 	}
 	store = open(argv[1], O_RDWR);
 	channel = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	snprintf(options, sizeof options, "fd=%d,rootmode=40000,user_id=0,group_id=0,max_read=%d", channel, MAX_WRITE);
-	if (store < 0 || channel < 0 || mount("slowdisk", argv[3], "fuse.slowdisk", MS_NOSUID | MS_NODEV, options) < 0) {
+	if (store < 0 || channel < 0 || mount("slowdisk", argv[4], "fuse.slowdisk", MS_NOSUID | MS_NODEV, options) < 0) {
 		perror("slowdisk");
 		return 1;
 	}

@@ -440,23 +440,26 @@ enum piece_kind {
 	PIECE_BEFORE,     /* a number, before the call */
 	PIECE_AFTER,      /* the same after it */
 	PIECE_ARRAY,      /* numbers, after it */
+	PIECE_ARRAY_BEFORE, /* numbers, before it; a function has at most one such piece */
 };
 
 #define MAX_PIECES 4
 #define MAX_SLOTS 16     /* registers of arguments, and words on the stack behind them */
 #define MAX_FRAMES 24    /* calls of a thread within one another */
-#define MAX_NUMBERS 64   /* of an array */
-#define SPAN_ROOM 4096   /* bytes of a string, and of all pieces but the last; a power of two */
+#define MAX_NUMBERS 512  /* of an array */
+#define SPAN_ROOM 4096   /* bytes of a string, and of MAX_NUMBERS; a power of two */
+#define SPAN_PIECES (2 * SPAN_ROOM) /* bytes of all pieces but the last */
 
-/* How many numbers an array has: what is in a slot, or one of these. */
-enum piece_count { COUNT_RESULT = 254, COUNT_FIXED };
+/* What, multiplied by piece.times, is how many numbers an array has: what a slot holds, what
+ * the address in a slot points to (COUNT_POINTED | slot), the result of the call, or 1. */
+enum piece_count { COUNT_POINTED = 128, COUNT_RESULT = 254, COUNT_ONE };
 
 struct piece {
 	u8 kind;  /* enum piece_kind */
 	u8 slot;  /* of the address */
 	u8 size;  /* of a number: 1, 2, 4 or 8 bytes; of PIECE_BEFORE 4 or 8 */
-	u8 count; /* slot, or enum piece_count */
-	u32 fixed;
+	u8 count; /* enum piece_count */
+	u32 times;
 };
 
 /* What is read of calls of a function. */
@@ -464,7 +467,8 @@ struct span_plan {
 	struct piece piece[MAX_PIECES];
 	u8 pieces;
 	u8 stack; /* words of arguments on the stack */
-	u8 pad[6];
+	u8 array; /* the piece of PIECE_ARRAY_BEFORE, from 1; 0 for none */
+	u8 pad[5];
 };
 
 /* A call of a library. The pieces follow, each padded to 8 bytes. The first 32 bytes are

@@ -27,9 +27,9 @@ struct frame {
 	u64 sp;      /* stack pointer at its first instruction */
 	u64 start;   /* nanoseconds */
 	u32 function;
-	u32 read;    /* bits of the pieces that before holds */
+	u32 read;    /* bits of the pieces that were read at the beginning */
 	u64 slots[MAX_SLOTS];
-	u64 before[MAX_PIECES]; /* what was read at the beginning */
+	u64 before[MAX_PIECES]; /* what was read then; an array is in struct span_array */
 };
 
 struct frames {
@@ -39,10 +39,19 @@ struct frames {
 	struct frame frame[MAX_FRAMES];
 };
 
+/* An array as it was at the beginning of a call. A thread has one: an inner call that needs
+ * it takes it away from the outer call. */
+struct span_array {
+	u32 owner; /* depth of its frame */
+	u32 bytes;
+	u64 state; /* enum string_state */
+	u8 data[SPAN_ROOM];
+};
+
 /* A record of a span while it is put together. */
 struct span_scratch {
 	struct span span;
-	u8 data[2 * SPAN_ROOM + 8];
+	u8 data[SPAN_PIECES + SPAN_ROOM + 8];
 };
 
 struct {
@@ -58,6 +67,13 @@ struct {
 	__type(key, int);
 	__type(value, struct span_scratch);
 } span_scratches SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct span_array);
+} span_arrays SEC(".maps");
 
 u64 spans_untracked; /* calls that could not be followed: too deep, or no memory */
 
@@ -82,6 +98,73 @@ INLINE int is_tail(struct task_struct *task, const struct pt_regs *regs)
 	return area && back >= FIELD(area, vaddr) && back - FIELD(area, vaddr) < page_bytes;
 }
 
+/* Returns how many bytes an array has, at most MAX_NUMBERS of its numbers, and whether that
+ * is all, as an enum string_state. */
+INLINE u64 array_bytes(const struct piece *p, const struct frame *f, s64 ret, u64 *state)
+{
+	s64 count = 1;
+	s32 n;
+
+	*state = STRING_WHOLE;
+	if (p->count == COUNT_RESULT) {
+		count = ret;
+	} else if (p->count != COUNT_ONE) {
+		n = f->slots[p->count % MAX_SLOTS]; /* an int; no array has more numbers */
+		if (p->count & COUNT_POINTED && bpf_probe_read_user(&n, sizeof(n), (void *)f->slots[p->count % MAX_SLOTS])) {
+			*state = STRING_UNREADABLE;
+			return 0;
+		}
+		count = n;
+	}
+	if (count < 0)
+		count = 0;
+	if (count > MAX_NUMBERS)
+		count = MAX_NUMBERS + 1;
+	count *= p->times;
+	if (count > MAX_NUMBERS) {
+		count = MAX_NUMBERS;
+		*state = STRING_CUT;
+	}
+	return count * p->size;
+}
+
+/* Reads an array to data, which has SPAN_ROOM bytes, and returns how many bytes it has read.
+ * If the last page of the array can't be read, these are the bytes before that. */
+INLINE u64 read_array(u8 *data, u64 ptr, u64 bytes, u64 *state)
+{
+	u64 end = (ptr + bytes) & ~(page_bytes - 1ull);
+
+	BOUND(bytes, SPAN_ROOM);
+	if (!bytes || !bpf_probe_read_user(data, bytes, (void *)ptr))
+		return bytes;
+	*state = STRING_UNREADABLE;
+	if (end <= ptr)
+		return 0;
+	bytes = end - ptr;
+	BOUND(bytes, SPAN_ROOM);
+	if (bpf_probe_read_user(data, bytes, (void *)ptr))
+		return 0;
+	*state = STRING_CUT;
+	return bytes;
+}
+
+/* Keeps the array of a call that begins, and reports whether it could be read. */
+INLINE int keep_array(struct task_struct *task, const struct piece *p, const struct frame *f, u32 depth)
+{
+	struct span_array *a = bpf_task_storage_get(&span_arrays, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	u64 bytes, state;
+
+	if (!a)
+		return 0;
+	a->owner = depth;
+	bytes = array_bytes(p, f, 0, &state);
+	if (state == STRING_UNREADABLE)
+		return 0;
+	a->bytes = read_array(a->data, f->slots[p->slot % MAX_SLOTS], bytes, &state);
+	a->state = state;
+	return state != STRING_UNREADABLE;
+}
+
 /* Reports whether the call is recorded. */
 INLINE int begin_span(struct pt_regs *regs)
 {
@@ -90,7 +173,7 @@ INLINE int begin_span(struct pt_regs *regs)
 	struct frames *all;
 	struct thread *t;
 	struct frame *f;
-	u32 function, depth;
+	u32 function, depth, i;
 	u64 sp;
 
 	if (!task->bpf_storage)
@@ -133,7 +216,7 @@ INLINE int begin_span(struct pt_regs *regs)
 	f->function = function;
 	f->read = 0;
 	read_slots(f, regs, plan);
-	for (u32 i = 0; i < MAX_PIECES; i++) {
+	for (i = 0; i < MAX_PIECES; i++) {
 		const struct piece *p = &plan->piece[i];
 
 		if (p->kind != PIECE_BEFORE)
@@ -143,19 +226,23 @@ INLINE int begin_span(struct pt_regs *regs)
 				 : !bpf_probe_read_user(&f->before[i], 8, (void *)f->slots[p->slot % MAX_SLOTS]))
 			f->read |= 1 << i;
 	}
+	i = plan->array - 1u;
+	if (i < MAX_PIECES && keep_array(task, &plan->piece[i], f, depth))
+		f->read |= 1 << i;
 	f->start = bpf_ktime_get_ns();
 	return 1;
 }
 
-/* Reads what a piece says to data[at] and returns where it ends. */
-INLINE u32 read_piece(struct span_scratch *s, u32 at, u32 i, const struct piece *p, const struct frame *f, s64 ret)
+/* Reads what a piece says to data[at] and returns where it ends. depth is that of the frame. */
+INLINE u32 read_piece(struct span_scratch *s, u32 at, u32 i, const struct piece *p, const struct frame *f, u32 depth, s64 ret)
 {
-	u64 ptr = f->slots[p->slot % MAX_SLOTS], count = 1, bytes;
+	u64 ptr = f->slots[p->slot % MAX_SLOTS], bytes = p->size, state = STRING_WHOLE;
+	const struct span_array *a;
 	long n;
 
 	s->span.state[i] = STRING_UNREADABLE;
 	s->span.len[i] = 0;
-	if (at > SPAN_ROOM)
+	if (at > SPAN_PIECES)
 		return at;
 	if (p->kind == PIECE_BEFORE) {
 		if (f->read & 1 << i) {
@@ -179,23 +266,25 @@ INLINE u32 read_piece(struct span_scratch *s, u32 at, u32 i, const struct piece 
 		s->span.len[i] = n;
 		return at + ((n + 7) & ~7);
 	}
-	if (p->kind == PIECE_ARRAY)
-		count = p->count == COUNT_RESULT ? ret : p->count == COUNT_FIXED ? p->fixed : f->slots[p->count % MAX_SLOTS];
-	if (p->kind == PIECE_ARRAY && p->count < MAX_SLOTS)
-		count = (s64)(s32)count; /* an int; no array has more numbers */
-	if ((s64)count < 0)
-		count = 0;
-	s->span.state[i] = STRING_WHOLE;
-	if (count > MAX_NUMBERS) {
-		count = MAX_NUMBERS;
-		s->span.state[i] = STRING_CUT;
+	if (p->kind == PIECE_ARRAY_BEFORE) {
+		a = bpf_task_storage_get(&span_arrays, bpf_get_current_task_btf(), NULL, 0);
+		if (!a || a->owner != depth || !(f->read & 1 << i))
+			return at;
+		bytes = a->bytes;
+		state = a->state;
+		BOUND(bytes, SPAN_ROOM);
+		if (bytes && bpf_probe_read_kernel(s->data + at, bytes, a->data))
+			return at;
+	} else {
+		if (p->kind == PIECE_ARRAY)
+			bytes = array_bytes(p, f, ret, &state);
+		if (state == STRING_UNREADABLE)
+			return at;
+		bytes = read_array(s->data + at, ptr, bytes, &state);
+		if (p->kind == PIECE_AFTER && bytes != p->size)
+			return at;
 	}
-	bytes = count * p->size;
-	BOUND(bytes, MAX_NUMBERS * 8);
-	if (bytes && bpf_probe_read_user(s->data + at, bytes, (void *)ptr)) {
-		s->span.state[i] = STRING_UNREADABLE;
-		return at;
-	}
+	s->span.state[i] = state;
 	s->span.len[i] = bytes;
 	return at + ((bytes + 7) & ~7);
 }
@@ -284,7 +373,7 @@ INLINE void end_span(struct pt_regs *regs)
 	fill_span(&s->span, f, t, end, ret);
 	for (u32 i = 0; i < MAX_PIECES; i++)
 		if (i < plan->pieces)
-			at = read_piece(s, at, i, &plan->piece[i], f, ret);
+			at = read_piece(s, at, i, &plan->piece[i], f, depth, ret);
 	if (at > sizeof(s->data))
 		return; /* never, but the verifier cannot know */
 	if (bpf_ringbuf_output(&ring, s, sizeof(s->span) + at, BPF_RB_NO_WAKEUP))

@@ -1,0 +1,182 @@
+package mpi
+
+import "slices"
+
+// collectiveKind says which ranks a collective waits for.
+type collectiveKind uint8
+
+const (
+	ofAll        collectiveKind = iota // all ranks
+	toRoot                             // the root waits for all
+	fromRoot                           // all wait for the root
+	ofLower                            // the ranks at lower places
+	ofNeighbours                       // neighbours, which are not known
+)
+
+// collective is a collective of a communicator that some ranks have entered.
+type collective struct {
+	comm    *comm
+	kind    collectiveKind
+	root    int64 // its place
+	entries []Begin
+	left    []Call // that have completed it
+	closed  bool   // all that is known of it was told
+}
+
+// collective adds a call of one.
+func (p *Pairer) collective(r *rank, f *function, a arguments, c *Call) bool {
+	on := p.comm(r, a)
+	if on == nil || on.confused || f.kind == ofNeighbours {
+		p.Stats.Unknown++
+		on = nil
+	}
+	var k *collective
+	if on != nil && !on.alone {
+		root, _ := a.int(argRoot)
+		k = p.enter(r, on, f.kind, root, c)
+	}
+	p.leaveOrAsk(r, a, k, c)
+	return true
+}
+
+// leaveOrAsk notes that a call has completed a collective, or that its request will do so. The
+// collective can be nil.
+func (p *Pairer) leaveOrAsk(r *rank, a arguments, k *collective, c *Call) {
+	if a.has(argRequest) {
+		if id, ok := a.handle(argRequest); ok {
+			p.ask(r, id, request{collective: k})
+		}
+	} else if k != nil {
+		p.leave(k, c)
+	}
+}
+
+// enter notes that a rank has entered its next collective of a communicator. It returns nil if
+// that was given up.
+func (p *Pairer) enter(r *rank, on *comm, kind collectiveKind, root int64, c *Call) *collective {
+	i := r.entered[on] - on.first
+	r.entered[on]++
+	if i < 0 || on.confused {
+		p.Stats.Unpaired++
+		return nil
+	}
+	for len(on.open) <= i {
+		on.open = append(on.open, &collective{comm: on, kind: kind, root: root})
+	}
+	k := on.open[i]
+	if k.closed {
+		p.Stats.Unpaired++
+		return nil
+	}
+	if kind == toRoot || kind == fromRoot {
+		k.kind, k.root = kind, root
+	}
+	k.entries = append(k.entries, Begin{c.Thread, c.Rank, c.Start})
+	if p.entries++; p.entries > maxEntries {
+		p.close(on.open[0])
+		p.trim(on)
+	}
+	return k
+}
+
+// leave notes the call that has completed a collective.
+func (p *Pairer) leave(k *collective, c *Call) {
+	if k.closed {
+		p.tell(k, []Call{*c})
+		return
+	}
+	k.left = append(k.left, *c)
+	p.closeIfComplete(k)
+	p.trim(k.comm)
+}
+
+// closeIfComplete tells of a collective that all ranks have entered and left.
+func (p *Pairer) closeIfComplete(k *collective) {
+	if size := k.comm.size; !k.closed && k.comm.known && len(k.entries) >= size && len(k.left) >= size {
+		p.close(k)
+	}
+}
+
+// close tells of a collective.
+func (p *Pairer) close(k *collective) {
+	if k.closed {
+		return
+	}
+	k.closed = true
+	p.entries -= len(k.entries)
+	p.tell(k, k.left)
+	k.left = nil
+}
+
+// trim forgets the first collectives of a communicator that are closed.
+func (p *Pairer) trim(c *comm) {
+	n := 0
+	for n < len(c.open) && c.open[n].closed {
+		n++
+	}
+	c.open, c.first = slices.Delete(c.open, 0, n), c.first+n
+}
+
+// tell tells what calls waited for that have completed a collective.
+func (p *Pairer) tell(k *collective, calls []Call) {
+	if len(calls) == 0 {
+		return
+	}
+	if k.kind == ofAll {
+		p.tellCalls(calls, calls, k.entries)
+		return
+	}
+	if k.kind == ofLower {
+		places := map[int32]int{}
+		for place, rank := range k.comm.ranks {
+			places[rank] = place
+		}
+		place := func(rank int32) int {
+			if k.comm.all {
+				return int(rank)
+			}
+			return places[rank]
+		}
+		slices.SortStableFunc(k.entries, func(a, b Begin) int { return place(a.Rank) - place(b.Rank) })
+		for i := range calls {
+			n := slices.IndexFunc(k.entries, func(b Begin) bool { return b.Rank == calls[i].Rank })
+			p.tellCalls(calls[i:i+1], calls[i:i+1], k.entries[:max(n, 0)])
+		}
+		return
+	}
+	root, ok := p.at(k.comm, k.root)
+	at := slices.IndexFunc(k.entries, func(b Begin) bool { return b.Rank == root })
+	if !ok || k.kind == fromRoot && at < 0 {
+		p.Stats.Unpaired += int64(len(calls))
+		return
+	}
+	var waiting []Call
+	for i := range calls {
+		if (calls[i].Rank == root) == (k.kind == toRoot) {
+			waiting = append(waiting, calls[i])
+		}
+	}
+	if k.kind == toRoot {
+		p.tellCalls(calls, waiting, k.entries)
+	} else {
+		p.tellCalls(calls, waiting, k.entries[at:at+1])
+	}
+}
+
+// tellCalls tells that some of the calls that have completed a collective waited.
+func (p *Pairer) tellCalls(all, waiting []Call, on []Begin) {
+	p.Stats.Collectives += int64(len(all))
+	if len(waiting) > 0 && len(on) > 0 {
+		p.wait = Wait{Kind: Collective, Calls: waiting, On: on}
+		p.waited(&p.wait)
+	}
+}
+
+// endComm tells of what is left in a communicator.
+func (p *Pairer) endComm(c *comm) {
+	p.endMessages(c)
+	for _, k := range c.open {
+		p.close(k)
+	}
+	p.trim(c)
+}

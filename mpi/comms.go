@@ -1,0 +1,386 @@
+package mpi
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	"pianola/format"
+)
+
+// rank is what is known of a rank.
+type rank struct {
+	comms    map[int64]*comm // by handle
+	makings  map[maker]int   // how many communicators it has made
+	entered  map[*comm]int   // how many collectives
+	requests map[int64]request
+	asked    int64
+	openMPI  bool
+}
+
+// comm is a communicator.
+type comm struct {
+	id    int
+	ranks []int32 // by place, -1 for one that is not known
+	all   bool    // it has all ranks of the program, in order; ranks is nil
+	size  int     // 0 as long as it is not known
+	known bool    // nothing more will be learned of ranks and size
+	alone bool    // it has one rank
+
+	// confused says that two ranks have one place: they are in two communicators, which can't be
+	// told apart.
+	confused bool
+
+	making  *making
+	allMade bool     // all ranks have called that make it
+	members []member // of those that were made of another one
+	makings []*making
+	holders int // ranks that have a handle
+
+	pending []*message // that need the ranks
+	inboxes map[int32]*inbox
+	first   int           // number of the first open collective
+	open    []*collective // in order
+}
+
+// member is a rank that has made a communicator.
+type member struct {
+	key, place int64 // place in the one that it was made of
+	rank       int32
+}
+
+// makingKind says how a communicator is made of another one.
+type makingKind uint8
+
+const (
+	copied       makingKind = iota
+	inOrder                 // of some ranks
+	byColor                 // one of each color, with the ranks in the order of keys
+	byNode                  // one of each node
+	byPlace                 // of some ranks, in an order that MPI_Comm_rank tells
+	byGroup                 // the same, but maybe several with different ranks
+	byGroupAlone            // the same, and only the ranks of one of them call
+)
+
+// Handles of MPICH and of what is made from it are numbers. Those of Open MPI are addresses.
+const (
+	mpichNull    = 0x04000000
+	mpichWorld   = 0x44000000
+	mpichSelf    = 0x44000001
+	mpichHandles = math.MaxUint32
+)
+
+// Types of MPI_Comm_split_type for ranks that share memory: of MPICH and of Open MPI.
+const (
+	mpichShared = 1
+	openShared  = 0
+)
+
+// maker is what ranks make communicators of. The n-th one that they make is the same one.
+type maker struct {
+	of    *comm
+	alone bool
+	tag   int64
+}
+
+// origin is how a communicator came to be, which is the same in all of its ranks.
+type origin struct {
+	maker
+	number int
+}
+
+// making is the calls by which the ranks of a communicator make others.
+type making struct {
+	origin
+	kind  makingKind
+	calls int
+	parts map[int64]*comm // by color
+}
+
+// comm returns the communicator of a call, nil if it is not known.
+func (p *Pairer) comm(r *rank, a arguments) *comm {
+	if !a.has(argComm) {
+		return p.world
+	}
+	handle, ok := a.handle(argComm)
+	if !ok {
+		return nil
+	}
+	if c := r.comms[handle]; c != nil {
+		return c
+	}
+	switch {
+	case handle == mpichSelf:
+		return p.self
+	case handle == mpichWorld:
+		return p.world
+	case handle > mpichHandles && !r.openMPI: // a program uses that of all ranks first
+		r.openMPI = true
+		r.comms[handle] = p.world
+		return p.world
+	}
+	return nil
+}
+
+// at returns the rank at a place of a communicator.
+func (p *Pairer) at(c *comm, place int64) (rank int32, ok bool) {
+	switch {
+	case place < 0 || place > format.MaxRank || c.confused:
+		return 0, false
+	case c.all:
+		_, ok = p.nodes[int32(place)]
+		return int32(place), ok
+	case place >= int64(len(c.ranks)):
+		return 0, false
+	}
+	rank = c.ranks[place]
+	return rank, rank >= 0
+}
+
+// make adds a call that makes a communicator of another one.
+func (p *Pairer) make(r *rank, f *function, a arguments, c *Call) bool {
+	of := p.comm(r, a)
+	if of == nil {
+		p.Stats.Unknown++
+		return true
+	}
+	id, ok := a.handle(argNew)
+	null := !ok || id == mpichNull
+	if of.alone {
+		if !null {
+			r.comms[id] = of
+		}
+		return true
+	}
+	kind, from := f.making, maker{of: of}
+	if reorder, known := a.int(argReorder); known && reorder == 0 {
+		kind = inOrder
+	}
+	if kind == byGroupAlone {
+		from.alone = true
+		from.tag, _ = a.int(argTag)
+	} else {
+		entry := p.enter(r, of, ofAll, 0, c)
+		p.leaveOrAsk(r, a, entry, c)
+	}
+	if len(r.makings) == maxComms {
+		clear(r.makings)
+	}
+	number := r.makings[from]
+	r.makings[from]++
+	color := int64(0)
+	switch kind {
+	case byColor:
+		if color, ok = a.int(argColor); !ok || color < 0 {
+			null = true
+		}
+	case byNode:
+		color = int64(p.nodes[c.Rank])
+		if typ, known := a.int(argColor); !known || !r.openMPI && typ != mpichShared || r.openMPI && typ != openShared {
+			kind, color = byGroup, 0
+		}
+	}
+	if p.partial && (kind == inOrder || kind == byColor || kind == byNode) {
+		kind = byPlace // some places are of ranks that are not recorded
+	}
+	g := p.makings[origin{from, number}]
+	if g == nil {
+		g = &making{origin: origin{from, number}, kind: kind, parts: map[int64]*comm{}}
+		if len(p.makings) == maxComms {
+			return true
+		}
+		p.makings[g.origin] = g
+		of.makings = append(of.makings, g)
+	}
+	g.calls++
+	if !null {
+		key, _ := a.int(argKey)
+		p.join(r, g, color, id, member{key, 0, c.Rank})
+	}
+	p.made(g, false)
+	return true
+}
+
+// join adds a rank to a communicator that it has made.
+func (p *Pairer) join(r *rank, g *making, color, handle int64, m member) {
+	c := g.parts[color]
+	if c == nil {
+		if len(p.comms) == maxComms {
+			return
+		}
+		p.ids++
+		c = &comm{id: p.ids, making: g}
+		g.parts[color] = c
+		p.comms[c] = true
+		if g.kind == copied && g.of.known {
+			p.learnCopy(c, g.of)
+		}
+	}
+	if r.comms[handle] != c {
+		c.holders++
+		r.comms[handle] = c
+	}
+	switch {
+	case !c.known && p.members < maxMembers:
+		p.members++
+		c.members = append(c.members, m)
+	case g.kind == byGroupAlone && !c.confused && !slices.Contains(c.ranks, m.rank):
+		p.confuse(c)
+	}
+}
+
+// made learns the ranks of new communicators once all have made them, or at the end.
+func (p *Pairer) made(g *making, end bool) {
+	if !end && (g.alone || !g.of.known || g.calls < g.of.size) {
+		return
+	}
+	if g.of.known && g.calls >= g.of.size {
+		delete(p.makings, g.origin)
+		g.of.makings = slices.DeleteFunc(g.of.makings, func(other *making) bool { return other == g })
+	}
+	places := map[int32]int64{}
+	for place, rank := range g.of.ranks {
+		places[rank] = int64(place)
+	}
+	for _, color := range sortedKeys(g.parts) {
+		c := g.parts[color]
+		switch {
+		case c.known:
+		case g.kind == copied:
+			p.learnCopy(c, g.of)
+		case g.kind < byPlace:
+			for i := range c.members {
+				m := &c.members[i]
+				m.place = int64(m.rank)
+				if !g.of.all {
+					m.place = places[m.rank]
+				}
+				if g.kind == inOrder {
+					m.key = 0
+				}
+			}
+			slices.SortFunc(c.members, func(a, b member) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.place, b.place)) })
+			ranks := make([]int32, len(c.members))
+			for i := range c.members {
+				ranks[i] = c.members[i].rank
+			}
+			p.learn(c, ranks, len(ranks))
+		case g.kind == byPlace && end:
+			p.learn(c, c.ranks, len(c.members))
+		case end:
+			p.confuse(c)
+		default:
+			if g.kind == byPlace && !p.partial {
+				c.size = len(c.members)
+			}
+			c.allMade = true
+			p.complete(c)
+		}
+	}
+}
+
+// learnCopy sets the ranks of a communicator, which are those of another one.
+func (p *Pairer) learnCopy(c, of *comm) {
+	c.all, c.confused = of.all, of.confused
+	p.learn(c, of.ranks, of.size)
+}
+
+// learn sets the ranks of a communicator, and pairs what has waited for that.
+func (p *Pairer) learn(c *comm, ranks []int32, size int) {
+	c.ranks, c.size, c.known = ranks, size, true
+	p.members -= len(c.members)
+	c.members = nil
+	pending := c.pending
+	c.pending = nil
+	p.queued -= len(pending)
+	for _, m := range pending {
+		p.post(m)
+	}
+	for i := 0; i < len(c.open); i++ {
+		p.closeIfComplete(c.open[i])
+	}
+	p.trim(c)
+	for _, g := range slices.Clone(c.makings) {
+		if g.kind == copied || g.calls >= size {
+			p.made(g, g.kind == copied)
+		}
+	}
+}
+
+// complete learns the ranks of a communicator if each has said its place, and there is only one
+// such communicator.
+func (p *Pairer) complete(c *comm) {
+	one := c.making.kind == byGroupAlone || c.allMade && len(c.members) == c.size
+	if !c.known && one && c.size > 0 && len(c.ranks) == c.size && !slices.Contains(c.ranks, -1) {
+		p.learn(c, c.ranks, c.size)
+	}
+}
+
+// commRank adds a call that says which place a rank has.
+func (p *Pairer) commRank(r *rank, _ *function, a arguments, call *Call) bool {
+	c := p.comm(r, a)
+	place, ok := a.result(argPlace)
+	if c == nil || c.known || !ok || place < 0 || place >= int64(len(p.nodes)) {
+		return true
+	}
+	for int64(len(c.ranks)) <= place {
+		c.ranks = append(c.ranks, -1)
+	}
+	if other := c.ranks[place]; other >= 0 && other != call.Rank {
+		p.confuse(c)
+		return true
+	}
+	c.ranks[place] = call.Rank
+	p.complete(c)
+	return true
+}
+
+// confuse gives up a communicator.
+func (p *Pairer) confuse(c *comm) {
+	c.confused = true
+	for _, k := range c.open {
+		p.Stats.Unknown += int64(len(k.entries))
+		p.entries -= len(k.entries)
+		k.closed, k.entries, k.left = true, nil, nil
+	}
+	c.open = nil
+	p.learn(c, nil, 0)
+}
+
+// commSize adds a call that says how many ranks a communicator has.
+func (p *Pairer) commSize(r *rank, _ *function, a arguments, _ *Call) bool {
+	c := p.comm(r, a)
+	if size, ok := a.result(argSize); ok && c != nil && !c.known && size > 0 && size <= int64(len(p.nodes)) {
+		c.size = int(size)
+		p.complete(c)
+	}
+	return true
+}
+
+// freeComm adds a call that ends a communicator. It is forgotten when all ranks have ended it.
+func (p *Pairer) freeComm(r *rank, _ *function, a arguments, _ *Call) bool {
+	id, _ := a.handle(argComm)
+	c := r.comms[id]
+	if c == nil || c == p.world || c.alone {
+		return true
+	}
+	delete(r.comms, id)
+	delete(r.entered, c)
+	delete(r.makings, maker{of: c})
+	if c.holders--; c.holders == 0 && c.known && len(c.makings) == 0 && p.makings[c.making.origin] == nil {
+		p.endComm(c)
+		delete(p.comms, c)
+	}
+	return true
+}
+
+// settle gives up learning more of a communicator.
+func (p *Pairer) settle(c *comm) {
+	if !c.known {
+		p.made(c.making, true)
+	}
+}
+
+// sortedKeys returns the keys of a map in order.
+func sortedKeys[K cmp.Ordered, V any](of map[K]V) []K { return slices.Sorted(maps.Keys(of)) }

@@ -1,0 +1,476 @@
+package mpi
+
+import (
+	"math"
+	"slices"
+)
+
+// mode says when a send completes, besides what Sends has learned.
+type mode uint8
+
+const (
+	standard mode = iota
+	synchronous
+	buffered // it never waits
+)
+
+// message is one side of a message.
+type message struct {
+	receive bool
+	probe   bool // a receive that leaves the message there
+	mode    mode
+	wild    bool // a receive from any source, as long as nothing tells the source
+	shared  bool // the call that completed it completed something else as well
+	ended   bool // call is known
+	paired  bool // other is known
+	comm    *comm
+	peer    int64 // place of the other side in comm
+	tag     int64 // negative for any
+	begin   Begin
+	call    Call
+	other   Begin
+	guessed bool
+	data    Message
+}
+
+// inbox is the messages to a rank in a communicator.
+type inbox struct {
+	ways map[int32]*way // by source
+	all  []*way         // in the order in which they were seen
+
+	// posted are receives that can't be paired yet, in their order: the source of the first is
+	// not known, and it could take a message that the others would get.
+	posted []*message
+
+	// guesses are receives that are complete, but nothing tells their source. They get what the
+	// others leave.
+	guesses []*message
+
+	tags []int64 // memory of release
+}
+
+// way is the messages of one source, of which one side was seen, in their order.
+type way struct{ sent, received []*message }
+
+// take returns memory for a message.
+func (p *Pairer) take() *message {
+	if n := len(p.free); n > 0 {
+		m := p.free[n-1]
+		p.free = p.free[:n-1]
+		*m = message{}
+		return m
+	}
+	return &message{}
+}
+
+// push adds a message to a list, whose oldest one is given up if there are too many.
+func (p *Pairer) push(list []*message, m *message) []*message {
+	if full := p.queued == maxQueued; full || len(list) == maxUnmatched {
+		p.Stats.Unpaired++
+		if len(list) == 0 {
+			return list
+		}
+		p.queued--
+		list = append(list[:0], list[1:]...)
+	}
+	p.queued++
+	return append(list, m)
+}
+
+// remove removes the i-th message of a list.
+func (p *Pairer) remove(list []*message, i int) []*message {
+	p.queued--
+	return slices.Delete(list, i, i+1)
+}
+
+// envelope reads the arguments of a message of a rank. It is nil for one that goes nowhere.
+func (p *Pairer) envelope(r *rank, f *function, a arguments, c *Call, receive bool, peer, tag argument) *message {
+	on := p.comm(r, a)
+	to, known := a.int(peer)
+	mark, tagged := a.int(tag)
+	if on == nil || on.confused || !known || !tagged {
+		p.Stats.Unknown++
+		return nil
+	}
+	anySource, nowhere := int64(-2), int64(-1)
+	if r.openMPI {
+		anySource, nowhere = -1, -2
+	}
+	if on.alone || to == nowhere || to < 0 && !(receive && to == anySource) {
+		return nil
+	}
+	m := p.take()
+	m.receive, m.mode, m.comm, m.peer, m.tag = receive, f.mode, on, to, mark
+	m.wild = to < 0
+	m.begin = Begin{c.Thread, c.Rank, c.Start}
+	if !receive {
+		m.data = p.messageOf(f, a, c.Rank)
+	}
+	return m
+}
+
+// message adds a send or a receive.
+func (p *Pairer) message(r *rank, f *function, a arguments, c *Call) bool {
+	m := p.envelope(r, f, a, c, f.receive, argPeer, argTag)
+	if a.has(argRequest) {
+		if id, ok := a.handle(argRequest); ok {
+			q := request{message: m}
+			if f.starts {
+				q = request{start: m, persistent: true}
+			}
+			p.ask(r, id, q)
+		}
+		if m != nil && !f.starts {
+			p.post(m)
+		}
+		return true
+	}
+	if m == nil {
+		return true
+	}
+	if f.receive {
+		m.know(a.status(argStatus, 0, r.openMPI))
+	}
+	p.completed(m, c)
+	return true
+}
+
+// completed adds a message that its own call completes.
+func (p *Pairer) completed(m *message, c *Call) {
+	m.ended, m.call = true, *c
+	p.post(m)
+}
+
+// exchange adds a call that sends and receives.
+func (p *Pairer) exchange(r *rank, f *function, a arguments, c *Call) bool {
+	send := p.envelope(r, f, a, c, false, argPeer, argTag)
+	receive := p.envelope(r, f, a, c, true, argSource, argRecvTag)
+	if a.has(argRequest) {
+		if id, ok := a.handle(argRequest); ok {
+			p.ask(r, id, request{message: receive, send: send})
+		}
+	} else {
+		if send != nil {
+			send.ended, send.shared, send.call = true, true, *c
+		}
+		if receive != nil {
+			receive.know(a.status(argStatus, 0, r.openMPI))
+			receive.ended, receive.shared, receive.call = true, true, *c
+		}
+	}
+	for _, m := range []*message{send, receive} {
+		if m != nil {
+			p.post(m)
+		}
+	}
+	return true
+}
+
+// probe adds a call that looks for a message. One with receive also takes it.
+func (p *Pairer) probe(r *rank, f *function, a arguments, c *Call) bool {
+	if a.has(argFlag) {
+		if flag, known := a.result(argFlag); !known || flag == 0 {
+			if !known {
+				p.Stats.Unknown++
+			}
+			return false
+		}
+	}
+	m := p.envelope(r, f, a, c, true, argPeer, argTag)
+	if m == nil {
+		return true
+	}
+	m.know(a.status(argStatus, 0, r.openMPI))
+	if m.probe = !f.receive; m.probe && m.wild {
+		p.Stats.Unknown++
+		return true
+	}
+	p.completed(m, c)
+	return true
+}
+
+// know notes what a status tells of a receive.
+func (m *message) know(s status) {
+	if s.known && m.receive {
+		if m.wild {
+			m.peer, m.wild = s.source, false
+		}
+		m.tag = s.tag
+	}
+}
+
+// ended notes the call that has completed a message.
+func (p *Pairer) ended(m *message, c *Call, s status, shared bool) {
+	wild, queued := m.wild, m.receive && !m.paired
+	m.know(s)
+	m.ended, m.shared, m.call = true, shared, *c
+	switch {
+	case m.paired:
+		p.finish(m)
+	case queued && wild && m.comm.known:
+		p.release(m.comm.inbox(m.begin.Rank))
+	}
+}
+
+// abandon notes that nothing tells any more when the request of a message completed.
+func (p *Pairer) abandon(q request) {
+	if m := q.message; m != nil && m.wild {
+		p.ended(m, &Call{Rank: m.begin.Rank, End: math.MaxInt64 - ClockError, Number: -1}, status{}, true)
+	}
+}
+
+// post adds a message to those that wait for a partner.
+func (p *Pairer) post(m *message) {
+	if !m.comm.known {
+		m.comm.pending = p.push(m.comm.pending, m)
+		return
+	}
+	if !m.receive {
+		to, ok := p.at(m.comm, m.peer)
+		if !ok {
+			p.lost(m)
+			return
+		}
+		p.sent(m.comm.inbox(to), m)
+		return
+	}
+	in := m.comm.inbox(m.begin.Rank)
+	if len(in.posted) == 0 && !m.wild {
+		p.received(in, m)
+		return
+	}
+	in.posted = p.push(in.posted, m)
+	p.release(in)
+}
+
+// lost counts a message whose partner has no recording, or is not known.
+func (p *Pairer) lost(m *message) {
+	if m.comm.all {
+		p.Stats.Unpaired++
+	} else {
+		p.Stats.Unknown++
+	}
+}
+
+// cancel removes a receive from those that wait for a partner.
+func (p *Pairer) cancel(m *message) {
+	if m == nil || !m.receive || m.paired || !m.comm.known {
+		return
+	}
+	in := m.comm.inbox(m.begin.Rank)
+	lists := []*[]*message{&in.posted}
+	if from, ok := p.at(m.comm, m.peer); ok {
+		lists = append(lists, &in.from(from).received)
+	}
+	for _, list := range lists {
+		if i := slices.Index(*list, m); i >= 0 {
+			*list = p.remove(*list, i)
+		}
+	}
+	p.release(in)
+}
+
+// inbox returns that of a rank.
+func (c *comm) inbox(of int32) *inbox {
+	in := c.inboxes[of]
+	if in == nil {
+		if c.inboxes == nil {
+			c.inboxes = map[int32]*inbox{}
+		}
+		in = &inbox{ways: map[int32]*way{}}
+		c.inboxes[of] = in
+	}
+	return in
+}
+
+func (in *inbox) from(source int32) *way {
+	w := in.ways[source]
+	if w == nil {
+		w = &way{}
+		in.ways[source] = w
+		in.all = append(in.all, w)
+	}
+	return w
+}
+
+// release pairs the posted receives that no earlier one from an unknown source holds up.
+func (p *Pairer) release(in *inbox) {
+	tags, kept := in.tags[:0], in.posted[:0]
+	all := in.posted
+	for _, m := range all {
+		switch {
+		case m.wild && m.ended:
+			in.guesses = p.guessed(in, m)
+		case m.wild:
+			if !slices.Contains(tags, m.tag) {
+				tags = append(tags, m.tag)
+			}
+			kept = append(kept, m)
+		case slices.ContainsFunc(tags, func(tag int64) bool { return agree(tag, m.tag) }):
+			kept = append(kept, m)
+		default:
+			p.queued--
+			p.received(in, m)
+		}
+	}
+	clear(all[len(kept):])
+	in.tags, in.posted = tags, kept
+	if len(kept) > maxUnmatched/2 && kept[0].wild && !kept[0].ended {
+		// The call that has completed it was not seen.
+		kept[0].ended, kept[0].call = true, Call{Rank: kept[0].begin.Rank, End: math.MaxInt64 - ClockError, Number: -1}
+		p.release(in)
+	}
+}
+
+// guessed adds a posted receive to those whose source is to be guessed.
+func (p *Pairer) guessed(in *inbox, m *message) []*message {
+	p.queued--
+	if len(in.guesses) == maxUnmatched {
+		p.guess(in)
+	}
+	return p.push(in.guesses, m)
+}
+
+// agree reports whether messages with these tags can be one. A negative tag takes any.
+func agree(a, b int64) bool { return a == b || a < 0 || b < 0 }
+
+// sent adds a send. Messages with one tag do not pass one another.
+func (p *Pairer) sent(in *inbox, s *message) {
+	w := in.from(s.begin.Rank)
+	for i := 0; i < len(w.received); i++ {
+		r := w.received[i]
+		if !agree(r.tag, s.tag) {
+			continue
+		}
+		w.received = p.remove(w.received, i)
+		p.pair(s, r)
+		if !r.probe {
+			return
+		}
+		i--
+	}
+	if len(w.sent) == maxUnmatched && len(in.guesses) > 0 {
+		p.guess(in)
+	}
+	w.sent = p.push(w.sent, s)
+}
+
+// received adds a receive whose source is known.
+func (p *Pairer) received(in *inbox, r *message) {
+	from, ok := p.at(r.comm, r.peer)
+	if !ok {
+		p.lost(r)
+		return
+	}
+	w := in.from(from)
+	for i, s := range w.sent {
+		if !agree(r.tag, s.tag) {
+			continue
+		}
+		if !r.probe {
+			w.sent = p.remove(w.sent, i)
+		}
+		p.pair(s, r)
+		return
+	}
+	w.received = p.push(w.received, r)
+}
+
+// guess pairs the oldest receive of unknown source with the send that began first of those
+// that nothing else has taken.
+func (p *Pairer) guess(in *inbox) {
+	r := in.guesses[0]
+	in.guesses = p.remove(in.guesses, 0)
+	var best *way
+	at := 0
+	for _, w := range in.all {
+		i := slices.IndexFunc(w.sent, func(s *message) bool { return agree(r.tag, s.tag) })
+		if i < 0 || w.sent[i].begin.At > p.latest(&r.call, w.sent[i].begin.Rank) {
+			continue
+		}
+		if best == nil || w.sent[i].begin.At < best.sent[at].begin.At {
+			best, at = w, i
+		}
+	}
+	if best == nil {
+		p.Stats.Unpaired++
+		return
+	}
+	s := best.sent[at]
+	best.sent = p.remove(best.sent, at)
+	r.guessed, s.guessed = true, true
+	p.Stats.Guessed++
+	p.pair(s, r)
+}
+
+// pair notes that two messages are one. A probe leaves the send as it is.
+func (p *Pairer) pair(s, r *message) {
+	r.other, r.paired = s.begin, true
+	if !r.probe {
+		p.Stats.Messages++
+		s.other, s.paired = r.begin, true
+		if s.ended {
+			p.finish(s)
+		}
+	}
+	if r.ended {
+		p.finish(r)
+	}
+}
+
+// finish tells of a message that is paired, and whose end is known.
+func (p *Pairer) finish(m *message) {
+	if m.call.Number < 0 {
+		return // its request can still complete
+	}
+	kind := Received
+	if !m.receive {
+		kind = Sent
+		p.Sends.add(m, p.latest(&m.call, m.other.Rank))
+	}
+	m.data.Shared = m.shared
+	p.call[0], p.begin[0] = m.call, m.other
+	p.wait = Wait{Kind: kind, Guessed: m.guessed, Calls: p.call[:], On: p.begin[:], Message: m.data}
+	p.waited(&p.wait)
+	p.free = append(p.free, m)
+}
+
+// endMessages pairs what is left in a communicator.
+func (p *Pairer) endMessages(c *comm) {
+	for _, rank := range sortedKeys(c.inboxes) {
+		in := c.inboxes[rank]
+		for len(in.guesses) > 0 {
+			p.guess(in)
+		}
+		for _, w := range in.all {
+			p.Stats.Unpaired += int64(len(w.sent))
+			for _, r := range w.received {
+				if !r.probe {
+					p.Stats.Unpaired++
+				}
+			}
+		}
+		p.Stats.Unpaired += int64(len(in.posted))
+	}
+	c.inboxes = nil
+}
+
+// messageOf returns what a send of a rank sends.
+func (p *Pairer) messageOf(f *function, a arguments, rank int32) Message {
+	d := Message{Count: -1, Synchronous: f.mode == synchronous, of: -1}
+	count, counted := a.int(argCount)
+	handle, typed := a.handle(argType)
+	if !counted || !typed || count < 0 || f.mode == buffered {
+		return d
+	}
+	of := datatype{handle: handle, rank: -1}
+	if handle>>24 != mpichTypes {
+		of.rank = rank // each rank has its own
+	}
+	d.Count, d.of = count, p.Sends.typed(of)
+	return d
+}
+
+// mpichTypes is the first byte of the handles of MPICH for predefined datatypes, which are the
+// same in all ranks.
+const mpichTypes = 0x4c

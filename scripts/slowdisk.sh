@@ -1,0 +1,34 @@
+# slowdisk.sh: a disk with an access time, to be sourced with lib.sh. The directory that the
+# script works in has slowdisk, which load/slowdisk.c makes. Needs root.
+
+# put_up_disk PLACE READ WRITE SIZE: a new ext4 at ./PLACE on a disk of that access time, in
+# milliseconds for a read and a write. What it has is in IMAGES, the working directory by default.
+put_up_disk() {
+	store=${IMAGES-.}/slowdisk-$1.store
+	mkdir -p "$1" "$1.disk"
+	rm -f "$store"
+	truncate -s "$4" "$store"
+	mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0,nodiscard "$store"
+	./slowdisk "$store" "$2" "$3" "$1.disk" &
+	until mountpoint -q "$1.disk"; do kill -0 $!; done
+	device=$(losetup --direct-io=on --find --show "$1.disk/image")
+	mount "$device" "$1" || { losetup -d "$device"; return 1; }
+	losetup -d "$device" # when it is unmounted
+}
+
+take_down_disk() {
+	unmount "$1"
+	unmount "$1.disk"
+	rm -f "${IMAGES-.}/slowdisk-$1.store"
+}
+
+# unmount DIRECTORY: unmounts it and removes it. The loop device, or what looks at new devices,
+# can hold that up for a moment.
+unmount() {
+	[ -d "$1" ] || return 0
+	for _ in $(seq 100); do
+		mountpoint -q "$1" 2>/dev/null || break
+		umount "$1" 2>/dev/null || sleep 0.1
+	done
+	rmdir "$1"
+}
