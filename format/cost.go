@@ -130,7 +130,11 @@ func (h *Header) Cost() Cost { return h.Costs()[0].Cost }
 
 // AddCost adds the cost of recording threads with ids above a number.
 func (h *Header) AddCost(c Cost, above int32) {
-	h.Meta = append(h.Meta, Meta{MetaCost, fmt.Sprintf("%v above=%d", c, above)})
+	text := c.String()
+	if above != 0 {
+		text += fmt.Sprintf(" above=%d", above)
+	}
+	h.Meta = append(h.Meta, Meta{MetaCost, text})
 }
 
 // parseCost parses a value of MetaCost. Words that are not understood count as 0.

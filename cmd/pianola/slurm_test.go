@@ -328,7 +328,7 @@ func TestRecordUnderSlurm(t *testing.T) {
 		}
 	})
 
-	// What srun does when a rank fails, and what the recording says then.
+	// The recording of a rank that fails is complete, and names the rank.
 	for name, test := range map[string]struct {
 		options []string
 		command string // of rank 2; the others sleep
@@ -356,9 +356,9 @@ func TestRecordUnderSlurm(t *testing.T) {
 		})
 	}
 
-	// Slurm kills the recorders as well. What they have written until then is there: so the
-	// ranks go on until all recordings have events. The recorder of the rank that aborts can
-	// end before it is killed.
+	// Slurm kills the recorders as well, and what they have not written is lost. So the ranks
+	// go on until all recordings have events. The recorder of the rank that aborts can end
+	// before it is killed.
 	const written = `until [ $(grep -l '^[0-9]' run/*.txt | wc -l) = 4 ]; do sleep 0.1; done; `
 	killed := func(t *testing.T, dir string) {
 		require.Len(t, headersIn(t, filepath.Join(dir, "run")), 4)
