@@ -50,7 +50,7 @@ func benchCommand() *cli.Command {
 			&cli.StringFlag{Name: "baseline", Usage: "compare the replays with the runs in `FILE`, which --save wrote, instead of with the command"},
 			&cli.StringFlag{Name: "save", Usage: "save the figures of the replays to `FILE`"},
 		},
-			flagsOf(recordCommand(), "user", "no-faults", "no-command", "no-host", "tracer", "ring"), []cli.Flag{
+			flagsOf(recordCommand(), "user", "no-faults", "no-command", "no-host", "tracer", "ring", "layer", "layer-text", "force"), []cli.Flag{
 				&cli.BoolFlag{Name: "memory", Usage: "also record memory calls, and use memory in replays as the command did"},
 			}, flagsOf(replayCommand(), "cache", "timing", "speed", "wait", "order", "outside", "backend", "plugin-timeout", "model", "latency", "bandwidth", "iops", "queue", "compressibility", "landlock", "limit", "keep")),
 		Action: runBench,

@@ -70,6 +70,9 @@ func (b *bench) conclude(r *lab.Report, applications []page.Run, html *output) (
 		err = b.judging.write(all[0])
 	}
 	if err == nil && b.form() == "text" {
+		err = writeLayers(stdout("text"), applications[0])
+	}
+	if err == nil && b.form() == "text" {
 		_, err = io.WriteString(stdout("text"), b.notes(r, applications))
 	}
 	switch {
@@ -82,6 +85,21 @@ func (b *bench) conclude(r *lab.Report, applications []page.Run, html *output) (
 		})
 	}
 	return b.judging.status(all...), err
+}
+
+// writeLayers writes what the libraries did whose calls were recorded, if there are any.
+func writeLayers(w io.Writer, application page.Run) error {
+	if len(application.Profile.Layers) == 0 {
+		return nil
+	}
+	t, err := application.Profile.Table("layer")
+	if err == nil {
+		_, err = io.WriteString(w, "\nlibraries in the recording\n")
+	}
+	if err == nil {
+		err = t.WriteText(w)
+	}
+	return err
 }
 
 // benchDocument is the output of bench --json.

@@ -58,7 +58,7 @@ var optionGroups = []struct {
 	{"Layers", []string{"layer-text", "force"}},
 	{"The recorder", []string{"tracer", "ring", "nice", "cpu"}},
 	{"Names", []string{"anonymize", "no-names"}},
-	{"Ranks", []string{"ranks", "rendezvous"}},
+	{"Ranks", []string{"ranks", "rendezvous", "rendezvous-timeout"}},
 	{"Pace", []string{"timing", "speed", "wait", "order", "outside"}},
 	{"Backend", []string{"backend", "plugin-timeout"}},
 	{"Files and memory", []string{"prepare", "map", "compressibility", "memory"}},

@@ -23,16 +23,22 @@ import (
 	"pianola/table"
 )
 
-// joinTimeout is how long a rank waits for the others, which a launcher may start late.
-const joinTimeout = 5 * time.Minute
+// defaultJoinTimeout is how long a rank waits for the others, which a launcher may start
+// late.
+const defaultJoinTimeout = 5 * time.Minute
 
 // placeOf returns where this process is among the ranks of a replay, nil if it is alone.
 func placeOf(c *cli.Context, o *replay.Options) (*launcher.Place, error) {
 	if !c.Bool("ranks") {
-		if c.IsSet("rendezvous") {
-			return nil, usage(c, "--rendezvous: only --ranks has a use for it")
+		for _, name := range []string{"rendezvous", "rendezvous-timeout"} {
+			if c.IsSet(name) {
+				return nil, usage(c, "--%s: only --ranks has a use for it", name)
+			}
 		}
 		return nil, nil
+	}
+	if d := c.Duration("rendezvous-timeout"); d <= 0 {
+		return nil, usage(c, "--rendezvous-timeout: %v is not above 0", d)
 	}
 	var wrong string
 	switch {
@@ -83,12 +89,12 @@ type agreement struct {
 }
 
 // join joins the other ranks. The context of c ends when one of them fails.
-func join(c *cli.Context, o *replay.Options, place *launcher.Place, t *bin.Trace) error {
+func join(c *cli.Context, o *replay.Options, place *launcher.Place) error {
 	s, err := ranks.NewSession(c.Context, ranks.Config{
-		Rank: place.Rank, Size: place.Size, Node: place.Node, Rendezvous: c.String("rendezvous"), Wait: joinTimeout,
+		Rank: place.Rank, Size: place.Size, Node: place.Node, Rendezvous: c.String("rendezvous"), Wait: c.Duration("rendezvous-timeout"),
 	})
 	if err != nil {
-		return rendezvousHint(err)
+		return rendezvousHint(told(place.Rank, err))
 	}
 	o.Session = s
 	ctx, cancel := context.WithCancelCause(c.Context)
@@ -97,26 +103,31 @@ func join(c *cli.Context, o *replay.Options, place *launcher.Place, t *bin.Trace
 		<-s.Failed()
 		cancel(s.Failure())
 	}()
+	return nil
+}
+
+// agree finds out whether all ranks replay the same trace with the same options.
+func agree(c *cli.Context, s *ranks.Session, t *bin.Trace) error {
 	own := agreement{t.Sum(), fmt.Sprint(provenance.ThisBuild()), shared(c)}
-	all, err := ranks.GatherJSON(ctx, s, own)
-	if err != nil {
+	all, err := ranks.GatherJSON(c.Context, s, own)
+	if err != nil || s.Rank != 0 { // which says what differs
 		return err
 	}
 	for i := range all {
 		switch {
 		case all[i].Trace != all[0].Trace:
-			err = fmt.Errorf("%s has another trace than rank 0", s.Name(i))
+			return fmt.Errorf("%s has another trace than rank 0", s.Name(i))
 		case all[i].Version != all[0].Version:
-			err = fmt.Errorf("%s has version %s of pianola, rank 0 has %s", s.Name(i), all[i].Version, all[0].Version)
+			return fmt.Errorf("%s has version %s of pianola, rank 0 has %s", s.Name(i), all[i].Version, all[0].Version)
 		case !slices.Equal(all[i].Options, all[0].Options):
-			err = fmt.Errorf("%s has other options than rank 0: %s", s.Name(i), differing(all[i].Options, all[0].Options))
+			return fmt.Errorf("%s has other options than rank 0: %s", s.Name(i), differing(all[i].Options, all[0].Options))
 		}
 	}
-	return err
+	return nil
 }
 
 // ownOptions are those that ranks need not have in common.
-var ownOptions = []string{"root", "rendezvous", "log", "json", "limit", "no-host", "quiet"}
+var ownOptions = []string{"root", "rendezvous", "rendezvous-timeout", "log", "json", "limit", "no-host", "quiet"}
 
 // shared returns the options that all ranks must have in common.
 func shared(c *cli.Context) (options []string) {
@@ -161,10 +172,15 @@ func leave(o *replay.Options, outcome error) error {
 		s.Abort(outcome)
 	}
 	s.Leave()
-	if _, told := errors.AsType[*ranks.PeerError](outcome); told && s.Rank != 0 {
-		return &exitError{status: ExitFailure} // rank 0 prints it
+	return told(s.Rank, outcome)
+}
+
+// told leaves it to rank 0 to print an error that all ranks know.
+func told(rank int, err error) error {
+	if _, known := errors.AsType[*ranks.PeerError](err); known && rank != 0 {
+		return &exitError{status: ExitFailure}
 	}
-	return outcome
+	return err
 }
 
 // isVerdict reports whether an error is only the exit status of a complete replay.
@@ -279,20 +295,5 @@ func rankList(list []int32) string {
 	if len(list) == 0 {
 		return table.Missing
 	}
-	text := ""
-	for i := 0; i < len(list); {
-		last := i
-		for last+1 < len(list) && list[last+1] == list[last]+1 {
-			last++
-		}
-		if i > 0 {
-			text += ","
-		}
-		text += fmt.Sprint(list[i])
-		if last > i {
-			text += fmt.Sprint("-", list[last])
-		}
-		i = last + 1
-	}
-	return text
+	return ranks.List(list)
 }

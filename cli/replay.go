@@ -71,6 +71,7 @@ func replayCommand() *cli.Command {
 			&cli.BoolFlag{Name: "memory", Usage: "use memory as the application did, if record --memory recorded it"},
 			&cli.BoolFlag{Name: "ranks", Usage: "replay together with the other ranks that srun, mpiexec or another launcher has started"},
 			&cli.StringFlag{Name: "rendezvous", Usage: "with --ranks, meet the others at `PLACE`: a directory that all see, or the URL of a NATS server, such as nats://host:4222 (default: PMI-1, or MASTER_ADDR)"},
+			&cli.DurationFlag{Name: "rendezvous-timeout", Value: defaultJoinTimeout, Usage: "with --ranks, wait `D` for the others"},
 			&cli.IntFlag{Name: "copies", Value: 1, Usage: "replay each trace `N` times side by side, on files of their own"},
 			&cli.IntFlag{Name: "repeat", Value: 1, Usage: "replay `N` times, and report medians and intervals"},
 			&cli.StringFlag{Name: "log", Usage: "write the replayed events to `FILE`, a script; several traces, copies or runs go to FILE-TRACE-COPY-RUN"},
@@ -98,15 +99,16 @@ func runReplay(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if place != nil {
+		if err := join(c, &o, place); err != nil {
+			return err
+		}
+	}
 	set, err := openPlayed(c, o, place)
 	defer set.close()
-	if err != nil {
-		return err
+	if err == nil && place != nil {
+		err = agree(c, o.Session, set.traces[0].trace)
 	}
-	if place == nil {
-		return set.replay(c, o)
-	}
-	err = join(c, &o, place, set.traces[0].trace)
 	if err == nil {
 		err = set.replay(c, o)
 	}

@@ -279,3 +279,17 @@ func TestPollingCost(t *testing.T) {
 	require.EqualValues(t, 998_000-12*5000, last.Compute)
 	require.InDelta(t, 200_000-10*5000*200/210, last.Held, 1)
 }
+
+// Waits of MPI take a share of the memory. Further ones are counted, and are no edges.
+func TestMemoryOfMPI(t *testing.T) {
+	var lines []mpiLine
+	for i := range int64(6000) {
+		lines = append(lines, mpiLine{0, 2000 + 20*i, 1, "MPI_Send(0x1, 1, 1, 1, 7, WORLD)"}, mpiLine{1, 2001 + 20*i, 5, "MPI_Recv(0x1, 1, 1, 0, 7, WORLD, 0x1)"})
+	}
+	_, report := compiled(t, mpiScript(2, lines), compile.Options{Memory: 1 << 20})
+	require.EqualValues(t, 6000, report.MPI.Messages)
+	require.Positive(t, report.MPI.Left)
+	require.Less(t, report.MPI.Left, int64(12000))
+	_, report = compiled(t, mpiScript(2, lines), compile.Options{})
+	require.Zero(t, report.MPI.Left)
+}

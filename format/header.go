@@ -64,6 +64,7 @@ const (
 	MetaGrouped     = "grouped"      // of a trace: how threads share syncs (Grouping)
 	MetaSharing     = "sharing"      // of a trace: number of processes that share a table of descriptors (CLONE_FILES)
 	MetaLayer       = "layer"        // "NAME LIBRARY …": a library whose calls were recorded as spans
+	MetaGlobal      = "global"       // "LAYER NAME VALUE": the handle that a variable of a layer's library has
 	MetaMapped      = "mapped"       // of a trace: maximum size of the mapped files in the address space of a process, in bytes
 
 	MetaRanks = "ranks" // of a recording of a node: "N run=ID machine=ID begun=SECONDS" (Program)

@@ -147,6 +147,9 @@ func (p *Pairer) make(r *rank, f *function, a arguments, c *Call) bool {
 	}
 	id, ok := a.handle(argNew)
 	null := !ok || id == mpichNull
+	if len(r.comms) == maxComms {
+		null = true
+	}
 	if of.alone {
 		if !null {
 			r.comms[id] = of

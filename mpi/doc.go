@@ -93,6 +93,7 @@ type Pairer struct {
 	calls   int64
 
 	queued  int // messages that wait for a partner
+	ways    int
 	entries int // of collectives that are open
 
 	// Memory.
@@ -112,10 +113,15 @@ const (
 	maxQueued  = 1 << 18
 	maxEntries = 1 << 18
 
-	// maxRequests bounds the requests of a rank.
-	maxRequests = 1 << 16
+	// maxWays bounds the pairs of ranks that have exchanged messages. It is higher than maxQueued,
+	// so some of them have none that waits.
+	maxWays = 1 << 20
 
-	// maxComms bounds the communicators, and maxMembers their ranks together.
+	// maxRequests bounds the requests of a rank.
+	maxRequests = 1 << 13
+
+	// maxComms bounds the communicators, and the handles of a rank. maxMembers bounds the ranks of
+	// all communicators together.
 	maxComms   = 1 << 16
 	maxMembers = 1 << 22
 
@@ -179,10 +185,10 @@ func (p *Pairer) Add(thread, number int32, e *format.Event) int64 {
 // End pairs what is left. Nothing can be added then.
 func (p *Pairer) End() {
 	for _, r := range p.ranks {
-		for id, q := range r.requests {
-			p.abandon(q)
-			delete(r.requests, id)
+		for _, id := range slices.Backward(r.newest(maxRequests)) {
+			p.abandon(r.requests[id])
 		}
+		clear(r.requests)
 	}
 	all := slices.SortedFunc(maps.Keys(p.comms), func(a, b *comm) int { return cmp.Compare(a.id, b.id) })
 	for _, c := range all { // one stands before those that are made of it

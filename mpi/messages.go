@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"maps"
 	"math"
 	"slices"
 )
@@ -80,8 +81,14 @@ func (p *Pairer) push(list []*message, m *message) []*message {
 // remove removes the i-th message of a list.
 func (p *Pairer) remove(list []*message, i int) []*message {
 	p.queued--
+	if len(list) == 1 && cap(list) > maxSpare {
+		return nil
+	}
 	return slices.Delete(list, i, i+1)
 }
+
+// maxSpare is how long the memory of an empty list can be that is kept.
+const maxSpare = 16
 
 // envelope reads the arguments of a message of a rank. It is nil for one that goes nowhere.
 func (p *Pairer) envelope(r *rank, f *function, a arguments, c *Call, receive bool, peer, tag argument) *message {
@@ -260,7 +267,7 @@ func (p *Pairer) cancel(m *message) {
 	in := m.comm.inbox(m.begin.Rank)
 	lists := []*[]*message{&in.posted}
 	if from, ok := p.at(m.comm, m.peer); ok {
-		lists = append(lists, &in.from(from).received)
+		lists = append(lists, &p.way(in, from).received)
 	}
 	for _, list := range lists {
 		if i := slices.Index(*list, m); i >= 0 {
@@ -283,15 +290,39 @@ func (c *comm) inbox(of int32) *inbox {
 	return in
 }
 
-func (in *inbox) from(source int32) *way {
+// way returns that from a source to an inbox.
+func (p *Pairer) way(in *inbox, source int32) *way {
 	w := in.ways[source]
 	if w == nil {
+		if p.ways == maxWays {
+			p.sweep()
+		}
+		p.ways++
 		w = &way{}
 		in.ways[source] = w
 		in.all = append(in.all, w)
 	}
 	return w
 }
+
+// sweep forgets ways without messages.
+func (p *Pairer) sweep() {
+	p.ways = 0
+	for c := range p.comms {
+		p.sweepComm(c)
+	}
+	p.sweepComm(p.world)
+}
+
+func (p *Pairer) sweepComm(c *comm) {
+	for _, in := range c.inboxes {
+		maps.DeleteFunc(in.ways, func(_ int32, w *way) bool { return w.empty() })
+		in.all = slices.DeleteFunc(in.all, (*way).empty)
+		p.ways += len(in.all)
+	}
+}
+
+func (w *way) empty() bool { return len(w.sent) == 0 && len(w.received) == 0 }
 
 // release pairs the posted receives that no earlier one from an unknown source holds up.
 func (p *Pairer) release(in *inbox) {
@@ -336,7 +367,7 @@ func agree(a, b int64) bool { return a == b || a < 0 || b < 0 }
 
 // sent adds a send. Messages with one tag do not pass one another.
 func (p *Pairer) sent(in *inbox, s *message) {
-	w := in.from(s.begin.Rank)
+	w := p.way(in, s.begin.Rank)
 	for i := 0; i < len(w.received); i++ {
 		r := w.received[i]
 		if !agree(r.tag, s.tag) {
@@ -362,7 +393,7 @@ func (p *Pairer) received(in *inbox, r *message) {
 		p.lost(r)
 		return
 	}
-	w := in.from(from)
+	w := p.way(in, from)
 	for i, s := range w.sent {
 		if !agree(r.tag, s.tag) {
 			continue
@@ -443,6 +474,7 @@ func (p *Pairer) endMessages(c *comm) {
 			p.guess(in)
 		}
 		for _, w := range in.all {
+			p.queued -= len(w.sent) + len(w.received)
 			p.Stats.Unpaired += int64(len(w.sent))
 			for _, r := range w.received {
 				if !r.probe {
@@ -450,7 +482,9 @@ func (p *Pairer) endMessages(c *comm) {
 				}
 			}
 		}
+		p.queued -= len(in.posted)
 		p.Stats.Unpaired += int64(len(in.posted))
+		p.ways -= len(in.all)
 	}
 	c.inboxes = nil
 }

@@ -27,7 +27,7 @@ type calls struct {
 
 // callColumns are the columns of calls. Places count from 1.
 var callColumns = []func(c *callWriter, one *profile.Call) int64{
-	func(c *callWriter, one *profile.Call) int64 { return c.since(&c.start, one.Start) },
+	func(c *callWriter, one *profile.Call) int64 { return since(&c.start, one.Start) },
 	func(_ *callWriter, one *profile.Call) int64 { return one.Nanos }, // -1 for unknown
 	func(c *callWriter, one *profile.Call) int64 { return placeOf(c.threads, &c.Threads, one.TID) },
 	func(c *callWriter, one *profile.Call) int64 { return placeOf(c.ops, &c.Ops, one.Op.String()) },
@@ -79,14 +79,13 @@ type callWriter struct {
 	p       *profile.Profile
 	start   int64
 	ends    map[int]int64 // by place of the file
-	files   map[string]int64
+	files   fileNames
 	threads map[int32]int64
 	ops     map[string]int64
-	names   int // bytes
 }
 
 // since returns how much a value has grown.
-func (c *callWriter) since(last *int64, now int64) int64 {
+func since(last *int64, now int64) int64 {
 	grown := now - *last
 	*last = now
 	return grown
@@ -101,10 +100,32 @@ func placeOf[T comparable](places map[T]int64, list *[]T, v T) int64 {
 	return places[v]
 }
 
-// maxCallNames bounds the names of files of calls, in bytes. Later names are among the
-// others.
-const maxCallNames = 1 << 18
+// maxFileNames bounds the names of files, in bytes. Later ones have no place.
+const maxFileNames = 1 << 18
 
+// fileNames are names of files, without repeats.
+type fileNames struct {
+	list   []string
+	places map[string]int64
+	bytes  int
+}
+
+func newFileNames() fileNames { return fileNames{list: []string{}, places: map[string]int64{}} }
+
+// place returns the place of a name from 1, 0 where it has no room.
+func (n *fileNames) place(name string) int64 {
+	if n.places[name] == 0 {
+		text := plain(name)
+		if n.bytes += len(text); n.bytes > maxFileNames {
+			return 0
+		}
+		n.list = append(n.list, text)
+		n.places[name] = int64(len(n.list))
+	}
+	return n.places[name]
+}
+
+// file returns the place of a file, 0 for none, -1 for those that have no name here.
 func (c *callWriter) file(place int) int64 {
 	switch {
 	case place == profile.PartNone:
@@ -112,16 +133,10 @@ func (c *callWriter) file(place int) int64 {
 	case place < 0:
 		return -1
 	}
-	name := c.p.Files[place].Name
-	if c.files[name] == 0 {
-		text := plain(name)
-		if c.names += len(text); c.names > maxCallNames {
-			return -1
-		}
-		c.Files = append(c.Files, text)
-		c.files[name] = int64(len(c.Files))
+	if at := c.files.place(c.p.Files[place].Name); at > 0 {
+		return at
 	}
-	return c.files[name]
+	return -1
 }
 
 // newCalls returns nil where the profile has none.
@@ -129,22 +144,28 @@ func newCalls(p *profile.Profile) *calls {
 	if p.Calls == nil {
 		return nil
 	}
-	out := &calls{Least: p.Calls.Least, From: p.Calls.From, To: p.Calls.To, Count: len(p.Calls.List), Files: []string{}, Threads: []int32{}, Ops: []string{}, Errors: map[int64]string{}}
-	c := &callWriter{calls: out, p: p, ends: map[int]int64{}, files: map[string]int64{}, threads: map[int32]int64{}, ops: map[string]int64{}}
-	var packed bytes.Buffer
-	z, err := zlib.NewWriterLevel(&packed, zlib.DefaultCompression)
+	out := &calls{Least: p.Calls.Least, From: p.Calls.From, To: p.Calls.To, Count: len(p.Calls.List), Threads: []int32{}, Ops: []string{}, Errors: map[int64]string{}}
+	c := &callWriter{calls: out, p: p, ends: map[int]int64{}, files: newFileNames(), threads: map[int32]int64{}, ops: map[string]int64{}}
+	out.Data = packed(p.Calls.List, len(callColumns), func(column int, one *profile.Call) int64 { return callColumns[column](c, one) })
+	out.Files = c.files.list
+	return out
+}
+
+// packed returns the numbers of rows, column by column, as calls.Data.
+func packed[T any](rows []T, columns int, of func(column int, row *T) int64) string {
+	var to bytes.Buffer
+	z, err := zlib.NewWriterLevel(&to, zlib.DefaultCompression)
 	if err != nil {
 		panic("internal error: " + err.Error()) // the level is valid
 	}
 	var b []byte
-	for _, of := range callColumns {
+	for k := range columns {
 		b = b[:0]
-		for i := range p.Calls.List {
-			b = binary.AppendVarint(b, of(c, &p.Calls.List[i]))
+		for i := range rows {
+			b = binary.AppendVarint(b, of(k, &rows[i]))
 		}
 		z.Write(b) // to memory
 	}
 	z.Close()
-	out.Data = base64.StdEncoding.EncodeToString(packed.Bytes())
-	return out
+	return base64.StdEncoding.EncodeToString(to.Bytes())
 }

@@ -20,7 +20,7 @@ func TestCalls(t *testing.T) {
 		Files: []profile.File{{Name: "/a"}, {Name: string(make([]byte, maxText))}},
 		Calls: &profile.Calls{Least: 7, From: 1, To: 99},
 	}
-	for len(p.Files)*maxText < 2*maxCallNames {
+	for len(p.Files)*maxText < 2*maxFileNames {
 		p.Files = append(p.Files, profile.File{Name: string(append(make([]byte, maxText-2), byte(len(p.Files)), byte(len(p.Files)>>8)))})
 	}
 	p.Calls.List = []profile.Call{

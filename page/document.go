@@ -41,6 +41,7 @@ type run struct {
 	Ranks       *rankMap         `json:"rank_map,omitempty"`
 	Parts       parts            `json:"parts"`
 	Calls       *calls           `json:"calls,omitempty"`
+	Spans       *spanCalls       `json:"spans,omitempty"`
 	Tails       []tail           `json:"tails"`
 	Maps        []latencyMap     `json:"latency_maps"`
 	Tables      map[string]table `json:"tables"`
@@ -159,7 +160,7 @@ func newRun(r *Run) (run, error) {
 		Name: plain(r.Name), Coverage: p.Coverage.String(), Withheld: p.Coverage.Withheld() != "", Diagnosis: append([]finding{}, p.Diagnosis...), Facts: []fact{}, RunTime: p.RunTime, All: newTotal(&p.All), Times: p.Times,
 		Threads: len(p.Threads), Processes: len(p.Processes), Files: len(p.Files),
 		Critical: []step{}, Timeline: newTimeline(p), Latency: []latency{}, Concurrency: p.Concurrency, Heat: newHeats(p), Ranks: newRankMap(p), Parts: newParts(p),
-		Calls: newCalls(p), Tails: []tail{}, Maps: []latencyMap{},
+		Calls: newCalls(p), Spans: newSpanCalls(p), Tails: []tail{}, Maps: []latencyMap{},
 	}
 	for _, f := range provenance.Remarks {
 		if v, ok := r.value(f.Key); ok {

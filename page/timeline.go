@@ -31,6 +31,10 @@ type lane struct {
 	Cells   string `json:"cells"`
 	Longest string `json:"longest"`
 	Thread  int32  `json:"thread"` // its number, for selections
+
+	// Short are cells of the calls of libraries that are not in spanCalls, by kind, from First
+	// on; "" for none.
+	Short string `json:"short,omitempty"`
 }
 
 // pathSegment is a segment of the critical path: the lane, -1 for none, and where it begins
@@ -92,7 +96,7 @@ func newTimeline(p *profile.Profile) timeline {
 			name = path.Base(program)
 		}
 		name += " " + strconv.Itoa(int(l.TID))
-		t.Lanes = append(t.Lanes, lane{plain(name), l.First, cells.text(), longest.text(), l.TID})
+		t.Lanes = append(t.Lanes, lane{plain(name), l.First, cells.text(), longest.text(), l.TID, shortText(l, from.ColumnNanos)})
 	}
 	var all sequence
 	for i := range from.All {
@@ -130,16 +134,30 @@ func (c *sequence) text() string { return string(c.out) }
 
 // cellText returns what a thread did in a column.
 func cellText(c *profile.Cell, column int64) string {
+	return partsText(c.Doing[:], column)
+}
+
+// shortText returns the calls of libraries of a thread that are too short to be single ones.
+func shortText(l *profile.Lane, column int64) string {
+	var cells sequence
+	for i := range l.Short {
+		cells.add(partsText(l.Short[i][:], column))
+	}
+	return cells.text()
+}
+
+// partsText returns the parts of a column, or of their sum if that is longer.
+func partsText(parts []int64, column int64) string {
 	sum := 0.0
 	most := 0
-	for k, nanos := range c.Doing {
+	for k, nanos := range parts {
 		sum += float64(nanos)
-		if nanos > c.Doing[most] {
+		if nanos > parts[most] {
 			most = k
 		}
 	}
 	var text []byte
-	for k, nanos := range c.Doing {
+	for k, nanos := range parts {
 		part := int64(math.Round(35 * float64(nanos) / max(sum, float64(column))))
 		if k == most && nanos > 0 {
 			part = max(part, 1) // something is to be seen of it

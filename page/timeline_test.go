@@ -25,12 +25,12 @@ func TestTimeline(t *testing.T) {
 			{TID: 7, First: 2, Command: "/bin/db --sync", Cells: []profile.Cell{
 				cell("read", 1_500_000, 500, 500), cell("read", 1_500_000, 500, 500), cell("", 0), cell("fsync", 20_000, 0, 0, 1), cell("", 0, 4000, 0, 4000),
 			}},
-			{TID: 8},
+			{TID: 8, Short: []profile.SpanTimes{{300}, {300}, {}}},
 		},
 		Others:   3,
 		Segments: []profile.Segment{{Lane: 0, From: 0, To: 50, Name: "fsync", File: "f"}, {Lane: -1, From: 50, To: 90, Name: "compute"}},
 	}})
-	require.Equal(t, []lane{{"db 7", 2, "aibi,,-,c1,aici", "1.15o,,-,2.k,-", 7}, {"thread 8", 0, "", "", 8}}, got.Lanes)
+	require.Equal(t, []lane{{"db 7", 2, "aibi,,-,c1,aici", "1.15o,,-,2.k,-", 7, ""}, {"thread 8", 0, "", "", 8, "ab,,-"}}, got.Lanes)
 	require.Equal(t, []string{"read f", "fsync f", "compute"}, got.Calls)
 	require.Equal(t, []pathSegment{{0, 0, 50, 2}, {-1, 50, 90, 3}}, got.Path)
 	require.Equal(t, 3, got.Others)

@@ -84,12 +84,19 @@ func (s *singles) thin() {
 	for i := range s.list {
 		s.nanos = append(s.nanos, s.list[i].Nanos)
 	}
-	slices.Sort(s.nanos)
-	s.least = s.nanos[len(s.nanos)-MaxCalls]
-	if s.nanos[len(s.nanos)-MaxCalls-1] == s.least { // others are as long
-		s.least++
-	}
+	s.least = leastOf(s.nanos, MaxCalls)
 	s.list = slices.DeleteFunc(s.list, func(c single) bool { return c.Nanos < s.least })
+}
+
+// leastOf returns the least duration of which at most n are as long or longer, out of more
+// than n. It sorts them.
+func leastOf(nanos []int64, n int) int64 {
+	slices.Sort(nanos)
+	least := nanos[len(nanos)-n]
+	if nanos[len(nanos)-n-1] == least { // others are as long
+		least++
+	}
+	return least
 }
 
 // snapshot returns the calls. place holds the places of files by their ids.

@@ -37,7 +37,7 @@ type Collector struct {
 	NoParts bool
 
 	// From and To are the part of the run, in nanoseconds, whose calls are gathered one
-	// by one (Profile.Calls). There is none while To is 0.
+	// by one (Profile.Calls, Profile.SpanCalls). There is none while To is 0.
 	From, To int64
 
 	// Rows is how many files and how many threads are told apart, at most; 0 for
@@ -132,6 +132,7 @@ func (c *Collector) add(e *format.Event) error {
 	}
 	if isSpan {
 		by := c.tracker.Thread(e)
+		c.spans.calls.from, c.spans.calls.to, c.spans.calls.lanes = c.From, c.To, &c.tracker.threads.lanes
 		c.spans.span(c.tracker.threads.of(by), e)
 		c.tracker.ranks.span(e, by.Process.Rank)
 		return nil
@@ -183,7 +184,7 @@ func (c *Collector) follow(one *call, e *format.Event) {
 	if one.start < c.To && one.start >= c.From {
 		c.singles.add(t, one, e, f, &moves)
 	}
-	c.spans.call(t, one, e)
+	c.spans.call(t, one, e, f)
 	tr.threads.count(t, one, e, f)
 	tr.path.add(e, t, f, one.category, by.Created)
 	tr.ranks.count(one, by.Process.Rank, f)
@@ -302,6 +303,7 @@ func (c *Collector) Profile() *Profile {
 	}
 	p.Times.add(&p.OtherThreads.Times)
 	p.Layers = c.spans.snapshot()
+	p.SpanCalls = c.spans.calls.snapshot()
 	var path []walk
 	p.Critical, path = c.tracker.path.path()
 	p.Timeline = c.tracker.threads.timeline(path, c.tracker.path.steps, c.runTime)

@@ -56,6 +56,7 @@ type lane struct {
 	row   *Thread
 	first int64 // column of the first cell
 	cells []cell
+	short []SpanTimes // of calls of libraries that are too short for SpanCalls; also from first on
 
 	until   int64 // end of the column that it is in, 0 before its first event
 	spent   Doing // what it had when it entered the column
@@ -165,6 +166,22 @@ func (ls *lanes) cell(n *lane, column int64) *cell {
 	return &n.cells[at]
 }
 
+// short adds a call of a library to the sums of the short ones of a thread.
+func (ls *lanes) short(n *lane, kind int, nanos, from, to int64) {
+	for to>>ls.shift >= maxColumns || ls.cells > maxCells {
+		ls.widen()
+	}
+	for column := from >> ls.shift; column <= to>>ls.shift; column++ {
+		at := max(column-n.first, 0)
+		for int64(len(n.short)) <= at {
+			n.short = append(n.short, SpanTimes{})
+			ls.cells++
+		}
+		part := min(to, (column+1)<<ls.shift) - max(from, column<<ls.shift)
+		n.short[at][kind] += int64(float64(nanos) * float64(part) / float64(max(to-from, 1)))
+	}
+}
+
 // widen adds each column to its neighbour.
 func (ls *lanes) widen() {
 	ls.shift++
@@ -172,23 +189,30 @@ func (ls *lanes) widen() {
 	for _, n := range ls.all {
 		odd := n.first & 1
 		n.first /= 2
-		cells := n.cells[:0]
-		for i := range n.cells {
-			at := n.cells[i]
-			if (int64(i)+odd)&1 == 0 || i == 0 {
-				cells = append(cells, at)
-				continue
-			}
-			into := &cells[len(cells)-1]
-			into.Doing.add(&at.Doing)
-			into.longest.merge(&at.longest)
-		}
-		n.cells = cells
-		ls.cells += len(cells)
+		n.cells = paired(n.cells, odd, func(into, from *cell) {
+			into.Doing.add(&from.Doing)
+			into.longest.merge(&from.longest)
+		})
+		n.short = paired(n.short, odd, (*SpanTimes).add)
+		ls.cells += len(n.cells) + len(n.short)
 		if n.until > 0 {
 			n.until = ((n.until-1)>>ls.shift + 1) << ls.shift
 		}
 	}
+}
+
+// paired adds each column to its neighbour, in the memory of the list. odd is 1 if the first
+// one is the second of a pair.
+func paired[T any](list []T, odd int64, add func(into, from *T)) []T {
+	out := list[:0]
+	for i := range list {
+		if (int64(i)+odd)&1 == 0 || i == 0 {
+			out = append(out, list[i])
+		} else {
+			add(&out[len(out)-1], &list[i])
+		}
+	}
+	return out
 }
 
 // raise takes a call if it is longer.

@@ -175,6 +175,9 @@ type Profile struct {
 	// Calls are nil unless a part of the run was asked for (Collector.To).
 	Calls *Calls
 
+	// SpanCalls are nil where there are none in that part.
+	SpanCalls *SpanCalls
+
 	// Diagnosis is what to look at first, for who reads the profile. Package
 	// diagnosis finds it; Read leaves it empty.
 	Diagnosis []Finding

@@ -19,6 +19,7 @@ type spans struct {
 	remarks int // of the header that were looked at
 	blocks  int // of all lists
 	threads map[*threadSpans]struct{}
+	calls   spanCalls
 }
 
 const (
@@ -87,6 +88,7 @@ type block struct {
 	count int64 // of them
 	first item
 	more  []item
+	file  *file // that they are about: nil for none, or manyFiles
 
 	// These are the sums of the spans.
 	nanos, waited, ready, asked int64
@@ -94,6 +96,7 @@ type block struct {
 
 // threadSpans is what spans of a thread need.
 type threadSpans struct {
+	lane  *lane
 	lists [maxLayers][]block // by layer
 	ended []endedSpan        // since the last event, in order
 	off   course
@@ -104,6 +107,8 @@ type endedSpan struct {
 	function   *function
 	start, end int64
 	asked      int64
+	failed     bool
+	path       string // that the call names
 }
 
 // course is the time off the processor up to some moments, with straight lines between.
@@ -199,8 +204,9 @@ func (s *spans) function(span *format.Span) *function {
 	return f
 }
 
-// call adds a call of a thread, which began after the thread's last one ended.
-func (s *spans) call(t *thread, c *call, e *format.Event) {
+// call adds a call of a thread, on a file or none, which began after the thread's last one
+// ended.
+func (s *spans) call(t *thread, c *call, e *format.Event, f *file) {
 	if len(s.layers) == 0 {
 		return
 	}
@@ -210,7 +216,7 @@ func (s *spans) call(t *thread, c *call, e *format.Event) {
 	}
 	s.settle(t.spans)
 	for i := range s.layers {
-		s.push(t.spans, i, block{start: c.start, count: 1, first: item{cause: cause{e.Op, c.activity(e)}, total: c.total}})
+		s.push(t.spans, i, block{start: c.start, count: 1, file: f, first: item{cause: cause{e.Op, c.activity(e)}, total: c.total}})
 	}
 	switch e.Op.Info().Effect {
 	case format.EffectExit, format.EffectExitGroup:
@@ -231,7 +237,11 @@ func (s *spans) span(t *thread, e *format.Event) {
 	}
 	f.durations.Add(e.Dur)
 	start := max(e.Start, 0)
-	t.spans.ended = append(t.spans.ended, endedSpan{f, start, start + e.Dur, min(e.Span.Bytes, maxTime)})
+	one := endedSpan{function: f, start: start, end: start + e.Dur, asked: min(e.Span.Bytes, maxTime), failed: e.Span.Failed}
+	if s.calls.to > 0 {
+		one.path = s.calls.path(e.Span)
+	}
+	t.spans.ended = append(t.spans.ended, one)
 	if len(t.spans.ended) == maxEndedSpans {
 		s.settle(t.spans)
 	}
@@ -255,7 +265,7 @@ func (s *spans) follow(t *thread) {
 	if t.spans != nil {
 		return
 	}
-	t.spans = &threadSpans{}
+	t.spans = &threadSpans{lane: t.lane}
 	if s.threads == nil {
 		s.threads = map[*threadSpans]struct{}{}
 	}
@@ -289,6 +299,7 @@ func (s *spans) take(t *threadSpans, e *endedSpan) {
 	for i := range list[from:] {
 		b := &list[from+i]
 		now.count += b.count
+		now.file = sharedFile(now.file, b.file)
 		inner.nanos += b.nanos
 		inner.waited += b.waited
 		inner.ready += b.ready
@@ -305,7 +316,8 @@ func (s *spans) take(t *threadSpans, e *endedSpan) {
 		})
 	}
 	f.nanos += now.nanos
-	f.self += max(now.nanos-inner.nanos, 0)
+	self := max(now.nanos-inner.nanos, 0)
+	f.self += self
 	f.waited += max(now.waited-inner.waited, 0)
 	f.ready += max(now.ready-inner.ready, 0)
 	if now.asked = inner.asked; e.asked >= 0 {
@@ -315,6 +327,13 @@ func (s *spans) take(t *threadSpans, e *endedSpan) {
 			f.layer.asked = min(f.layer.asked+max(e.asked-inner.asked, 0), maxTime)
 			now.asked = max(e.asked, inner.asked)
 		}
+	}
+	if s.calls.to > 0 {
+		one := spanCall{function: f, lane: t.lane, file: e.path, start: e.start, end: e.end, self: self, bytes: e.asked, failed: e.failed}
+		if one.file == "" && now.file != nil && now.file != manyFiles {
+			one.file = now.file.name
+		}
+		s.calls.add(one)
 	}
 	s.blocks -= len(list) - from
 	t.lists[place] = list[:from]
@@ -363,6 +382,7 @@ func (b *block) merge(o *block) {
 	b.waited += o.waited
 	b.ready += o.ready
 	b.asked += o.asked
+	b.file = sharedFile(b.file, o.file)
 	o.each(b.add)
 }
 

@@ -21,6 +21,10 @@ type Lane struct {
 	Command      string // the program that its process ran last, empty where the recording doesn't say
 	First        int    // column of the first cell
 	Cells        []Cell // one for each column up to the last in which the thread had an event
+
+	// Short is the time in calls of libraries that are too short for SpanCalls, for each column
+	// from First up to the last that has any; nil for none.
+	Short []SpanTimes
 }
 
 // Cell is what a thread did in a column.
@@ -102,7 +106,7 @@ func (ts *threads) timeline(path []walk, steps []Step, runTime int64) Timeline {
 }
 
 func (n *lane) lane(command string) Lane {
-	out := Lane{TID: n.row.TID, Process: n.row.Process, Command: command, First: int(n.first), Cells: make([]Cell, len(n.cells))}
+	out := Lane{TID: n.row.TID, Process: n.row.Process, Command: command, First: int(n.first), Cells: make([]Cell, len(n.cells)), Short: slices.Clone(n.short)}
 	for i := range n.cells {
 		at := &n.cells[i]
 		out.Cells[i] = Cell{at.Doing, at.longest.step()}

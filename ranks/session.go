@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -100,6 +101,7 @@ func NewSession(ctx context.Context, c Config) (*Session, error) {
 			return nil, err
 		}
 	case <-ctx.Done():
+		s.Abort(errors.New("interrupted"))
 		s.Leave()
 		return nil, context.Cause(ctx)
 	}
@@ -212,6 +214,26 @@ func (s *Session) deliver(m Message) error {
 	default:
 		return fmt.Errorf("%s sent more messages than expected", s.Name(m.Peer))
 	}
+}
+
+// List prints ranks that are in order, consecutive ones as a range.
+func List(list []int32) string {
+	var text strings.Builder
+	for i := 0; i < len(list); {
+		last := i
+		for last+1 < len(list) && list[last+1] == list[last]+1 {
+			last++
+		}
+		if i > 0 {
+			text.WriteByte(',')
+		}
+		fmt.Fprint(&text, list[i])
+		if last > i {
+			fmt.Fprint(&text, "-", list[last])
+		}
+		i = last + 1
+	}
+	return text.String()
 }
 
 // Name names a player for messages.

@@ -300,6 +300,13 @@ func parseMapping(line string) (m mapping, path string, ok bool) {
 	return m, unescapeMaps.Replace(strings.TrimSuffix(line[at:], deleted)), true
 }
 
+// MappedFile returns the address at which a line of /proc/PID/maps begins, and the file and
+// its offset that are there. ok is false if it shows no file.
+func MappedFile(line string) (start, offset uint64, path string, ok bool) {
+	m, path, ok := parseMapping(line)
+	return m.start, m.offset, path, ok
+}
+
 // unescapeMaps undoes how the kernel writes a newline, the only character that it
 // replaces there.
 var unescapeMaps = strings.NewReplacer(`\012`, "\n")

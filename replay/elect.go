@@ -7,10 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"pianola/ranks"
+	"pianola/replay/sandbox"
 )
 
 // tokenPrefix begins the name of the file by which the players of a root elect who prepares
@@ -46,7 +48,11 @@ func (e *engine) elect(ctx context.Context, dirs []string) error {
 		if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 			return fmt.Errorf("create the root: %w", err)
 		}
-		own[i].Made = os.Mkdir(dir, 0o700) == nil
+		err := os.Mkdir(dir, 0o700)
+		if err != nil && !errors.Is(err, os.ErrExist) {
+			return fmt.Errorf("create the root: %w", err)
+		}
+		own[i].Made = err == nil
 		e.elections[i].left = own[i].Made
 		f, err := os.OpenFile(token(i), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if err == nil {
@@ -88,6 +94,29 @@ func (e *engine) elect(ctx context.Context, dirs []string) error {
 	}
 	return nil
 }
+
+// removeTokens removes the files of earlier elections, whose players were killed, from a
+// directory that is not a root yet.
+func removeTokens(dir string) {
+	if _, err := os.Lstat(filepath.Join(dir, sandbox.Marker)); err == nil {
+		return
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	entries, _ := f.ReadDir(mostTokens)
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), tokenPrefix) && entry.Type().IsRegular() {
+			_ = os.Remove(filepath.Join(dir, entry.Name()))
+		}
+	}
+}
+
+// mostTokens is how many names of a directory removeTokens looks at: a directory with other
+// files is no root.
+const mostTokens = 1000
 
 // joins reports whether another process prepares a root.
 func (e *engine) joins(i int) bool { return i < len(e.elections) && e.elections[i].joins }

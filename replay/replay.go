@@ -232,6 +232,7 @@ func (e *engine) openRoots(ctx context.Context) (err error) {
 		if len(e.parents) > 0 {
 			parent = e.parents[i]
 		}
+		removeTokens(dir)
 		r, err := sandbox.OpenRoot(dir, parent)
 		if err != nil {
 			return err

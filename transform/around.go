@@ -11,11 +11,12 @@ import (
 )
 
 // around finds the spans around events. A span comes after the events within it, so the
-// recording is read once for that, and then again. It remembers the spans that hold events.
-// Others are around none.
+// recording or the compiled trace is read once for that, and then again. It remembers the
+// spans that hold events. Others are around none.
 type around struct {
-	format.Reader // the recording, from its beginning, with spans
+	format.Reader // from the beginning; of a recording, with spans
 	threads       map[int32]*covered
+	any           bool     // there are spans
 	names         []string // memory of of
 }
 
@@ -36,9 +37,59 @@ type held struct {
 // maxHeldSpans bounds the spans that hold events, 160 MiB of them.
 const maxHeldSpans = 1 << 22
 
-var errNoSpans = errors.New("the field span needs a recording with calls of libraries, before any other transform")
+var errNoSpans = errors.New("the field span needs a recording or a trace with calls of libraries, before any other transform")
+
+// surrounded is a reader of the events of a compiled trace that knows the spans around them.
+type surrounded interface {
+	around() (*around, error)
+}
+
+func (r rewinder) around() (*around, error) {
+	if s, ok := r.Reader.(surrounded); ok {
+		return s.around()
+	}
+	return nil, nil
+}
+
+func (s onlySpans) around() (*around, error) {
+	if lineageOf(s.Reader) == nil {
+		return nil, nil // a recording can be read again
+	}
+	return s.only.spans, nil
+}
+
+// around reads the spans of the trace.
+func (l *lifted) around() (*around, error) {
+	events := l.trace.Events()
+	format.WantSpans(events)
+	a := &around{threads: map[int32]*covered{}}
+	if err := a.look(events); err != nil {
+		return nil, err
+	}
+	if !a.any {
+		return nil, errNoSpans
+	}
+	return a, nil
+}
+
+// before returns what finds the spans around the events of r, from the first on.
+func (a *around) before(r format.Reader) *around {
+	out := &around{Reader: r, threads: make(map[int32]*covered, len(a.threads))}
+	for thread, t := range a.threads {
+		out.threads[thread] = &covered{all: t.all}
+	}
+	return out
+}
 
 func newAround(r format.Reader) (*around, error) {
+	if s, ok := r.(surrounded); ok {
+		if a, err := s.around(); a != nil || err != nil {
+			if err != nil {
+				return nil, err
+			}
+			return a.before(r), nil
+		}
+	}
 	rewinds, ok := r.(Rewinder)
 	if !ok || !format.WantSpans(r) {
 		return nil, errNoSpans
@@ -68,6 +119,7 @@ func (a *around) look(r format.Reader) error {
 				t = &covered{last: -1}
 				a.threads[e.TID] = t
 			}
+			a.any = a.any || e.Op == format.OpSpan
 			switch {
 			case e.Op != format.OpSpan:
 				t.last = max(t.last, e.Start)
@@ -120,3 +172,5 @@ func (a *around) of(e *format.Event) []string {
 	}
 	return a.names
 }
+
+func (a *around) lineage() *lineage { return lineageOf(a.Reader) }

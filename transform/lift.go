@@ -29,6 +29,7 @@ type Trace interface {
 //   - Opened files have the notes of their recorder, as far as the fileset and earlier
 //     calls show them.
 type lifted struct {
+	trace  Trace
 	events format.Reader
 	header format.Header
 	lines  *lineage
@@ -61,7 +62,7 @@ func newLifted(t Trace) (*lifted, error) {
 	}
 	threads := len(h.Threads)
 	l := &lifted{
-		events: t.Events(), header: h, files: newNoter(&h), lines: &lineage{threads: make([]threadLineage, threads)}, batch: make([]format.Event, 256),
+		trace: t, events: t.Events(), header: h, files: newNoter(&h), lines: &lineage{threads: make([]threadLineage, threads)}, batch: make([]format.Event, 256),
 		stopped: make([][]format.Event, threads), count: make([]int64, threads), given: make([]int64, threads), floors: make([]int64, threads),
 	}
 	events := make([][]int64, threads)

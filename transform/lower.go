@@ -660,7 +660,7 @@ func (w *lower) Header() *format.Header {
 	for _, t := range w.threads {
 		h.Threads = append(h.Threads, t.row)
 	}
-	h.Meta = slices.Clone(h.Meta)
+	h.Meta = slices.DeleteFunc(slices.Clone(h.Meta), func(m format.Meta) bool { return m.Key == format.MetaLayer || m.Key == format.MetaGlobal }) // it has no spans
 	if floor, ok := h.Floor(); ok && w.floor != w.from.floor {
 		floor.Total = max(floor.Total+w.floor-w.from.floor, 0)
 		h.Set(format.MetaFloor, floor.String())

@@ -69,6 +69,8 @@ func (s onlySpans) WantSpans() bool {
 	return true
 }
 
+func (s onlySpans) lineage() *lineage { return lineageOf(s.Reader) }
+
 // only takes events out.
 type only struct {
 	meant   filter.Filter

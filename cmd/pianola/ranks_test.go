@@ -75,17 +75,22 @@ type player struct {
 func startPlayers(t *testing.T, size int, change func(rank int, c *exec.Cmd), args ...string) (players []*player) {
 	dir := t.TempDir()
 	for rank := range size {
-		p := &player{Cmd: exec.Command("pianola", append([]string{"replay", "--ranks"}, args...)...)}
-		p.Dir, p.Stdout, p.Stderr = dir, &p.out, &p.said
-		p.Env = append(os.Environ(), fmt.Sprint("PIANOLA_RANK=", rank), fmt.Sprint("PIANOLA_SIZE=", size))
-		if change != nil {
-			change(rank, p.Cmd)
-		}
-		require.NoError(t, p.Start())
-		t.Cleanup(func() { _ = p.Process.Kill() })
-		players = append(players, p)
+		players = append(players, startPlayer(t, dir, rank, size, change, args...))
 	}
 	return players
+}
+
+// startPlayer starts one rank in a directory.
+func startPlayer(t *testing.T, dir string, rank, size int, change func(rank int, c *exec.Cmd), args ...string) *player {
+	p := &player{Cmd: exec.Command("pianola", append([]string{"replay", "--ranks"}, args...)...)}
+	p.Dir, p.Stdout, p.Stderr = dir, &p.out, &p.said
+	p.Env = append(os.Environ(), fmt.Sprint("PIANOLA_RANK=", rank), fmt.Sprint("PIANOLA_SIZE=", size))
+	if change != nil {
+		change(rank, p.Cmd)
+	}
+	require.NoError(t, p.Start())
+	t.Cleanup(func() { _ = p.Process.Kill() })
+	return p
 }
 
 // ranksResult is what a test looks at in the output of a replay.
@@ -423,6 +428,67 @@ func TestRankEndsTheOthers(t *testing.T) {
 	}
 }
 
+// carrier returns the process that carries the messages of a rank.
+func (p *player) carrier(t *testing.T) int {
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", p.Process.Pid))
+	require.NoError(t, err)
+	for _, task := range tasks {
+		text, err := os.ReadFile(task)
+		require.NoError(t, err)
+		if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+			return pid
+		}
+	}
+	require.Fail(t, "no carrier")
+	return 0
+}
+
+// scancel and the like signal all processes of a job, the carriers too: all ranks end, and
+// the root is removed.
+func TestRanksAreCancelled(t *testing.T) {
+	all := startPlayers(t, 4, nil, "--rendezvous", t.TempDir(), "--root", "root", "--map", "*/out3=map", "--json", ranksTrace(t, endlessScript(4)))
+	last := filepath.Join(all[0].Dir, "map", "out3")
+	require.Eventually(t, func() bool {
+		info, err := os.Stat(last)
+		return err == nil && info.Size() == 200
+	}, 2*time.Minute, 10*time.Millisecond, "all have begun")
+	for _, p := range all {
+		require.NoError(t, unix.Kill(p.carrier(t), unix.SIGTERM))
+	}
+	for _, p := range all {
+		require.NoError(t, p.Process.Signal(unix.SIGTERM))
+	}
+	for rank, p := range all {
+		require.Error(t, p.Wait(), "rank %d", rank)
+		require.NotContains(t, p.said.String(), "pianola-ranks has ended")
+	}
+	left, err := os.ReadDir(all[0].Dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+// A rank that is stopped for a while goes on.
+func TestRankIsStopped(t *testing.T) {
+	const rounds = 40
+	all := startPlayers(t, 2, nil, "--rendezvous", t.TempDir(), "--root", "root", "--json", ranksTrace(t, ringScript(2, rounds, ringGap)))
+	file := filepath.Join(all[0].Dir, "root", "out1")
+	begun := func() bool {
+		info, err := os.Stat(file)
+		return err == nil && info.Size() > 0
+	}
+	require.Eventually(t, begun, 2*time.Minute, time.Millisecond)
+	require.NoError(t, all[1].Process.Signal(unix.SIGSTOP))
+	stopped := func() bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", all[1].Process.Pid))
+		return err == nil && strings.Contains(string(stat), ") T ")
+	}
+	require.Eventually(t, stopped, 2*time.Minute, time.Millisecond)
+	require.NoError(t, all[1].Process.Signal(unix.SIGCONT))
+	r := requirePlayed(t, all)
+	require.Zero(t, r.Events.Differed)
+	require.EqualValues(t, 2*(4+2*rounds), r.Events.Executed)
+}
+
 // A difference that ends a strict replay of one rank ends that of all.
 func TestStrictRanks(t *testing.T) {
 	script := strings.Replace(endlessScript(4), "3 write ( 4 10 ) = 10\n", "3 write ( 5 10 ) = 10\n", 1)
@@ -471,6 +537,106 @@ func TestRanksAreCounted(t *testing.T) {
 	}, "--rendezvous", meet, trace)
 	require.Error(t, all[1].Wait())
 	require.Contains(t, all[1].said.String(), "rank 0 expects ranks of 3, not rank 1 of 4")
+}
+
+// What keeps ranks from meeting is said, by those that know of it, and nothing is left.
+func TestRanksThatDoNotMeet(t *testing.T) {
+	trace := ranksTrace(t, ringScript(3, 2, ringGap))
+	none := filepath.Join(t.TempDir(), "none")
+	short := []string{"--rendezvous-timeout", "1s"}
+	for _, test := range []struct {
+		name  string
+		start []int // the ranks, of three
+		args  []string
+		said  []string // by each of them; empty for nothing
+	}{
+		{"no directory", []int{0, 1, 2}, []string{"--rendezvous", none}, []string{`rendezvous: stat \S+: no such file`, `rendezvous: stat \S+: no such file`, `rendezvous: stat \S+: no such file`}},
+		{"a file", []int{0, 1}, []string{"--rendezvous", trace}, []string{`is not a directory`, `is not a directory`}},
+		{"a rank that never comes", []int{0, 1}, append(short, "--rendezvous", "."), []string{`after 1s these ranks have not joined: 2`, ``}},
+		{"no rank 0", []int{1, 2}, append(short, "--rendezvous", "."), []string{`no connection with rank 0 after 1s: rendezvous: open pianola-ranks: no such file`, `no connection with rank 0`}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			var all []*player
+			for _, rank := range test.start {
+				all = append(all, startPlayer(t, dir, rank, 3, nil, append(test.args, trace)...))
+			}
+			for i, p := range all {
+				require.Error(t, p.Wait())
+				if test.said[i] == "" {
+					require.Empty(t, p.said.String())
+				} else {
+					require.Regexp(t, `^pianola: replay: .*`+test.said[i], p.said.String())
+				}
+			}
+			left, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			require.Empty(t, left)
+		})
+	}
+}
+
+// A rank that cannot read the trace ends the others.
+func TestRankWithoutTrace(t *testing.T) {
+	all := startPlayers(t, 3, func(rank int, c *exec.Cmd) {
+		if rank == 1 {
+			c.Args[len(c.Args)-1] = "nosuch.bin"
+		}
+	}, "--rendezvous", t.TempDir(), ranksTrace(t, ringScript(3, 2, ringGap)))
+	for _, p := range all {
+		require.Error(t, p.Wait())
+	}
+	require.Regexp(t, `^pianola: replay: rank 1 on \S+: nosuch.bin: no such file\n$`, all[0].said.String())
+	require.Regexp(t, `^pianola: replay: nosuch.bin: no such file\n$`, all[1].said.String())
+	require.Empty(t, all[2].said.String())
+}
+
+// Files of killed replays, at the place to meet and in the root, do no harm.
+func TestRanksAfterKilledOnes(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "pianola-ranks"), []byte(`{"URLs":["nats://127.0.0.1:1"],"Token":"old","Run":"old"}`), 0o600))
+	root := filepath.Join(dir, "root")
+	require.NoError(t, os.Mkdir(root, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(root, ".pianola-ranks-OLD"), []byte("1"), 0o600))
+	all := startPlayers(t, 2, nil, "--rendezvous", dir, "--root", root, "--json", ranksTrace(t, ringScript(2, 2, ringGap)))
+	require.Zero(t, requirePlayed(t, all).Events.Differed)
+	left, err := os.ReadDir(root)
+	require.NoError(t, err)
+	require.Empty(t, left, "the directory is the user's")
+	require.NoFileExists(t, filepath.Join(dir, "pianola-ranks"))
+
+	// Files of others stay: such a directory is no root.
+	own := filepath.Join(root, "mine")
+	require.NoError(t, os.WriteFile(own, nil, 0o600))
+	all = startPlayers(t, 2, nil, "--rendezvous", dir, "--root", root, ranksTrace(t, ringScript(2, 2, ringGap)))
+	for _, p := range all {
+		require.Error(t, p.Wait())
+	}
+	require.Regexp(t, `not empty and not made by pianola\n`, all[0].said.String())
+	require.FileExists(t, own)
+}
+
+// Two replays that meet in one directory at a time are told apart by PIANOLA_RUN. Without
+// it, the second one does not take the ranks of the first.
+func TestRanksMeetApart(t *testing.T) {
+	meet, dir := t.TempDir(), t.TempDir()
+	trace := ranksTrace(t, ringScript(2, 2, ringGap))
+	first := startPlayer(t, dir, 0, 2, nil, "--rendezvous", meet, "--root", "one", "--json", trace)
+	require.Eventually(t, func() bool {
+		text, _ := os.ReadFile(filepath.Join(meet, "pianola-ranks"))
+		return json.Valid(text)
+	}, 2*time.Minute, 10*time.Millisecond)
+	second := startPlayer(t, dir, 0, 2, nil, "--rendezvous", meet, "--root", "two", trace)
+	require.Error(t, second.Wait())
+	require.Regexp(t, `^pianola: replay: rendezvous: another replay meets at \S+ now: use another directory, or set PIANOLA_RUN`, second.said.String())
+
+	named := startPlayers(t, 2, func(_ int, c *exec.Cmd) { c.Env = append(c.Env, "PIANOLA_RUN=two") }, "--rendezvous", meet, "--json", trace)
+	require.Zero(t, requirePlayed(t, named).Events.Differed)
+	last := startPlayer(t, dir, 1, 2, nil, "--rendezvous", meet, "--root", "one", "--json", trace)
+	require.Zero(t, requirePlayed(t, []*player{first, last}).Events.Differed)
+	left, err := os.ReadDir(meet)
+	require.NoError(t, err)
+	require.Empty(t, left)
 }
 
 // A server of others carries the messages. Without its token no rank joins.
@@ -619,7 +785,8 @@ func TestRanksUsage(t *testing.T) {
 		{"--ranks", "--ranks: no launcher has set the rank of this process"},
 		{"--rendezvous x", "--rendezvous: only --ranks has a use for it"},
 		{"--ranks --copies 2", "--ranks does not go together with --copies"},
-		{"--ranks --repeat 2", "--ranks does not go together with --repeat"},
+		{"--rendezvous-timeout 1s", "--rendezvous-timeout: only --ranks has a use for it"},
+		{"--ranks --rendezvous-timeout 0s", "--rendezvous-timeout: 0s is not above 0"},
 		{"--ranks --backend memory", "--ranks does not go together with --backend memory"},
 		{"--ranks --order total", "--ranks does not go together with --order total"},
 		{"--ranks --prepare only --root x", "--ranks does not go together with --prepare only"},

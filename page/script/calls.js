@@ -1,11 +1,8 @@
 // The single calls of a run, for the timeline.
 
-// decodeCalls returns the calls of a run by thread, each list in the order of their
-// starts: {start, nanos (-1 for unknown), thread, operation, file (null for none),
-// activity, request, offset (null for none), ret, waker, gap, ready, wait, timer,
-// storage}. Times are nanoseconds.
-async function decodeCalls(from) {
-  const packed = Uint8Array.from(atob(from.data), c => c.charCodeAt(0));
+// unpacked returns columns of numbers, count each, as package page packs them.
+async function unpacked(data, columns, count) {
+  const packed = Uint8Array.from(atob(data), c => c.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('deflate'));
   const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
   let at = 0;
@@ -21,8 +18,15 @@ async function decodeCalls(from) {
     }
     return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
   }
-  const column = () => Array.from({length: from.count}, number);
-  const [starts, nanos, threads, ops, files, activities, offsets, known, rets, wakers, gaps, ready, wait, timer, storage] = Array.from({length: 15}, column);
+  return Array.from({length: columns}, () => Array.from({length: count}, number));
+}
+
+// decodeCalls returns the calls of a run by thread, each list in the order of their
+// starts: {start, nanos (-1 for unknown), thread, operation, file (null for none),
+// activity, request, offset (null for none), ret, waker, gap, ready, wait, timer,
+// storage}. Times are nanoseconds.
+async function decodeCalls(from) {
+  const [starts, nanos, threads, ops, files, activities, offsets, known, rets, wakers, gaps, ready, wait, timer, storage] = await unpacked(from.data, 15, from.count);
   const byThread = new Map(from.threads.map(thread => [thread, []]));
   const ends = new Map(); // of the last call on a file
   let start = 0;

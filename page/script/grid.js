@@ -32,7 +32,9 @@ function niceSteps(end, steps, binary) {
 
 // gridFigure makes a figure of a grid. Besides what newFigure takes: end, in seconds;
 // get: () => {columns, rows, column_nanos, cells (by column, then row), words (of what is
-// shown), note, levels: [row, text] of the axis, where rows count from 0 at the bottom};
+// shown), note, levels: [row, text] of the axis, where rows count from 0 at the bottom, and for
+// other colours than those of gridColor colors: {of: (cell, part of the most) => colour, ends: two
+// texts, scale: (0 to 1) => colour}};
 // amount: the text of a cell's value; tell: (column, row, value) => text of the row and the
 // value; cells: [head, row of a cell] of the table; follow: called when the selection
 // changes, before the grid is got again.
@@ -88,11 +90,15 @@ function gridFigure(what) {
     frame = {left: width < 480 ? 64 : 76, top: 8, width: 0, height: height - 40};
     frame.width = width - frame.left - 12;
 
-    scale.replaceChildren(what.amount(Math.ceil(most / 10 ** gridDecades)) + ' or less', ...Array.from({length: 7}, (_, i) => {
+    const {of, ends, scale: shade} = grid.colors || {
+      of: (_, part) => gridColor(Math.max(1 + Math.log10(part) / gridDecades, 0)), scale: gridColor,
+      ends: [what.amount(Math.ceil(most / 10 ** gridDecades)) + ' or less', what.amount(most)],
+    };
+    scale.replaceChildren(ends[0], ...Array.from({length: 7}, (_, i) => {
       const box = element('span', {class: 'swatch'});
-      box.style.backgroundColor = gridColor(i / 6);
+      box.style.backgroundColor = shade(i / 6);
       return box;
-    }), what.amount(most));
+    }), ends[1]);
     c.fillStyle = color('void');
     c.fillRect(frame.left, frame.top, frame.width, frame.height);
     const [from, to] = view();
@@ -106,7 +112,7 @@ function gridFigure(what) {
       const begin = Math.max(x(timeOf(column)), frame.left);
       const end = Math.min(x(timeOf(column + 1)), right);
       if (begin >= right || end <= frame.left) continue;
-      c.fillStyle = gridColor(Math.max(1 + Math.log10(grid.cells[i] / most) / gridDecades, 0));
+      c.fillStyle = of(i, grid.cells[i] / most);
       const low = y(row);
       const high = y(row + 1);
       // Whole pixels leave no seams.

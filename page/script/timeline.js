@@ -26,14 +26,15 @@ const callWidth = 6;
 function timelineFigure(run) {
   const t = run.timeline;
   const end = Math.max(run.run_time, 1);
-  const threads = t.lanes.map(l => ({name: l.name, thread: l.thread, first: l.first, cells: words(l.cells).map(partsOf), longest: words(l.longest)}));
+  const threads = t.lanes.map(l => ({name: l.name, thread: l.thread, first: l.first, cells: words(l.cells).map(partsOf), longest: words(l.longest), short: l.short ? words(l.short).map(partsOf) : []}));
+  const spans = spanRows(run, t.column_nanos);
   // A row of all threads together comes first, where there are several.
   const all = [...(threads.length > 1 ? [{name: 'all threads', first: 0, cells: words(t.all).map(partsOf)}] : []), ...threads];
   let lanes = all; // those that have something in what is shown
   const total = t.activities.map(() => 0);
   for (const l of threads) for (const c of l.cells) for (const [k, part] of c) total[k] += part;
   const compute = t.activities.indexOf('compute');
-  let cursor = null; // row, and column or call
+  let cursor = null; // row, column, and a call or a row of calls of libraries with one of these
   let calls = null; // by thread, once they are decoded
 
   const canvas = element('canvas', {});
@@ -43,10 +44,17 @@ function timelineFigure(run) {
   const parts = newFigure({
     title: 'Timeline',
     note: 'What each thread did, in columns of ' + seconds(t.column_nanos / 1e9) + (t.path.length > 0 ? '. The line is the critical path: it goes to another thread where one was woken or made.' : '.') + more +
+      (spans.any ? ' Above the system calls of a thread are its calls of libraries, outer ones on top. Click on one to see its time.' : '') +
       ' Drag over it to see a part of the time, down to single calls; double-click to go back.',
     controls: element('div', {class: 'controls'},
       step('Zoom in', (from, to) => [from + (to - from) / 4, to - (to - from) / 4]), step('Zoom out', (from, to) => [from - (to - from) / 2, to + (to - from) / 2]),
-      step('Earlier', (from, to) => shifted(from, to, -1)), step('Later', (from, to) => shifted(from, to, 1)), step('Whole run', () => [0, end])),
+      step('Earlier', (from, to) => shifted(from, to, -1)), step('Later', (from, to) => shifted(from, to, 1)), step('Whole run', () => [0, end]),
+      spans.any ? element('button', {type: 'button', class: 'spans', 'aria-pressed': 'true', onclick: event => {
+        cursor = null;
+        event.target.setAttribute('aria-pressed', spans.toggle());
+        tell();
+        draw();
+      }}, 'Calls of libraries') : null),
     summary: `${threads.length} ${threads.length === 1 ? 'thread' : 'threads'}. Use the arrow keys to read the columns or calls, plus and minus to zoom, and Enter to select the thread.`,
     details: 'What is shown as a table', table,
   });
@@ -55,6 +63,7 @@ function timelineFigure(run) {
   parts.box.after(remark);
   const swatches = total.map((sum, k) => sum > 0 || run.categories[k]?.calls > 0 ? [k, element('span', {class: 'swatch'})] : null).filter(s => s);
   const line = element('span', {class: 'mark'});
+  const kinds = []; // the colours of calls of libraries, with their swatches
   parts.legend.append(...swatches.map(([k, box]) => element('span', {class: 'scale'}, box, t.activities[k])),
     t.path.length > 0 ? element('span', {class: 'scale'}, line, '\u2002critical path') : '');
 
@@ -87,7 +96,7 @@ function timelineFigure(run) {
   // thread have a row of their own where single calls are drawn.
   function rowsShown() {
     const [begin, stop] = view();
-    const some = all.filter(l => l.cells.some((cell, k) => cell.length > 0 && inView(l, k, begin, stop)));
+    const some = all.filter(l => l.cells.some((cell, k) => cell.length > 0 && inView(l, k, begin, stop)) || Array.from({length: spans.levels(l)}).some((_, level) => spans.at(l, level, begin, stop).length > 0));
     const out = some.length > 0 ? some : all.slice(0, 1);
     if (!single()) return out;
     return out.flatMap(l => {
@@ -133,12 +142,14 @@ function timelineFigure(run) {
   }
 
   // frame holds where the rows lie in the canvas, in CSS pixels.
-  const frame = {left: 0, top: 6, width: 0, row: 0, bar: 0};
+  const frame = {left: 0, top: 6, width: 0, row: 0, bar: 0, tops: []};
   const x = nanos => {
     const [from, to] = view();
     return frame.left + (nanos - from) / (to - from) * frame.width;
   };
-  const y = row => frame.top + row * frame.row;
+  const spansHeight = row => row < lanes.length ? spans.levels(lanes[row]) * spans.height() : 0;
+  // y returns where the system calls of a row are, below its calls of libraries.
+  const y = row => frame.tops[row] + spansHeight(row);
 
   function draw() {
     const width = parts.box.clientWidth;
@@ -146,7 +157,10 @@ function timelineFigure(run) {
     lanes = rowsShown();
     frame.row = lanes.length > 16 ? (isPrinting() ? 14 : 20) : 26;
     frame.bar = frame.row - (isPrinting() ? 6 : 8);
-    const height = frame.top + lanes.length * frame.row + 30;
+    spans.fit(lanes.length);
+    frame.tops = [frame.top];
+    lanes.forEach((l, i) => frame.tops.push(frame.tops[i] + spansHeight(i) + frame.row));
+    const height = frame.tops.at(-1) + 30;
     const ratio = devicePixelRatio || 1;
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(height * ratio);
@@ -178,18 +192,22 @@ function timelineFigure(run) {
       drawLane(c, l, i);
       c.globalAlpha = 1;
       if (alone && l.thread !== undefined) drawCalls(c, l, i);
+      if (spans.levels(l) > 0) spans.draw(c, l, frame.tops[i], x, ...view());
     });
     drawPath(c);
     drawSelection(c);
     c.restore();
     c.fillStyle = color('muted');
+    c.font = '12px ' + color('font');
     const [from, to] = view();
     drawTimes(c, from / 1e9, to / 1e9, v => x(v * 1e9), y(lanes.length) + 8, width);
     if (cursor) {
-      const [begin, stop] = cursor.call ? [cursor.call.start, cursor.call.start + Math.max(cursor.call.nanos, 0)] : [cursor.column * t.column_nanos, (cursor.column + 1) * t.column_nanos];
+      const one = cursor.call || cursor.span;
+      const [begin, stop] = one ? [one.start, one.start + Math.max(one.nanos, 0)] : [cursor.column * t.column_nanos, (cursor.column + 1) * t.column_nanos];
+      const [top, high] = cursor.level >= 0 ? [frame.tops[cursor.row] + cursor.level * spans.height(), spans.height() - 1] : [y(cursor.row), frame.bar];
       c.strokeStyle = color('focus');
       c.lineWidth = 2;
-      c.strokeRect(x(begin) - 1, y(cursor.row) - 1, Math.max(x(stop) - x(begin), 1) + 2, frame.bar + 2);
+      c.strokeRect(x(begin) - 1, top - 1, Math.max(x(stop) - x(begin), 1) + 2, high + 2);
     }
     if (dragged) {
       c.fillStyle = color('muted');
@@ -197,7 +215,8 @@ function timelineFigure(run) {
       c.fillRect(Math.min(dragged.from, dragged.to), 0, Math.abs(dragged.to - dragged.from), y(lanes.length));
       c.globalAlpha = 1;
     }
-    remark.textContent = alone ? completeness() : '';
+    remark.textContent = ((alone ? completeness() : '') + spans.note()).trim();
+    for (const [name, box] of kinds) box.style.backgroundColor = color(name);
   }
 
   // completeness says which calls the page holds.
@@ -219,7 +238,7 @@ function timelineFigure(run) {
     c.fillStyle = color('card');
     c.globalAlpha = 0.65;
     lanes.forEach((l, i) => {
-      if (thread !== undefined && l.thread !== thread) c.fillRect(0, y(i) - 1, frame.left + frame.width, frame.row);
+      if (thread !== undefined && l.thread !== thread) c.fillRect(0, frame.tops[i] - 1, frame.left + frame.width, spansHeight(i) + frame.row);
     });
     if ((file !== undefined || operation !== undefined) && !single()) {
       lanes.forEach((l, i) => {
@@ -335,7 +354,7 @@ function timelineFigure(run) {
   }
 
   function tell() {
-    parts.reading.textContent = cursor ? (cursor.call ? `${lanes[cursor.row].name}, ${callText(run, cursor.call)}` : columnText(cursor.row, cursor.column)) : '\u00a0';
+    parts.reading.textContent = cursor ? (cursor.level >= 0 ? `${lanes[cursor.row].name}, ${spans.tell(lanes[cursor.row], cursor.level, cursor.span, cursor.column)}` : cursor.call ? `${lanes[cursor.row].name}, ${callText(run, cursor.call)}` : columnText(cursor.row, cursor.column)) : '\u00a0';
   }
 
   function columnText(row, column) {
@@ -362,43 +381,63 @@ function timelineFigure(run) {
     return said.join('');
   }
 
-  // place puts the cursor on what is at a time in a row: a call, or else a column.
-  function place(row, nanos) {
+  // place puts the cursor on what is at a time in a row: a call, or else a column. level is
+  // the row of the calls of libraries, -1 for system calls.
+  function place(row, nanos, level) {
     row = Math.min(Math.max(row, 0), lanes.length - 1);
     const [from, to] = view();
     nanos = Math.min(Math.max(nanos, from), to - 1);
-    cursor = {row, column: Math.floor(nanos / t.column_nanos)};
-    if (single() && lanes[row].thread !== undefined) {
-      const slack = (to - from) / frame.width; // a pixel
+    cursor = {row, level, column: Math.floor(nanos / t.column_nanos)};
+    const slack = (to - from) / frame.width; // a pixel
+    if (level >= 0) {
+      cursor.span = spans.at(lanes[row], level, nanos - slack, nanos + slack).at(-1);
+    } else if (single() && lanes[row].thread !== undefined) {
       cursor.call = shownCalls(lanes[row]).findLast(call => call.start - slack <= nanos && call.start + Math.max(call.nanos, 0) + slack >= nanos);
     }
     draw();
     tell();
   }
 
+  // stops returns the rows that the cursor can be in, [row, level] each, from the top.
+  function stops() {
+    return lanes.flatMap((l, row) => [...Array.from({length: spans.levels(l)}, (_, level) => [row, level]), [row, -1]]);
+  }
+
+  // listAt returns the single calls of a row, empty where columns are read.
+  function listAt(row, level) {
+    if (level >= 0) return spans.at(lanes[row], level, ...view());
+    return single() && lanes[row].thread !== undefined ? shownCalls(lanes[row]) : [];
+  }
+
   // next moves the cursor by columns, or to the next call.
   function next(rows, columns) {
     const [from] = view();
-    const at = cursor || {row: Math.max(lanes.findIndex(l => l.thread !== undefined), 0), column: Math.floor(from / t.column_nanos) - Math.sign(columns)};
-    const row = Math.min(Math.max(at.row + rows, 0), lanes.length - 1);
-    if (columns !== 0 && single() && lanes[row].thread !== undefined) {
-      const list = shownCalls(lanes[row]);
-      if (list.length > 0) {
-        const i = at.call ? list.indexOf(at.call) + columns : columns > 0 ? 0 : list.length - 1;
-        const call = list[Math.min(Math.max(i, 0), list.length - 1)];
-        cursor = {row, call, column: Math.floor(call.start / t.column_nanos)};
-        draw();
-        tell();
-        return;
-      }
+    const at = cursor || {row: Math.max(lanes.findIndex(l => l.thread !== undefined), 0), level: -1, column: Math.floor(from / t.column_nanos) - Math.sign(columns)};
+    const all = stops();
+    const now = all.findIndex(([row, level]) => row === at.row && level === at.level);
+    const [row, level] = all[Math.min(Math.max(now + rows, 0), all.length - 1)];
+    const one = at.span || at.call;
+    const list = columns === 0 ? [] : listAt(row, level);
+    if (list.length > 0) {
+      const i = one ? list.indexOf(one) + columns : columns > 0 ? 0 : list.length - 1;
+      const to = list[Math.min(Math.max(i, 0), list.length - 1)];
+      cursor = {row, level, [level >= 0 ? 'span' : 'call']: to, column: Math.floor(to.start / t.column_nanos)};
+      draw();
+      tell();
+      return;
     }
-    place(row, at.call && columns === 0 ? at.call.start : (at.column + columns) * t.column_nanos + t.column_nanos / 2);
+    place(row, one && columns === 0 ? one.start : (at.column + columns) * t.column_nanos + t.column_nanos / 2, level);
   }
 
-  // choose selects the thread of a row, or the call that the cursor is on.
+  // choose selects the thread of a row, or the call that the cursor is on. Of a call of a
+  // library it selects the time.
   function choose() {
     if (!cursor) return;
-    const thread = lanes[cursor.row].thread;
+    const {thread} = lanes[cursor.row];
+    if (cursor.span) {
+      show([cursor.span.start, cursor.span.start + cursor.span.nanos]);
+      return;
+    }
     if (cursor.call) selection.toggle({thread, operation: cursor.call.operation, ...(cursor.call.file === null ? {} : {file: cursor.call.file})});
     else if (thread !== undefined) selection.toggle({thread});
   }
@@ -407,6 +446,14 @@ function timelineFigure(run) {
     const [from, to] = view();
     return from + (offset - frame.left) / frame.width * (to - from);
   };
+  // placeAt puts the cursor on what is at a place in the canvas, if there is something.
+  function placeAt(event) {
+    const row = frame.tops.findLastIndex(top => top <= event.offsetY);
+    if (row < 0 || row >= lanes.length) return false;
+    place(row, timeAt(event.offsetX), event.offsetY < y(row) ? Math.floor((event.offsetY - frame.tops[row]) / spans.height()) : -1);
+    return true;
+  }
+
   let dragged = null; // from one place to another, in CSS pixels
 
   canvas.addEventListener('pointerdown', event => {
@@ -420,9 +467,7 @@ function timelineFigure(run) {
       draw();
       return;
     }
-    const row = Math.floor((event.offsetY - frame.top) / frame.row);
-    if (row < 0 || row >= lanes.length || event.offsetX < frame.left) return;
-    place(row, timeAt(event.offsetX));
+    if (event.offsetX >= frame.left) placeAt(event);
   });
   canvas.addEventListener('pointerup', event => {
     const moved = dragged && Math.abs(dragged.to - dragged.from) > 4 ? dragged : null;
@@ -431,10 +476,7 @@ function timelineFigure(run) {
       show([moved.from, moved.to].sort((a, b) => a - b).map(timeAt));
       return;
     }
-    const row = Math.floor((event.offsetY - frame.top) / frame.row);
-    if (row < 0 || row >= lanes.length) return;
-    place(row, timeAt(event.offsetX));
-    choose();
+    if (placeAt(event)) choose();
   });
   canvas.addEventListener('pointercancel', () => { dragged = null; draw(); });
   canvas.addEventListener('dblclick', () => selection.change({from: null, to: null}));
@@ -468,6 +510,17 @@ function timelineFigure(run) {
     decodeCalls(run.calls).then(byThread => {
       calls = byThread;
       parts.figure.dataset.calls = 'ready';
+      draw();
+    });
+  }
+  if (spans.any) {
+    spans.load(threads).then(() => {
+      parts.legend.append(element('span', {class: 'break'}), element('span', {class: 'scale'}, 'Calls of libraries:'), ...spans.kinds(threads).map(([name, list]) => {
+        const box = element('span', {class: 'swatch'});
+        kinds.push([name, box]);
+        return element('span', {class: 'scale'}, box, list.join(', '));
+      }));
+      parts.figure.dataset.spans = 'ready';
       draw();
     });
   }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"runtime"
 	"slices"
 	"strconv"
@@ -33,6 +34,9 @@ const (
 	aliveEvery = time.Second
 	silence    = 20 * time.Second // longer than a busy machine suspends a process
 )
+
+// patience is how long rank 0 waits before it says for whom.
+const patience = 20 * time.Second
 
 // roundTrips is how many messages measure a clock: the fastest one counts.
 const roundTrips = 100
@@ -84,8 +88,11 @@ func Run(link *ranks.Link, memory int, pmiConn io.ReadWriter) error {
 		if err == nil {
 			c.leave(left)
 		}
+		c.met.linger()
 		c.met.close()
 	default: // the others may never come
+		c.met.linger()
+		c.met.removeFile()
 	}
 	return nil
 }
@@ -101,13 +108,18 @@ func (c *carrier) begin(pmiConn io.ReadWriter) (err error) {
 	if err := c.connect(deadline); err != nil {
 		return err
 	}
+	// Rank 0 looks after all, and the others after rank 0.
+	heard := "*"
+	if c.join.Rank != 0 {
+		heard = "0"
+	}
 	for subject, take := range map[string]nats.MsgHandler{
-		c.subject("message", c.join.Rank):  c.takeMessage,
-		c.subject("edge", c.join.Rank):     c.takeEdges,
-		c.subject("measure", c.join.Rank):  c.takeMeasure,
-		"pianola." + c.at.Run + ".failure": c.takeFailure,
-		"pianola." + c.at.Run + ".alive.*": c.takeAlive,
-		"pianola." + c.at.Run + ".left.*":  c.takeLeft,
+		c.subject("message", c.join.Rank):         c.takeMessage,
+		c.subject("edge", c.join.Rank):            c.takeEdges,
+		c.subject("measure", c.join.Rank):         c.takeMeasure,
+		"pianola." + c.at.Run + ".failure":        c.takeFailure,
+		"pianola." + c.at.Run + ".alive." + heard: c.takeAlive,
+		"pianola." + c.at.Run + ".left." + heard:  c.takeLeft,
 	} {
 		if err := c.subscribe(subject, take); err != nil {
 			return err
@@ -116,6 +128,7 @@ func (c *carrier) begin(pmiConn io.ReadWriter) (err error) {
 	if err := c.meet(deadline); err != nil {
 		return err
 	}
+	go c.watch() // measuring the clocks of many ranks takes longer than a silence
 	joined := ranks.Joined{Run: c.at.Run, Nodes: c.nodes}
 	if c.join.Rank == 0 {
 		err = c.measureAll()
@@ -126,7 +139,6 @@ func (c *carrier) begin(pmiConn io.ReadWriter) (err error) {
 	if err != nil {
 		return err
 	}
-	go c.watch()
 	return c.link.SendJSON(ranks.FrameJoined, &joined)
 }
 
@@ -147,6 +159,9 @@ func (c *carrier) connect(deadline time.Time) (err error) {
 	for first := true; ; first = false {
 		if first || c.met.file != "" && c.join.Rank != 0 {
 			c.at, err = c.met.find()
+		}
+		if final := (*finalError)(nil); errors.As(err, &final) {
+			return err
 		}
 		if len(c.at.URLs) > 0 {
 			if err = c.dial(); err == nil {
@@ -188,8 +203,8 @@ func (c *carrier) dial() (err error) {
 		options = append(options, nats.Token(c.at.Token))
 	}
 	switch {
-	case c.met.server != nil:
-		options = append(options, nats.InProcessServer(c.met.server))
+	case c.met.server.Load() != nil:
+		options = append(options, nats.InProcessServer(c.met.server.Load()))
 	case !c.at.theirs:
 		encryption, err := clientTLS(c.at.Token)
 		if err != nil {
@@ -271,7 +286,7 @@ func (c *carrier) welcome(subject string, deadline time.Time) error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if missing == 0 || here[h.Rank] {
-			_ = m.Respond(fmt.Appendf(nil, "there is a rank %d already", h.Rank))
+			_ = m.Respond(fmt.Appendf(nil, "there is a rank %d already: is it one of another replay that meets at the same place?", h.Rank))
 			return
 		}
 		here[h.Rank], c.nodes[h.Rank] = true, h.Node
@@ -292,21 +307,32 @@ func (c *carrier) welcome(subject string, deadline time.Time) error {
 	if c.join.Size == 1 {
 		done <- nil
 	}
-	select {
-	case <-done:
-	case <-time.After(time.Until(deadline)):
+	absent := func() string {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		var who []string
+		var list []int32
 		for rank, there := range here {
 			if !there {
-				who = append(who, strconv.Itoa(rank))
+				list = append(list, int32(rank))
 			}
 		}
-		err := fmt.Errorf("after %v these ranks have not joined: %s", time.Duration(c.join.Wait), strings.Join(who, ", "))
-		c.publishFailure(ranks.FromPeer, err.Error())
-		return err
+		return ranks.List(list)
 	}
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	for waiting := true; waiting; {
+		select {
+		case <-done:
+			waiting = false
+		case <-late.C:
+			fmt.Fprintf(os.Stderr, "pianola: replay: waiting for these ranks: %s\n", absent())
+		case <-time.After(time.Until(deadline)):
+			err := fmt.Errorf("after %v these ranks have not joined: %s", time.Duration(c.join.Wait), absent())
+			c.publishFailure(ranks.FromPeer, err.Error())
+			return err
+		}
+	}
+	c.met.removeFile()
 	text, err := json.Marshal(c.nodes)
 	if err != nil {
 		return err
@@ -481,10 +507,11 @@ func (c *carrier) lose(rank int, why string) {
 
 // lookAtConnections finds the ranks whose connection with the own server has ended.
 func (c *carrier) lookAtConnections() {
-	if c.met.server == nil || c.met.server.NumClients() >= c.join.Size {
+	s := c.met.server.Load()
+	if s == nil || s.NumClients() >= c.join.Size {
 		return
 	}
-	open, err := c.met.server.Connz(&server.ConnzOptions{Limit: c.join.Size + 1})
+	open, err := s.Connz(&server.ConnzOptions{Limit: c.join.Size + 1})
 	if err != nil {
 		return
 	}
@@ -545,9 +572,7 @@ func (c *carrier) leave(left bool) {
 	c.mu.Unlock()
 	_ = c.conn.Load().Publish(c.subject("left", c.join.Rank), nil)
 	_ = c.conn.Load().FlushTimeout(time.Second)
-	for end := time.Now().Add(5 * time.Second); c.met.server != nil && time.Now().Before(end) && c.met.server.NumClients() > 1; {
-		time.Sleep(time.Millisecond)
-	}
+	c.met.linger()
 	c.conn.Load().Close()
 }
 
@@ -575,6 +600,9 @@ func peakMemory() int64 {
 // process.
 func Main() {
 	runtime.GOMAXPROCS(max(2, min(runtime.NumCPU(), 4))) // it mostly waits
+	// A launcher that ends a job signals this process, too. The player ends it, once all
+	// have heard why.
+	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	unix.CloseOnExec(3)
 	link := ranks.NewLink(os.NewFile(3, "link"))
 	var manager io.ReadWriter

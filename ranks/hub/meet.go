@@ -10,9 +10,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 
 	"pianola/ranks"
 )
@@ -42,8 +45,11 @@ const maxPayload = 1 << 20
 type meeting struct {
 	join   *ranks.Join
 	pmi    *pmi           // nil without
-	server *server.Server // of rank 0; nil for other ranks, and with a server of others
-	file   string         // with the address; empty without
+	server atomic.Pointer[server.Server] // of rank 0; nil for other ranks, and with a server of others
+	file   string                        // with the address; empty without
+
+	mu        sync.Mutex
+	published bool // this is rank 0, and has made the file
 }
 
 // find returns the places where the others may be. At rank 0 it starts the server, unless
@@ -98,42 +104,108 @@ func word(name string) string {
 	}, name)
 }
 
+// finalError is an error that remains, so that no second attempt makes sense.
+type finalError struct{ error }
+
+func (e *finalError) Unwrap() error { return e.error }
+
 func (m *meeting) inDirectory(dir string) (p place, err error) {
 	m.file = filepath.Join(dir, "pianola-ranks")
-	if id := jobID(); id != "" {
+	id := os.Getenv(runVariable)
+	if id == "" {
+		id = jobID()
+	}
+	if id != "" {
 		m.file += "-" + word(id)
 	}
+	if entry, err := os.Stat(dir); err != nil || !entry.IsDir() {
+		if err == nil {
+			err = fmt.Errorf("%s is not a directory", dir)
+		}
+		return p, &finalError{fmt.Errorf("rendezvous: %w", err)}
+	}
 	if m.join.Rank != 0 {
-		text, err := os.ReadFile(m.file)
-		if err != nil {
-			return p, fmt.Errorf("rendezvous: %w", err)
-		}
-		if json.Unmarshal(text, &p) != nil || len(p.URLs) == 0 {
-			return p, fmt.Errorf("rendezvous: %s is not from rank 0", m.file)
-		}
-		return p, nil
+		return readPlace(m.file)
 	}
-	if p, err = m.serve(rand.Text(), ":0"); err != nil {
-		return p, err
-	}
-	text, err := json.Marshal(&p)
-	if err != nil {
-		return p, err
-	}
-	// Others read the file as a whole, and only the same user reads it at all.
-	f, err := os.CreateTemp(dir, ".pianola-ranks-")
-	if err != nil {
-		return p, fmt.Errorf("rendezvous: %w", err)
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), m.file)
+	if p, err = m.serve(rand.Text(), ":0"); err == nil {
+		err = m.publish(p)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name())
-		return p, fmt.Errorf("rendezvous: %w", err)
+		return p, &finalError{fmt.Errorf("rendezvous: %w", err)}
 	}
 	return p, nil
+}
+
+// readPlace reads the file of rank 0, which may not be there yet, or not as a whole.
+func readPlace(file string) (p place, err error) {
+	text, err := os.ReadFile(file)
+	switch {
+	case errors.Is(err, os.ErrPermission):
+		return p, &finalError{fmt.Errorf("rendezvous: %w: it is that of another user", err)}
+	case err != nil:
+		return p, fmt.Errorf("rendezvous: %w", err)
+	case json.Unmarshal(text, &p) != nil || len(p.URLs) == 0:
+		return place{}, fmt.Errorf("rendezvous: %s is not from rank 0", file)
+	}
+	return p, nil
+}
+
+// publish writes the file that the others read. It replaces that of an earlier run whose
+// rank 0 was killed.
+func (m *meeting) publish(p place) error {
+	text, err := json.Marshal(&p)
+	if err != nil {
+		return err
+	}
+	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f, err := os.OpenFile(m.file, flags, 0o600) // only the same user reads the token
+	if errors.Is(err, os.ErrExist) {
+		if m.isTaken() {
+			return fmt.Errorf("another replay meets at %s now: use another directory, or set %s to another word for each replay", m.file, runVariable)
+		}
+		if err = os.Remove(m.file); err == nil {
+			f, err = os.OpenFile(m.file, flags, 0o600)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	m.published = true
+	err = f.Chmod(0o600) // whatever the umask is
+	if err == nil {
+		_, err = f.Write(text)
+	}
+	return errors.Join(err, f.Close())
+}
+
+// isTaken reports whether the file is that of a rank 0 that still waits for others.
+func (m *meeting) isTaken() bool {
+	p, err := readPlace(m.file)
+	if err != nil {
+		return false
+	}
+	encryption, err := clientTLS(p.Token)
+	if err != nil {
+		return false
+	}
+	conn, err := nats.Connect(strings.Join(p.URLs, ","), nats.Token(p.Token), nats.Secure(encryption), nats.NoReconnect(), nats.DontRandomize(), nats.Timeout(time.Second))
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
+}
+
+// removeFile removes the file of this run, which nobody needs any more.
+func (m *meeting) removeFile() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.published {
+		_ = os.Remove(m.file)
+		m.published = false
+	}
 }
 
 func (m *meeting) byPMI() (p place, err error) {
@@ -192,7 +264,7 @@ func (m *meeting) serve(token, listen string) (p place, err error) {
 	if err != nil {
 		return p, err
 	}
-	m.server, err = server.NewServer(&server.Options{
+	s, err := server.NewServer(&server.Options{
 		Host: host, Port: number, Authorization: token, NoSigs: true, NoLog: true, MaxPayload: maxPayload,
 		PingInterval: pingEvery, MaxPingsOut: maxPings, MaxPending: 1 << 30,
 		TLSConfig: encryption, TLSTimeout: silence.Seconds(), AuthTimeout: silence.Seconds(),
@@ -200,11 +272,12 @@ func (m *meeting) serve(token, listen string) (p place, err error) {
 	if err != nil {
 		return p, fmt.Errorf("start the NATS server: %w", err)
 	}
-	go m.server.Start()
-	if !m.server.ReadyForConnections(20 * time.Second) {
+	go s.Start()
+	if !s.ReadyForConnections(20 * time.Second) {
 		return p, fmt.Errorf("the NATS server does not listen on %s", listen)
 	}
-	at := m.server.Addr().(*net.TCPAddr).Port
+	m.server.Store(s)
+	at := s.Addr().(*net.TCPAddr).Port
 	p = place{Token: token, Run: rand.Text()}
 	for _, ip := range addresses() {
 		p.URLs = append(p.URLs, "nats://"+net.JoinHostPort(ip, strconv.Itoa(at)))
@@ -226,15 +299,22 @@ func addresses() (list []string) {
 	return append(list, "127.0.0.1")
 }
 
+// linger waits until the other ranks have left the server of rank 0, because what it sent
+// last can be on its way.
+func (m *meeting) linger() {
+	s := m.server.Load()
+	for end := time.Now().Add(5 * time.Second); s != nil && time.Now().Before(end) && s.NumClients() > 1; {
+		time.Sleep(time.Millisecond)
+	}
+}
+
 // close ends what find began. The server may still be in use.
 func (m *meeting) close() {
-	if m.file != "" && m.join.Rank == 0 {
-		_ = os.Remove(m.file)
-	}
+	m.removeFile()
 	if m.pmi != nil {
 		_ = m.pmi.finalize()
 	}
-	if m.server != nil {
-		m.server.Shutdown()
+	if s := m.server.Load(); s != nil {
+		s.Shutdown()
 	}
 }

@@ -60,7 +60,7 @@ func (d *drain) run(stop <-chan struct{}) error {
 		now := time.Now()
 		pause = nextPause(pause, now.Sub(last), int(d.ring.next-before), d.ring.size())
 		if d.probes != nil {
-			pause = min(pause, probePause)
+			pause = min(pause, d.probes.pause(now))
 		}
 		last = now
 		timer.Reset(pause)
@@ -148,6 +148,7 @@ func (d *drain) add(b []byte) (full bool, err error) {
 		if !d.probes.viewSpan(b, &d.span) {
 			return false, errRecord
 		}
+		d.probes.readGlobals(&d.span)
 		return d.writer.Span(&d.span), nil
 	case begun, mapped:
 		if !viewSpace(b, &d.space) {

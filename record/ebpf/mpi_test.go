@@ -34,7 +34,7 @@ func TestSpansOfMPI(t *testing.T) {
 	l, err := layer.Load("mpi")
 	require.NoError(t, err)
 	var c recordkit.Collect
-	r, _ := recordLong(t, record.Options{Command: []string{"mpiexec", "-n", "2", program}, Layers: []*layer.Layer{l}, LayerForce: true}, &c)
+	r, _ := recordLong(t, record.Options{Command: []string{"mpiexec", "-n", "2", program}, Layers: []*layer.Layer{l}, LayerForce: true, RingBytes: 16 << 20}, &c)
 	require.Zero(t, r.Lost)
 
 	ranks := map[int32]int64{} // by thread

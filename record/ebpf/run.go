@@ -283,6 +283,7 @@ func (r *recording) run(ctx context.Context, await func(_ context.Context, faile
 	}
 	h.Meta = append(h.Meta, r.probed()...)
 	if r.probes != nil {
+		h.Meta = append(h.Meta, r.probes.values()...)
 		r.result.Probed = r.probes.files
 	}
 	return r.result, r.sink.WriteHeader(h)

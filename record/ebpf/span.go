@@ -44,6 +44,7 @@ type probes struct {
 	files   []record.Probed       // that are attached, or were refused
 	costs   map[layer.Entry]int64 // measured, nanoseconds a span
 	calls   []int64               // of each, that were recorded
+	globals []globals             // of each layer
 }
 
 // probedFile is a file, for a layer.
@@ -64,6 +65,7 @@ func planSpans(o *record.Options) *probes {
 			p.all = append(p.all, record.NewSpanProbe(l.Name, f, spanLimits, o.LayerText))
 		}
 	}
+	p.globals = newGlobals(len(o.Layers))
 	p.entries, p.calls = make([]layer.Entry, len(p.all)), make([]int64, len(p.all))
 	return p
 }
@@ -224,6 +226,7 @@ func (p *probes) opened(c *record.Call) error {
 		if !l.Has(path) {
 			continue
 		}
+		p.expectGlobals(i)
 		name := strings.Clone(path)
 		if err := p.attachLate(i, seenBy(c.TID, name), name, c.Start+c.Dur); err != nil {
 			return err

@@ -1,5 +1,8 @@
 /* Messages of two ranks, for mpi_test.go: rank 1 sends, rank 0 receives from any rank. */
 #include <mpi.h>
+#include <unistd.h>
+
+enum { PAUSE = 1000 }; /* microseconds between polls, which are all recorded */
 
 static int number;
 
@@ -40,15 +43,19 @@ static void receives(void)
 	MPI_Request_free(one);
 	MPI_Mprobe(MPI_ANY_SOURCE, 10, MPI_COMM_WORLD, &message, &status);
 	MPI_Mrecv(&number, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
-	while (!flag)
+	while (!flag) {
+		usleep(PAUSE);
 		MPI_Iprobe(MPI_ANY_SOURCE, 11, MPI_COMM_WORLD, &flag, &status);
+	}
 	MPI_Recv(&number, 1, MPI_INT, MPI_ANY_SOURCE, 11, MPI_COMM_WORLD, &status);
 	two[0] = MPI_REQUEST_NULL;
 	MPI_Irecv(&number, 1, MPI_INT, MPI_ANY_SOURCE, 12, MPI_COMM_WORLD, one);
 	MPI_Waitsome(2, two, &count, places, statuses);
 	MPI_Irecv(&number, 1, MPI_INT, MPI_ANY_SOURCE, 13, MPI_COMM_WORLD, one);
-	for (flag = 0; !flag;)
+	for (flag = 0; !flag;) {
+		usleep(PAUSE);
 		MPI_Testall(2, two, &flag, MPI_STATUSES_IGNORE);
+	}
 	MPI_Irecv(&number, 1, MPI_INT, MPI_ANY_SOURCE, 14, MPI_COMM_WORLD, one);
 	MPI_Waitany(2, two, &place, &status);
 }
