@@ -2,8 +2,8 @@
 # slow-rank.sh DIR [KIND…]: what a replay tells of a parallel program one of whose ranks gets
 # slower storage. Each of four ranks of scripts/load/mpi.c has a disk of its own, a write to
 # which takes WRITE milliseconds (1). The program is recorded there. Then that of rank SLOW (1)
-# takes ten times as long, and program, replay, and replay without the edges of MPI run ROUNDS
-# times (5) in turn. Prints medians in seconds.
+# takes ten times as long, and program, replay by four ranks, and such a replay without the
+# edges of MPI run ROUNDS times (5) in turn. Prints medians in seconds.
 #
 # The kinds are each, pipeline and metadata, as collective writes a file of all ranks, with
 # STEPS steps (100) and MICROSECONDS of work in a step (5000). The disks are files in
@@ -35,7 +35,10 @@ tidy() {
 }
 
 # clean empties the disks.
-clean() { find 0 1 2 3 -mindepth 1 -not -name lost+found -delete; }
+clean() {
+	find 0 1 2 3 -mindepth 1 -not -name lost+found -delete
+	sync -f 0 1 2 3
+}
 
 # run KIND OUT COMMAND…: runs the program through a command.
 run() {
@@ -56,7 +59,7 @@ replay() {
 	trace=$1.$2.bin
 	at "$1, replay, $2"
 	shift 2
-	judged "$pianola" replay --root root "$@" --json "$trace" >replay.json 2>replay.out
+	judged mpiexec -n 4 "$pianola" replay --ranks --root root --strict "$@" --json "$trace" >replay.json 2>replay.out
 	figure elapsed_seconds replay.json
 }
 
