@@ -101,7 +101,7 @@ func (c Costs) Of(tid int32) *Cost {
 
 var noCost Cost
 
-// maxCosts bounds Costs. There are fewer nodes.
+// maxCosts bounds Costs: as many as a run has nodes.
 const maxCosts = 256
 
 // Costs returns the recorder's costs. If the header states two for the same threads, the

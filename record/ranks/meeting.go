@@ -383,7 +383,7 @@ func attempt(ctx context.Context, file, job string, g greeting) (*guest, error) 
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if i.Job != job {
-		return nil, fmt.Errorf("%s is of job %s, not of %s", file, i.Job, job)
+		return nil, fmt.Errorf("%s is of job %q, not of %q", file, i.Job, job)
 	}
 	hello, err := json.Marshal(&g)
 	if err != nil {

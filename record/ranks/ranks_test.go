@@ -107,7 +107,7 @@ func TestStrangers(t *testing.T) {
 	_, err = join(t.Context(), dir, "7.0", greeting{"n2", []int{1}, 3})
 	require.EqualError(t, err, "the recorder of rank 0: node n2 belongs to a program of 3 ranks, not 2")
 	_, err = attempt(t.Context(), s.file, "8.0", greeting{"n2", []int{1}, 2})
-	require.EqualError(t, err, s.file+" is of job 7.0, not of 8.0")
+	require.EqualError(t, err, s.file+` is of job "7.0", not of "8.0"`)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, s.await(ctx), context.Canceled)
