@@ -91,7 +91,7 @@ type agreement struct {
 // join joins the other ranks. The context of c ends when one of them fails.
 func join(c *cli.Context, o *replay.Options, place *launcher.Place) error {
 	s, err := ranks.NewSession(c.Context, ranks.Config{
-		Rank: place.Rank, Size: place.Size, Node: place.Node, Rendezvous: c.String("rendezvous"), Wait: c.Duration("rendezvous-timeout"),
+		Rank: place.Rank, Size: place.Size, Node: place.Node, Job: place.Job, Rendezvous: c.String("rendezvous"), Wait: c.Duration("rendezvous-timeout"),
 	})
 	if err != nil {
 		return rendezvousHint(told(place.Rank, err))
