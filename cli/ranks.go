@@ -91,7 +91,7 @@ type agreement struct {
 // join joins the other ranks. The context of c ends when one of them fails.
 func join(c *cli.Context, o *replay.Options, place *launcher.Place) error {
 	s, err := ranks.NewSession(c.Context, ranks.Config{
-		Rank: place.Rank, Size: place.Size, Node: place.Node, Rendezvous: c.String("rendezvous"), Wait: c.Duration("rendezvous-timeout"),
+		Rank: place.Rank, Size: place.Size, Node: place.Node, Job: place.Job, Rendezvous: c.String("rendezvous"), Wait: c.Duration("rendezvous-timeout"),
 	})
 	if err != nil {
 		return rendezvousHint(told(place.Rank, err))
@@ -127,7 +127,7 @@ func agree(c *cli.Context, s *ranks.Session, t *bin.Trace) error {
 }
 
 // ownOptions are those that ranks need not have in common.
-var ownOptions = []string{"root", "rendezvous", "rendezvous-timeout", "log", "json", "limit", "no-host", "quiet"}
+var ownOptions = []string{"root", "rendezvous", "rendezvous-timeout", "log", "json", "limit", "no-host"}
 
 // shared returns the options that all ranks must have in common.
 func shared(c *cli.Context) (options []string) {

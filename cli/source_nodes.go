@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -64,6 +65,9 @@ func inspectNodes(o importer.Options, dir string, names []string) (*sources, err
 	}
 	var err error
 	if s.nodes, err = nodes.Inspect(parts); err != nil {
+		if errors.Is(err, nodes.ErrOtherRun) {
+			err = &hint{err, "a directory holds one run: remove the files of the other one, and record into a new directory"}
+		}
 		return nil, err
 	}
 	s.warnOfNodes(dir)
@@ -79,21 +83,27 @@ type nodeReader struct {
 // Close closes the file.
 func (r nodeReader) Close() error { return r.file.Close() }
 
-// shownRanks is how many ranks a message lists.
-const shownRanks = 16
+// firstOf lists ranks or nodes in a message, which stays short.
+func firstOf(words []string) string {
+	const shown = 16
+	if len(words) > shown {
+		words = append(words[:shown:shown], "…")
+	}
+	return strings.Join(words, ", ")
+}
 
 // warnOfNodes says what is wrong with the recordings of a run.
 func (s *sources) warnOfNodes(dir string) {
 	run := s.nodes
 	if n := len(run.Missing); n > 0 {
 		var words []string
-		for _, r := range run.Missing[:min(n, shownRanks)] {
+		for _, r := range run.Missing {
 			words = append(words, fmt.Sprint(r))
 		}
-		if n > shownRanks {
-			words = append(words, "…")
-		}
-		warn("%s: warning: %s without a recording: %s", dir, table.Plural(n, "rank"), strings.Join(words, ", "))
+		warn("%s: warning: %s without a recording: %s", dir, table.Plural(n, "rank"), firstOf(words))
+	}
+	if n := len(run.Endless); n > 0 {
+		warn("%s: warning: %s without an end: %s", dir, table.Plural(n, "recording"), firstOf(run.Endless))
 	}
 	for _, m := range run.Moved {
 		warn("%s: warning: the clock of node %s is moved by %s s, because messages were received before they were sent", dir, m.Node, format.AppendSeconds(nil, m.Nanos))

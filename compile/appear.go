@@ -148,13 +148,13 @@ func (m *model) makeThere(t *thread, e *format.Event, at *entry, what *format.Fi
 func (m *model) emitMade(t *thread, e, out *format.Event) error {
 	t.seen, t.owed = m.order.seen, t.owed[:0]
 	err := m.emit(t, e, out)
-	t.cost -= m.cost.Around(e.Op)
+	t.cost -= t.rate.Around(e.Op)
 	return err
 }
 
 // applyMade simulates such an added event, and writes it to the trace.
 func (m *model) applyMade(t *thread, e *format.Event) error {
 	err := m.apply(e)
-	t.cost -= m.cost.Around(e.Op)
+	t.cost -= t.rate.Around(e.Op)
 	return err
 }

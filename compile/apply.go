@@ -104,7 +104,7 @@ func (m *model) apply(e *format.Event) error {
 		seemed = m.clock(t, e.Start)
 	}
 	before, cut := t.cost, min(max(e.Cut, -maxCut), maxCut)
-	t.cost = min(max(t.cost+m.cost.Before(e)+cut, -maxCut), maxCut)
+	t.cost = min(max(t.cost+t.rate.Before(e)+cut, -maxCut), maxCut)
 	behind := int64(0)
 	if m.told {
 		behind = m.subtractReady(e)

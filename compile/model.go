@@ -44,11 +44,11 @@ type model struct {
 	pipe      pipeEvents
 
 	descriptors []format.Descriptor
-	entering    bool        // descriptors are those of processes that enter
-	moved       bool        // some descriptor has another number in the trace
-	hides       int64       // numbers from firstHidden on that were used
-	hidden      []int32     // those of them that are free again
-	cost        format.Cost // to subtract
+	entering    bool         // descriptors are those of processes that enter
+	moved       bool         // some descriptor has another number in the trace
+	hides       int64        // numbers from firstHidden on that were used
+	hidden      []int32      // those of them that are free again
+	costs       format.Costs // to subtract
 
 	args  argMaps
 	order order
@@ -105,9 +105,9 @@ func (m *model) start(in *intake, first *format.Event) {
 	switch {
 	case !m.options.Compensate:
 	case m.out != nil:
-		m.cost = in.last.Cost() // what was measured to the end
+		m.costs = in.last.Costs() // what was measured to the end
 	default:
-		m.cost = h.Cost()
+		m.costs = h.Costs()
 	}
 	if m.told = h.TellsWakers(); m.out != nil {
 		m.spanned = in.spanned
@@ -213,7 +213,7 @@ func (m *model) leaveOut(t *thread, e *format.Event, why reason, w *pipeWait, on
 			t.untied(format.Off{Storage: rest})
 		}
 	}
-	t.cost += m.cost.Inside + m.cost.Around(e.Op)
+	t.cost += t.rate.Inside + t.rate.Around(e.Op)
 	return err
 }
 
@@ -269,19 +269,19 @@ func (m *model) emit(t *thread, e, out *format.Event) error {
 	out.Compute = compute
 	out.Off = t.off.Plus(e.Off).Within(compute)
 	t.off = format.Off{}
-	t.last, t.cost = e.End(), debt+m.cost.Around(e.Op)
+	t.last, t.cost = e.End(), debt+t.rate.Around(e.Op)
 	switch info := out.Op.Info(); {
 	case info.Effect == format.EffectPipeline:
 		t.cost = debt // see leaveOut
 	case info.Effect == format.EffectWait && m.event.joined:
-		t.cost += m.cost.Inside // spent after the end of what it waited for
+		t.cost += t.rate.Inside // spent after the end of what it waited for
 	case info.Class == format.ClassProcess && info.Effect != format.EffectWait:
 		// A replay does not make the call, and its duration is not time spent
 		// in I/O. So it becomes compute.
-		t.last, t.cost = e.Start, debt+m.cost.Inside+m.cost.Around(e.Op)
+		t.last, t.cost = e.Start, debt+t.rate.Inside+t.rate.Around(e.Op)
 		out.Dur = 0
 	case out.Dur >= 0:
-		out.Dur = max(out.Dur-m.cost.Inside, 0)
+		out.Dur = max(out.Dur-t.rate.Inside, 0)
 	}
 	if m.options.Bare {
 		out.Dur = format.Unknown

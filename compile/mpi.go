@@ -148,7 +148,7 @@ func (m *model) mpiAfter(t *thread, e *format.Event, others []mpi.Begin, since i
 	if last > from {
 		held := last - from
 		if since < e.Start { // the cost of the polls is subtracted already
-			cost := float64(polls) * float64(m.cost.Span) * min(float64(held)/float64(e.Start-since), 1)
+			cost := float64(polls) * float64(t.rate.Span) * min(float64(held)/float64(e.Start-since), 1)
 			held = max(held-int64(cost), 0)
 			m.report.MPI.Polled += min(last, e.Start) - from
 		}

@@ -41,7 +41,7 @@ func (p *moments) add(n moment, b *budget) {
 // span puts a span into the trace. Its cost is that of the thread's next compute.
 func (m *model) span(e *format.Event) error {
 	t := m.thread(e)
-	t.cost = min(t.cost+m.cost.Span, maxCut)
+	t.cost = min(t.cost+t.rate.Span, maxCut)
 	if e.Span.Layer == mpi.Layer {
 		m.mpi(t, e)
 	}

@@ -13,11 +13,12 @@ type thread struct {
 	events int64 // emitted so far
 
 	// Time, compensated for the recorder's cost, in nanoseconds.
-	now  int64      // end of the newest emitted event, on the trace's clock
-	last int64      // start of the next compute, on the recording's clock
-	cost int64      // to subtract since last: the recorder's cost, and what transforms cut
-	off  format.Off // since last
-	idle int64      // end of the newest event, in the trace or left out, on the recording's clock
+	now  int64        // end of the newest emitted event, on the trace's clock
+	last int64        // start of the next compute, on the recording's clock
+	cost int64        // to subtract since last: the recorder's cost, and what transforms cut
+	rate *format.Cost // of recording the thread
+	off  format.Off   // since last
+	idle int64        // end of the newest event, in the trace or left out, on the recording's clock
 
 	waiting           // in the last pass
 	gapSpans gapSpans // the same
@@ -162,7 +163,7 @@ func holdsFile(t *process.Table, first, last uint32) bool {
 
 // added adds a thread to the model and to the trace's thread table.
 func (m *model) added(at, parent *process.Thread) {
-	t := &thread{Thread: at, num: int32(len(m.table) + 1)}
+	t := &thread{Thread: at, num: int32(len(m.table) + 1), rate: m.costs.Of(at.TID)}
 	at.Data = t
 	maker := (*thread)(nil)
 	if parent != nil {

@@ -1,7 +1,10 @@
 package format
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"sort"
 	"strconv"
 	"strings"
 )
@@ -77,14 +80,71 @@ func (c Cost) String() string {
 	return string(b)
 }
 
-// Cost returns the recorder's cost, 0 if unknown. If the header states two, it returns
-// the last one, which was measured while the application ran; the header must be
+// Costs are the recorder's costs by thread. A recording has one cost for all threads. One
+// that was merged from recordings of several nodes has one for the threads of each node.
+type Costs []threadsCost
+
+// threadsCost is the cost of the threads with ids above a number.
+type threadsCost struct {
+	above int32
+	Cost
+}
+
+// Of returns the cost of recording a thread, 0 if unknown. The caller must not change it.
+func (c Costs) Of(tid int32) *Cost {
+	if len(c) == 0 {
+		return &noCost
+	}
+	after := sort.Search(len(c), func(i int) bool { return c[i].above >= tid })
+	return &c[max(after-1, 0)].Cost
+}
+
+var noCost Cost
+
+// maxCosts bounds Costs: as many as a run has nodes.
+const maxCosts = 256
+
+// Costs returns the recorder's costs. If the header states two for the same threads, the
+// last one counts, which was measured while the application ran; the header must be
 // complete for that.
-func (h *Header) Cost() (c Cost) {
-	text, _ := h.Value(MetaCost)
+func (h *Header) Costs() (all Costs) {
+	all = Costs{{}}
+	for _, m := range h.Meta {
+		if m.Key != MetaCost {
+			continue
+		}
+		c := parseCost(m.Value)
+		i, known := slices.BinarySearchFunc(all, c.above, func(c threadsCost, above int32) int { return cmp.Compare(c.above, above) })
+		switch {
+		case known:
+			all[i] = c
+		case len(all) < maxCosts && i > 0:
+			all = slices.Insert(all, i, c)
+		}
+	}
+	return all
+}
+
+// Cost returns the recorder's cost of a recording that was not merged.
+func (h *Header) Cost() Cost { return h.Costs()[0].Cost }
+
+// AddCost adds the cost of recording threads with ids above a number.
+func (h *Header) AddCost(c Cost, above int32) {
+	text := c.String()
+	if above != 0 {
+		text += fmt.Sprintf(" above=%d", above)
+	}
+	h.Meta = append(h.Meta, Meta{MetaCost, text})
+}
+
+// parseCost parses a value of MetaCost. Words that are not understood count as 0.
+func parseCost(text string) (c threadsCost) {
 	for word := range strings.FieldsSeq(text) {
 		key, value, _ := strings.Cut(word, "=")
 		n, _ := strconv.ParseInt(value, 10, 32)
+		if key == "above" {
+			c.above = int32(n)
+		}
 		for _, f := range c.fields() {
 			if f.key == key {
 				*f.value = n

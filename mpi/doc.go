@@ -102,6 +102,8 @@ type Pairer struct {
 	wait  Wait
 	call  [1]Call
 	begin [1]Begin
+
+	begins []int64
 }
 
 const (

@@ -357,7 +357,7 @@ func (p *Pairer) release(in *inbox) {
 func (p *Pairer) guessed(in *inbox, m *message) []*message {
 	p.queued--
 	if len(in.guesses) == maxUnmatched {
-		p.guess(in)
+		p.guess(in, 0)
 	}
 	return p.push(in.guesses, m)
 }
@@ -368,22 +368,30 @@ func agree(a, b int64) bool { return a == b || a < 0 || b < 0 }
 // sent adds a send. Messages with one tag do not pass one another.
 func (p *Pairer) sent(in *inbox, s *message) {
 	w := p.way(in, s.begin.Rank)
-	for i := 0; i < len(w.received); i++ {
-		r := w.received[i]
-		if !agree(r.tag, s.tag) {
-			continue
-		}
-		w.received = p.remove(w.received, i)
-		p.pair(s, r)
-		if !r.probe {
-			return
-		}
-		i--
-	}
 	if len(w.sent) == maxUnmatched && len(in.guesses) > 0 {
-		p.guess(in)
+		p.guess(in, 0)
 	}
 	w.sent = p.push(w.sent, s)
+	for i := 0; i < len(w.received); {
+		r := w.received[i]
+		if !agree(r.tag, s.tag) {
+			i++
+			continue
+		}
+		p.guessBefore(in, r, s)
+		last := len(w.sent) - 1
+		if last < 0 || w.sent[last] != s {
+			return
+		}
+		w.received = p.remove(w.received, i)
+		if !r.probe {
+			w.sent = p.remove(w.sent, last)
+		}
+		probe := r.probe
+		if p.pair(s, r); !probe {
+			return
+		}
+	}
 }
 
 // received adds a receive whose source is known.
@@ -394,8 +402,14 @@ func (p *Pairer) received(in *inbox, r *message) {
 		return
 	}
 	w := p.way(in, from)
-	for i, s := range w.sent {
-		if !agree(r.tag, s.tag) {
+	for {
+		i := slices.IndexFunc(w.sent, func(s *message) bool { return agree(r.tag, s.tag) })
+		if i < 0 {
+			w.received = p.push(w.received, r)
+			return
+		}
+		s := w.sent[i]
+		if p.guessBefore(in, r, s); i >= len(w.sent) || w.sent[i] != s {
 			continue
 		}
 		if !r.probe {
@@ -404,14 +418,51 @@ func (p *Pairer) received(in *inbox, r *message) {
 		p.pair(s, r)
 		return
 	}
-	w.received = p.push(w.received, r)
 }
 
-// guess pairs the oldest receive of unknown source with the send that began first of those
-// that nothing else has taken.
-func (p *Pairer) guess(in *inbox) {
-	r := in.guesses[0]
-	in.guesses = p.remove(in.guesses, 0)
+// guessBefore pairs receives of unknown source before a later receive takes a send that can be
+// theirs: if there are as many of them as sends that can be.
+func (p *Pairer) guessBefore(in *inbox, later, s *message) {
+	mine := func(g, s *message) bool {
+		return agree(g.tag, s.tag) && s.begin.At <= p.latest(&g.call, s.begin.Rank)
+	}
+	first := slices.IndexFunc(in.guesses, func(g *message) bool { return g.begin.At <= later.begin.At && mine(g, s) })
+	if first < 0 {
+		return
+	}
+	tag, begins := in.guesses[first].tag, p.begins[:0]
+	for _, w := range in.all {
+		for _, s := range w.sent {
+			if agree(tag, s.tag) {
+				begins = append(begins, s.begin.At)
+			}
+		}
+	}
+	p.begins = begins
+	slices.Sort(begins)
+	guesses, sends, sure := 0, 0, 0
+	for _, g := range in.guesses {
+		if g.tag != tag {
+			continue
+		}
+		guesses++
+		for sends < len(begins) && begins[sends] <= g.call.End {
+			sends++
+		}
+		if sends == guesses {
+			sure = guesses
+		}
+	}
+	for ; sure > 0; sure-- {
+		p.guess(in, slices.IndexFunc(in.guesses, func(g *message) bool { return g.tag == tag }))
+	}
+}
+
+// guess pairs the i-th receive of unknown source with the send that began first of those that
+// nothing else has taken.
+func (p *Pairer) guess(in *inbox, i int) {
+	r := in.guesses[i]
+	in.guesses = p.remove(in.guesses, i)
 	var best *way
 	at := 0
 	for _, w := range in.all {
@@ -471,7 +522,7 @@ func (p *Pairer) endMessages(c *comm) {
 	for _, rank := range sortedKeys(c.inboxes) {
 		in := c.inboxes[rank]
 		for len(in.guesses) > 0 {
-			p.guess(in)
+			p.guess(in, 0)
 		}
 		for _, w := range in.all {
 			p.queued -= len(w.sent) + len(w.received)

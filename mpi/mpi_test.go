@@ -172,6 +172,19 @@ func TestPairs(t *testing.T) {
 			want:  []string{"1@100 -> 0@320", "2@200 -> 0@300?", "0@300 <- 2@200?", "0@320 <- 1@100"},
 			stats: mpi.Stats{Messages: 2, Guessed: 1},
 		},
+		"any source, and no status, before later receives with the same tag": {
+			nodes: []string{"n", "n", "n"},
+			calls: `1 100 1 MPI_Send(0x1, 1, 1, 0, 7, WORLD)
+			        2 200 1 MPI_Send(0x1, 1, 1, 0, 7, WORLD)
+			        0 150 5 MPI_Recv(0x1, 1, 1, -2, 7, WORLD, 0x1)
+			        0 310 5 MPI_Recv(0x1, 1, 1, -2, 7, WORLD, 0x1)
+			        1 400 1 MPI_Send(0x1, 1, 1, 0, 7, WORLD)
+			        0 430 5 MPI_Recv(0x1, 1, 1, 2, 7, WORLD, 0x1)
+			        0 440 5 MPI_Recv(0x1, 1, 1, 1, 7, WORLD, 0x1)
+			        2 428 1 MPI_Send(0x1, 1, 1, 0, 7, WORLD)`,
+			want:  []string{"1@100 -> 0@150?", "0@150 <- 1@100?", "2@200 -> 0@310?", "0@310 <- 2@200?", "1@400 -> 0@440", "2@428 -> 0@430", "0@430 <- 2@428", "0@440 <- 1@400"},
+			stats: mpi.Stats{Messages: 4, Guessed: 2},
+		},
 		"any source, and no status, before any send": {
 			calls: `0 100 5 MPI_Recv(0x1, 1, 1, -2, 7, WORLD, 0x1)
 			        1 200 1 MPI_Send(0x1, 1, 1, 0, 7, WORLD)`,

@@ -37,15 +37,17 @@ func recording(rank int, machine string, ahead int64, lines string) string {
 	}
 	return fmt.Sprintf(`# pianola script 1
 # recorder: ebpf
+# cost: inside=1 outside=1
 # process: 10 threads=10 cwd="/home" umask=022
 # ranks: 2 run=r machine=%s begun=%s
 # rank: %d process=10 node=node%d
 %s%s# lost: 0
 # exit: %d
+# cost: inside=%d outside=20
 # elapsed: 0.001000000
 # file systems: "/"=ext4 "/nfs"=nfs4
 # coverage: bytes=100 seconds=0.001000000
-`, machine, format.AppendSeconds(nil, 1e9-ahead), rank, rank, clock, lines, rank)
+`, machine, format.AppendSeconds(nil, 1e9-ahead), rank, rank, clock, lines, rank, 10+rank)
 }
 
 func readAll(t *testing.T, r *Run) (events []format.Event) {
@@ -98,6 +100,10 @@ func testMerge(t *testing.T, second, first string) {
 	} {
 		got, _ := h.Value(key)
 		require.Equal(t, want, got, key)
+	}
+	costs := h.Costs()
+	for _, e := range events[:2] {
+		require.Equal(t, format.Cost{Inside: 10 + int64(e.TID>>22), Outside: 20}, *costs.Of(e.TID), "as measured at the end on the node")
 	}
 }
 
@@ -260,4 +266,12 @@ func TestErrors(t *testing.T) {
 	r, err := Inspect(of(recording(1, "m", 0, line)))
 	require.NoError(t, err)
 	require.Equal(t, []int32{0}, r.Missing)
+	require.Empty(t, r.Endless)
+
+	killed, _, _ := strings.Cut(recording(1, "m", 0, line), "# lost")
+	r, err = Inspect(of(one, killed))
+	require.NoError(t, err)
+	require.Equal(t, []string{"node1"}, r.Endless)
+	_, ended := r.header.Value(format.MetaLost)
+	require.False(t, ended)
 }

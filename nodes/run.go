@@ -14,6 +14,9 @@ import (
 	"pianola/transform"
 )
 
+// ErrOtherRun says that recordings are of several runs.
+var ErrOtherRun = errors.New("of another run")
+
 // Source is a recording of a node that can be read several times.
 type Source struct {
 	Name string // of the file, for messages
@@ -28,9 +31,10 @@ type ReadCloser interface {
 
 // Run is a run of a parallel program, of which each node has a recording.
 type Run struct {
-	Missing []int32 // ranks without a recording
-	Moved   []Moved // clocks that messages moved
-	Unclear []Pair  // nodes whose messages contradict one another, whatever the clocks
+	Missing []int32  // ranks without a recording
+	Endless []string // nodes whose recordings have no end, as if their recorders had been killed
+	Moved   []Moved  // clocks that messages moved
+	Unclear []Pair   // nodes whose messages contradict one another, whatever the clocks
 
 	nodes  []*node
 	header format.Header
@@ -141,7 +145,7 @@ func (r *Run) belong() error {
 	there := map[int32]*node{}
 	for _, n := range r.nodes {
 		if n.program.Run != first.program.Run || n.program.Ranks != first.program.Ranks {
-			return fmt.Errorf("%s: of another run than %s", n.Name, first.Name)
+			return fmt.Errorf("%s: %w than %s", n.Name, ErrOtherRun, first.Name)
 		}
 		for _, rank := range n.head.Ranks {
 			if rank.Rank >= n.program.Ranks {
@@ -168,12 +172,15 @@ const maxMissing = 1 << 16
 // first node.
 var apartKeys = []string{
 	format.MetaProcess, format.MetaCwd, format.MetaUmask, format.MetaClock, format.MetaLost, format.MetaElapsed, format.MetaExit, format.MetaEnded,
-	format.MetaCoverage, format.MetaRequests, format.MetaUnsupported,
+	format.MetaCoverage, format.MetaRequests, format.MetaUnsupported, format.MetaCost,
 }
 
 // describe makes the header of the merged recording.
 func (r *Run) describe() error {
 	h := &r.header
+	for _, n := range slices.Backward(r.nodes) { // the last line is that of the first node
+		h.AddCost(n.head.Cost(), transform.NodeIDs(n.number))
+	}
 	for _, meta := range r.nodes[0].head.Meta {
 		if !slices.Contains(apartKeys, meta.Key) {
 			h.Meta = append(h.Meta, meta)
@@ -181,13 +188,15 @@ func (r *Run) describe() error {
 	}
 	held := coverage.Account{Known: true}
 	var lost int64
-	exit, complete := "0", true
+	exit := "0"
 	for _, n := range r.nodes {
 		own := transform.NodeHeader(&n.head, n.number, n.rename)
 		h.Meta = append(h.Meta, own.Meta...)
 		h.Ranks, h.Descriptors, h.Files = append(h.Ranks, own.Ranks...), append(h.Descriptors, own.Descriptors...), append(h.Files, own.Files...)
 		text, ended := n.head.Value(format.MetaLost)
-		if complete = complete && ended; ended {
+		if !ended {
+			r.Endless = append(r.Endless, n.name)
+		} else {
 			text, _, _ = strings.Cut(text, " ")
 			count, err := strconv.ParseInt(text, 10, 64)
 			if err != nil {
@@ -213,7 +222,7 @@ func (r *Run) describe() error {
 		}
 	}
 	slices.SortFunc(h.Ranks, func(a, b format.Rank) int { return cmp.Compare(a.Rank, b.Rank) })
-	if complete {
+	if len(r.Endless) == 0 {
 		h.Set(format.MetaLost, fmt.Sprint(lost))
 	}
 	h.Set(format.MetaExit, exit)

@@ -104,6 +104,7 @@ func (l *Link) Receive() (FrameKind, []byte, error) {
 type Join struct {
 	Rank, Size int
 	Node       string // where the player runs
+	Job        string // tells this replay from others; "" if nothing does
 	Rendezvous string // a directory, a URL of a NATS server, or "" for PMI or MASTER_ADDR
 	PMI        bool   // descriptor 5 is that of PMI_FD
 	Wait       int64  // nanoseconds, at most, until all have joined

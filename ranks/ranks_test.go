@@ -80,6 +80,40 @@ func TestBoard(t *testing.T) {
 	}
 }
 
+// The next board in the same memory is empty, whatever the one before holds.
+func TestBoards(t *testing.T) {
+	fd, err := NewMemory()
+	require.NoError(t, err)
+	sizes := Sizes{Sources: 1, Out: 300, In: 2}
+	first, err := OpenBoard(fd, 0, sizes)
+	require.NoError(t, err)
+	defer first.Close()
+	for slot := range int32(300) {
+		first.Post(slot, 1, 1)
+	}
+	second, err := OpenBoard(fd, sizes.after(0), sizes)
+	require.NoError(t, err)
+	defer second.Close()
+	for slot := range second.Out {
+		_, posted := second.Out[slot].When()
+		require.False(t, posted, "slot %d", slot)
+	}
+	second.Post(0, 5, 5)
+	at, _ := first.Out[0].When()
+	require.EqualValues(t, 1, at)
+
+	for _, wrong := range []int64{-4096, maxBoards + 4096, 17} {
+		_, err := OpenBoard(fd, wrong, sizes)
+		require.Error(t, err, "%d", wrong)
+	}
+}
+
+func TestList(t *testing.T) {
+	for want, list := range map[string][]int32{"": {}, "3": {3}, "0-2": {0, 1, 2}, "0,2-3,7": {0, 2, 3, 7}} {
+		require.Equal(t, want, List(list))
+	}
+}
+
 // A post allocates nothing: threads that post have no garbage collector.
 func TestPostAllocatesNothing(t *testing.T) {
 	fd, err := NewMemory()

@@ -22,6 +22,7 @@ import (
 type Config struct {
 	Rank, Size int
 	Node       string        // where this player runs
+	Job        string        // Join.Job
 	Rendezvous string        // Join.Rendezvous
 	Wait       time.Duration // at most, until all have joined
 }
@@ -130,7 +131,7 @@ func (s *Session) start(c Config) error {
 	}
 	files := []*os.File{its, os.NewFile(uintptr(memory), "board")}
 	defer files[1].Close()
-	join := Join{Rank: c.Rank, Size: c.Size, Node: c.Node, Rendezvous: c.Rendezvous, Wait: int64(c.Wait)}
+	join := Join{Rank: c.Rank, Size: c.Size, Node: c.Node, Job: c.Job, Rendezvous: c.Rendezvous, Wait: int64(c.Wait)}
 	if fd, err := strconv.Atoi(os.Getenv("PMI_FD")); err == nil && c.Rendezvous == "" {
 		join.PMI = true
 		files = append(files, os.NewFile(uintptr(fd), "PMI_FD"))

@@ -24,7 +24,7 @@ type election struct {
 	joins bool   // another process prepares the root
 	node  string // where that runs
 	made  bool   // this process, or one that joins it, has made the directory
-	left  bool   // this process has made the directory
+	own   bool   // this process has made it
 }
 
 // elected is what a player says of a root after an election.
@@ -53,7 +53,7 @@ func (e *engine) elect(ctx context.Context, dirs []string) error {
 			return fmt.Errorf("create the root: %w", err)
 		}
 		own[i].Made = err == nil
-		e.elections[i].left = own[i].Made
+		e.elections[i].own = own[i].Made
 		f, err := os.OpenFile(token(i), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if err == nil {
 			defer os.Remove(token(i))
@@ -124,7 +124,7 @@ func (e *engine) joins(i int) bool { return i < len(e.elections) && e.elections[
 // unmake removes the directories that this process has made for roots that it did not open.
 func (e *engine) unmake() {
 	for i, dir := range e.dirs() {
-		if len(e.elections) > 0 && e.elections[i].left && (i >= len(e.roots) || e.roots[i] == nil) {
+		if len(e.elections) > 0 && e.elections[i].own && (i >= len(e.roots) || e.roots[i] == nil) {
 			_ = unix.Rmdir(dir) // which fails if another process uses it
 		}
 	}

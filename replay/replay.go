@@ -284,9 +284,11 @@ func (e *engine) prepare(ctx context.Context, bind func(*sandbox.Guard) error) (
 	for i := range e.plans {
 		// The files are there, but each node has a page cache of its own.
 		if e.joins(i) && e.elections[i].node != e.Session.Nodes[e.Session.Rank] {
-			if err := e.prepareRoot(ctx, i, fileset.PrepareNever, bind, &done); err != nil {
+			var found fileset.Prepared // the files count where they were made
+			if err := e.prepareRoot(ctx, i, fileset.PrepareNever, bind, &found); err != nil {
 				return done, err
 			}
+			done.Add(&fileset.Prepared{Missing: found.Missing, Example: found.Example})
 		}
 	}
 	for i, r := range e.roots {

@@ -159,7 +159,7 @@ everything_tests() {
 	done
 	status=0
 	for n in 10 100; do memory '' "$dir/bin/datasets" datasets.h5 $n 300 >log 2>&1 || status=1; done
-	verdict datasets $status 'the program that the laboratory replays'
+	verdict datasets $status 'the program that the lab replays'
 	status=0
 	python=$(find "$tree/usr/bin" -name 'python3.[0-9]*' | head -n 1)
 	export PYTHONHOME="$tree/usr" PYTHONDONTWRITEBYTECODE=1 PYTHONMALLOC=malloc
@@ -332,7 +332,7 @@ bench() {
 
 # The whole program that make hdf5 records, natively, with the core driver, which
 # writes the file at its close, and through the connector, in turn; and what the
-# laboratory predicts of it from a recording.
+# lab predicts of it from a recording.
 programs() {
 	at 'measuring a program'
 	echo
@@ -367,7 +367,7 @@ programs() {
 				$1 ~ /"baseline"/ { who = "replay" }
 				$1 ~ /"candidates"/ { who = "memory" }
 				$1 ~ /"elapsed_seconds"/ { s[who] = $2 }
-				END { printf "%-10s %-28s %10.2f %10s %10s %10.2f\n", n, "laboratory, backend=memory", s["memory"] * 1e3, "", "", s["memory"] / s["replay"] }' "$n.json"
+				END { printf "%-10s %-28s %10.2f %10s %10s %10.2f\n", n, "lab, backend=memory", s["memory"] * 1e3, "", "", s["memory"] / s["replay"] }' "$n.json"
 		fi
 	done
 }

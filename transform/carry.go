@@ -8,7 +8,7 @@ import (
 
 // carry holds, by thread, changes to the time before its next event.
 type carry struct {
-	cost  format.Cost
+	costs format.Costs
 	told  bool // the recording tells who woke whom
 	lines *lineage
 	owed  map[int32]owed // nil before the first event
@@ -23,7 +23,7 @@ type owed struct {
 // begin reads the header of the recording, at the first event.
 func (c *carry) begin(h *format.Header) {
 	if c.owed == nil {
-		c.cost, c.told, c.owed = h.Cost(), h.TellsWakers(), make(map[int32]owed)
+		c.costs, c.told, c.owed = h.Costs(), h.TellsWakers(), make(map[int32]owed)
 	}
 }
 
@@ -42,11 +42,12 @@ func (c *carry) take(e *format.Event, v Verdict) bool {
 		return false
 	}
 	wait := format.Event{Op: format.OpWait, TID: e.TID, Line: e.Line, Off: e.Off, Cut: e.Cut, Calls: e.Calls}
-	off, cut := e.Off, sum(c.cost.Inside, c.cost.Around(e.Op)) // the cut is for what follows
+	cost := c.costs.Of(e.TID)
+	off, cut := e.Off, sum(cost.Inside, cost.Around(e.Op)) // the cut is for what follows
 	stays := c.told && e.Dur > 0
 	switch {
 	case v == Spare:
-		cut = sum(max(e.Dur, 0), c.cost.Around(e.Op))
+		cut = sum(max(e.Dur, 0), cost.Around(e.Op))
 		wait.Start, wait.Cut = e.End(), sum(e.Cut, cut)
 	case stays && e.Dur >= format.Waited && e.Notes.Known(format.NotedWaker):
 		wait.Start, wait.Dur = e.Start, e.Dur
@@ -58,7 +59,7 @@ func (c *carry) take(e *format.Event, v Verdict) bool {
 		}
 	}
 	if !stays {
-		c.note(e.TID, off, sum(sum(e.Cut, c.cost.Before(e)), cut))
+		c.note(e.TID, off, sum(sum(e.Cut, cost.Before(e)), cut))
 		return false
 	}
 	if v == Spare {
@@ -67,7 +68,7 @@ func (c *carry) take(e *format.Event, v Verdict) bool {
 	*e = wait
 	c.give(e)
 	// Compile takes what a recorder spends at a wait off the thread's time.
-	c.cut(e.TID, sum(cut, -sum(c.cost.Inside, c.cost.Around(format.OpWait))))
+	c.cut(e.TID, sum(cut, -sum(cost.Inside, cost.Around(format.OpWait))))
 	return true
 }
 
@@ -92,7 +93,7 @@ func (c *carry) give(e *format.Event) {
 	}
 	delete(c.owed, e.TID)
 	if e.Off.IsZero() && !o.off.IsZero() {
-		o.cut = sum(o.cut, -c.cost.Switch) // compile takes it off for the time that is moved here
+		o.cut = sum(o.cut, -c.costs.Of(e.TID).Switch) // compile takes it off for the time that is moved here
 	}
 	e.Off, e.Cut = sumOff(e.Off, o.off), sum(e.Cut, o.cut)
 }

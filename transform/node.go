@@ -24,6 +24,9 @@ func Node(number int, rename func(path string) string) Func {
 // MaxNodes is the maximum number of nodes of a run, as many as there are ids for.
 const MaxNodes = maxCopies
 
+// NodeIDs returns the number above which the ids of the threads of a node are.
+func NodeIDs(number int) int32 { return int32(number) << idBits }
+
 // NodeOf returns the number of the node that an event has come from.
 func NodeOf(e *format.Event) int { return int(e.TID-1) >> idBits }
 

@@ -86,7 +86,7 @@ func (p *prefetch) event(s *staged, e *format.Event) error {
 	tr.marks = tr.marks[firstFrom(tr.marks, s.first.number):]
 	here := mark{entry: en, number: en.number}
 	if e.Via == format.ViaCall {
-		tr.cut = sum(tr.cut, sum(e.Cut, s.carried.cost.Before(e)))
+		tr.cut = sum(tr.cut, sum(e.Cut, s.carried.costs.Of(e.TID).Before(e)))
 		here.end = tr.own(e.End())
 		tr.marks = append(tr.marks, here)
 	}

@@ -52,17 +52,17 @@ func (x scale) event(s *staged, e *format.Event) error {
 		t.Data = p
 	}
 	en := s.push(e)
-	gap, was := e.Start-p.last-p.taken-s.carried.cost.Before(e), max(e.Cut, -math.MaxInt64)
+	gap, was := e.Start-p.last-p.taken-s.carried.costs.Of(e.TID).Before(e), max(e.Cut, -math.MaxInt64)
 	compute := sum(gap-p.debt, -was)
 	p.debt = max(-compute, 0)
 	if cut := gap - x.of(max(compute, 0)); cut != was {
 		en.Cut = cut
 	}
 	en.Off = e.Off.Each(x.of)
-	p.last, p.taken = e.End(), s.carried.cost.Around(e.Op)
+	p.last, p.taken = e.End(), s.carried.costs.Of(e.TID).Around(e.Op)
 	// The duration of a call that starts or ends a process counts as compute.
 	if info := e.Op.Info(); info.Class == format.ClassProcess && info.Effect != format.EffectWait && info.Effect != format.EffectBlock {
-		p.last, p.taken = e.Start, p.taken+s.carried.cost.Inside
+		p.last, p.taken = e.Start, p.taken+s.carried.costs.Of(e.TID).Inside
 	}
 	f, d := s.About(t, e)
 	s.Apply(t, e, f, d)

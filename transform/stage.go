@@ -98,7 +98,7 @@ func (s *staged) Read(events []format.Event) (int, error) {
 				n++
 			}
 			if en.made && en.Via == format.ViaCall {
-				en.spent -= s.carried.cost.Around(en.Op)
+				en.spent -= s.carried.costs.Of(en.TID).Around(en.Op)
 			}
 			s.carried.cut(en.TID, en.spent)
 			s.given = append(s.given, en)

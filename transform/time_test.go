@@ -12,8 +12,8 @@ import (
 	"pianola/internal/testkit"
 )
 
-// recordingCost is what the recorder says of itself where time is tested.
-var recordingCost = format.Cost{Inside: 30, Outside: 300, Rich: 200}
+// costly is a header with the recorder's costs, as of two nodes.
+var costly = format.Header{Meta: []format.Meta{{Key: format.MetaCost, Value: "inside=50 outside=700 rich=90 above=1"}, {Key: format.MetaCost, Value: "inside=30 outside=300 rich=200"}}}
 
 // spent is what compile makes of a thread's time, in nanoseconds.
 type spent struct {
@@ -26,7 +26,7 @@ type spent struct {
 
 // timesOf returns what compile makes of the time of each thread.
 func timesOf(events []format.Event) map[int32]*spent {
-	all := map[int32]*spent{}
+	all, costs := map[int32]*spent{}, costly.Costs()
 	at := func(thread int32, start int64) *spent {
 		if all[thread] == nil {
 			all[thread] = &spent{last: start}
@@ -42,10 +42,10 @@ func timesOf(events []format.Event) map[int32]*spent {
 		s := at(e.TID, e.Start)
 		compute := e.Start - s.last - s.taken - s.debt - e.Cut
 		s.compute, s.debt = s.compute+max(compute, 0), max(-compute, 0)
-		s.last, s.taken = e.End(), recordingCost.Around(e.Op)
+		s.last, s.taken = e.End(), costs.Of(e.TID).Around(e.Op)
 		switch info := e.Op.Info(); {
 		case info.Class == format.ClassProcess && info.Effect != format.EffectWait:
-			s.last, s.taken = e.Start, s.taken+recordingCost.Inside
+			s.last, s.taken = e.Start, s.taken+costs.Of(e.TID).Inside
 		default:
 			s.calls += max(e.Dur, 0)
 		}
@@ -59,7 +59,6 @@ func timesOf(events []format.Event) map[int32]*spent {
 // The compute of threads stays unchanged: the recorder's cost moves with the calls that
 // are removed and inserted.
 func TestComputeIsKept(t *testing.T) {
-	h := format.Header{Meta: []format.Meta{{Key: format.MetaCost, Value: "inside=30 outside=300 rich=200"}}}
 	for _, test := range []struct {
 		with []string
 		x    float64
@@ -77,7 +76,7 @@ func TestComputeIsKept(t *testing.T) {
 			for seed := range uint64(programs(t)) {
 				t.Run(fmt.Sprint(seed), func(t *testing.T) {
 					events := ended(recorded(t, seed, false))
-					out, _ := transformed(t, h, events, test.with...)
+					out, _ := transformed(t, costly, events, test.with...)
 					is := timesOf(out)
 					for thread, was := range timesOf(events) {
 						// A nanosecond of each event can be lost to rounding.
@@ -92,13 +91,12 @@ func TestComputeIsKept(t *testing.T) {
 
 // The time of dropped events becomes compute, except for the recorder's cost.
 func TestTimeIsKept(t *testing.T) {
-	h := format.Header{Meta: []format.Meta{{Key: format.MetaCost, Value: "inside=30 outside=300 rich=200"}}}
 	for _, with := range []string{"drop=class == read", "only=class == write", "drop=op == fsync"} {
 		t.Run(with, func(t *testing.T) {
 			for seed := range uint64(programs(t)) {
 				t.Run(fmt.Sprint(seed), func(t *testing.T) {
 					events := ended(recorded(t, seed, false))
-					out, _ := transformed(t, h, events, with)
+					out, _ := transformed(t, costly, events, with)
 					is, gone := timesOf(out), map[int32]int64{}
 					for _, e := range events {
 						gone[e.TID]++
@@ -107,7 +105,7 @@ func TestTimeIsKept(t *testing.T) {
 						gone[e.TID]--
 					}
 					for thread, was := range timesOf(events) {
-						require.Equal(t, was.compute-was.debt+was.calls-gone[thread]*recordingCost.Inside, is[thread].compute-is[thread].debt+is[thread].calls,
+						require.Equal(t, was.compute-was.debt+was.calls-gone[thread]*costly.Costs().Of(thread).Inside, is[thread].compute-is[thread].debt+is[thread].calls,
 							"thread %d", thread)
 					}
 				})

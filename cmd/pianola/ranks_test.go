@@ -355,23 +355,29 @@ func TestManyRanks(t *testing.T) {
 	requireRing(t, filepath.Join(all[0].Dir, "log"), ranks, rounds)
 }
 
-// Ranks whose clocks differ by 1000 seconds start at the same time.
-func TestRanksWithOtherClocks(t *testing.T) {
+// requireTimeNamespaces skips the test where the clock of a process can't be set. It returns
+// the path of unshare.
+func requireTimeNamespaces(t *testing.T) string {
 	if os.Geteuid() != 0 {
 		t.Skip("only root makes time namespaces")
 	}
-	if _, err := exec.LookPath("unshare"); err != nil {
+	path, err := exec.LookPath("unshare")
+	if err != nil {
 		t.Skip("no unshare")
 	}
-	if err := exec.Command("unshare", "--time", "--monotonic", "1000", "--fork", "true").Run(); err != nil {
+	if err := exec.Command(path, "--time", "--monotonic", "1000", "--fork", "true").Run(); err != nil {
 		t.Skip("no time namespaces")
 	}
+	return path
+}
+
+// Ranks whose clocks differ by 1000 seconds start at the same time.
+func TestRanksWithOtherClocks(t *testing.T) {
+	unshare := requireTimeNamespaces(t)
 	const ranks, rounds = 4, 10
 	all := startPlayers(t, ranks, func(rank int, c *exec.Cmd) {
 		if rank > 0 {
-			path, err := exec.LookPath("unshare")
-			require.NoError(t, err)
-			c.Path, c.Args = path, append([]string{"unshare", "--time", "--monotonic", fmt.Sprint(1000 * rank), "--fork"}, c.Args...)
+			c.Path, c.Args = unshare, append([]string{"unshare", "--time", "--monotonic", fmt.Sprint(1000 * rank), "--fork"}, c.Args...)
 		}
 	}, "--rendezvous", t.TempDir(), "--log", "log", "--json", ranksTrace(t, ringScript(ranks, rounds, ringGap)))
 	r := requirePlayed(t, all)
@@ -533,7 +539,7 @@ func TestRanksAreCounted(t *testing.T) {
 	require.Contains(t, all[1].said.String(), "rank 0 expects ranks of 3, not rank 1 of 4")
 }
 
-// What keeps ranks from meeting is said, by those that know of it, and nothing is left.
+// Ranks say why they do not meet, and leave nothing.
 func TestRanksThatDoNotMeet(t *testing.T) {
 	trace := ranksTrace(t, ringScript(3, 2, ringGap))
 	none := filepath.Join(t.TempDir(), "none")
@@ -772,132 +778,33 @@ func TestRanksUnderHydra(t *testing.T) {
 	require.Len(t, left, 1)
 }
 
-// slurmConf configures a cluster of four nodes on one machine.
-const slurmConf = `ClusterName=pianola
-SlurmctldHost=HOST(127.0.0.1)
-SlurmUser=root
-SlurmctldPort=PORT0
-AuthType=auth/munge
-AuthInfo=socket=DIR/munge.sock
-CredType=cred/munge
-MpiDefault=none
-ProctrackType=proctrack/pgid
-TaskPlugin=task/none
-SchedulerType=sched/builtin
-SelectType=select/cons_tres
-SlurmctldPidFile=DIR/slurmctld.pid
-SlurmdPidFile=DIR/%n.pid
-SlurmdSpoolDir=DIR/%n
-StateSaveLocation=DIR/state
-SlurmctldLogFile=DIR/slurmctld.log
-SlurmdLogFile=DIR/%n.log
-SwitchType=switch/none
-JobAcctGatherType=jobacct_gather/none
-ReturnToService=2
-SlurmdParameters=config_overrides
-NodeName=n1 NodeHostname=HOST NodeAddr=127.0.0.1 Port=PORT1 CPUs=8 State=UNKNOWN
-NodeName=n2 NodeHostname=HOST NodeAddr=127.0.0.1 Port=PORT2 CPUs=8 State=UNKNOWN
-NodeName=n3 NodeHostname=HOST NodeAddr=127.0.0.1 Port=PORT3 CPUs=8 State=UNKNOWN
-NodeName=n4 NodeHostname=HOST NodeAddr=127.0.0.1 Port=PORT4 CPUs=8 State=UNKNOWN
-PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=YES
-`
-
-// startSlurm starts a cluster, and returns the path of its configuration.
-func startSlurm(t *testing.T) string {
-	for _, name := range []string{"srun", "slurmctld", "slurmd", "munged"} {
-		requireProgram(t, name, "slurm-wlm and munge")
+// Another node has a page cache of its own, also of what a map's directory has. The files
+// count once.
+func TestRanksOnNodesWithMaps(t *testing.T) {
+	requireProgram(t, "mpiexec.hydra", "mpich")
+	script := "# file: \"logs\" dir mode=0755 size=0 cached=-1\n# file: \"logs/in\" reg mode=0644 size=500000 cached=0\n" + ringScript(4, 2, ringGap)
+	for rank := range 4 {
+		script += fmt.Sprintf("%[1]d open ( logs/in 1 ) = 9\n%[1]d read ( 9 5000 ) = 5000\n", rank+1)
 	}
-	if os.Geteuid() != 0 {
-		t.Skip("only root starts slurmd")
+	dir := t.TempDir()
+	c := exec.Command("mpiexec.hydra", "-launcher", "fork", "-hosts", "n1:2,n2:2", "-n", "4",
+		"pianola", "replay", "--ranks", "--root", "root", "--map", "/logs/*=map", "--cache", "warm", "--json", ranksTrace(t, script))
+	c.Dir = dir
+	var said bytes.Buffer
+	c.Stderr = &said
+	out, err := c.Output()
+	require.NoError(t, err, "%s", said.String())
+	r := parseRanks(t, out)
+	require.Zero(t, r.Events.Differed)
+	var nodes []string
+	for _, one := range r.Ranks {
+		nodes = append(nodes, one.Node)
 	}
-	dir, err := os.MkdirTemp("", "slurm") // a short path, for the socket
+	require.Equal(t, []string{"n1", "n1", "n2", "n2"}, nodes)
+	require.EqualValues(t, 3+2, r.Prepared.Files, "root: logs, a stand-in, all; map: logs, logs/in")
+	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
-	host, err := os.Hostname()
-	require.NoError(t, err)
-	host, _, _ = strings.Cut(host, ".")
-	words := []string{"HOST", host, "DIR", dir}
-	var reserved []net.Listener // so that all differ
-	for i := range 5 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		reserved = append(reserved, l)
-		words = append(words, fmt.Sprint("PORT", i), strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
-	}
-	conf, key := filepath.Join(dir, "slurm.conf"), filepath.Join(dir, "munge.key")
-	require.NoError(t, os.WriteFile(conf, []byte(strings.NewReplacer(words...).Replace(slurmConf)), 0o644))
-	require.NoError(t, os.WriteFile(key, bytes.Repeat([]byte("key of a test "), 100), 0o600))
-	require.NoError(t, os.Mkdir(filepath.Join(dir, "state"), 0o755))
-	var running []*exec.Cmd
-	t.Cleanup(func() {
-		for _, c := range running {
-			_ = c.Process.Signal(unix.SIGTERM)
-			ended := time.AfterFunc(20*time.Second, func() { _ = c.Process.Kill() })
-			_ = c.Wait()
-			ended.Stop()
-		}
-		require.NoError(t, os.RemoveAll(dir))
-	})
-	start := func(name string, args ...string) {
-		c := exec.Command(name, args...)
-		c.Env = append(os.Environ(), "SLURM_CONF="+conf)
-		require.NoError(t, c.Start())
-		running = append(running, c)
-	}
-	start("munged", "--foreground", "--force", "--key-file="+key, "--socket="+filepath.Join(dir, "munge.sock"), "--pid-file="+filepath.Join(dir, "munged.pid"),
-		"--log-file="+filepath.Join(dir, "munged.log"), "--seed-file="+filepath.Join(dir, "seed"))
-	require.Eventually(t, func() bool { _, err := os.Stat(filepath.Join(dir, "munge.sock")); return err == nil }, time.Minute, 10*time.Millisecond)
-	for _, l := range reserved {
-		require.NoError(t, l.Close())
-	}
-	return startNodes(t, start, conf, dir)
-}
-
-func startNodes(t *testing.T, start func(string, ...string), conf, dir string) string {
-	start("slurmctld", "-D", "-c", "-f", conf)
-	for node := 1; node <= 4; node++ {
-		require.NoError(t, os.Mkdir(filepath.Join(dir, fmt.Sprint("n", node)), 0o755))
-		start("slurmd", "-D", "-N", fmt.Sprint("n", node), "-f", conf)
-	}
-	require.Eventually(t, func() bool {
-		c := exec.Command("sinfo", "-h", "-o", "%t %D")
-		c.Env = append(os.Environ(), "SLURM_CONF="+conf)
-		out, _ := c.Output()
-		return strings.HasPrefix(string(out), "idle 4")
-	}, 2*time.Minute, 100*time.Millisecond, "the nodes are idle")
-	return conf
-}
-
-func TestRanksUnderSlurm(t *testing.T) {
-	conf := startSlurm(t)
-	trace := ranksTrace(t, ringScript(4, 10, ringGap))
-	srun := func(t *testing.T, args ...string) (out []byte, dir string) {
-		dir = t.TempDir()
-		c := exec.Command("srun", append(append([]string{"--immediate=120", "-N", "4"}, args...), trace)...)
-		c.Dir, c.Env = dir, append(os.Environ(), "SLURM_CONF="+conf)
-		var said bytes.Buffer
-		c.Stderr = &said
-		out, err := c.Output()
-		require.NoError(t, err, "%s", said.String())
-		return out, dir
-	}
-	replay := []string{"pianola", "replay", "--ranks", "--log", "log", "--json"}
-	for name, args := range map[string][]string{
-		"pmi2":      append([]string{"-n", "4", "--mpi=pmi2"}, replay...),
-		"directory": append(append([]string{"-n", "4"}, replay...), "--rendezvous", "."),
-		"eight":     append([]string{"-n", "8", "--mpi=pmi2"}, replay...),
-	} {
-		t.Run(name, func(t *testing.T) {
-			out, dir := srun(t, args...)
-			r := parseRanks(t, out)
-			require.Zero(t, r.Events.Differed)
-			nodes := map[string]bool{}
-			for _, one := range r.Ranks {
-				nodes[one.Node] = true
-			}
-			require.Equal(t, map[string]bool{"n1": true, "n2": true, "n3": true, "n4": true}, nodes)
-			requireRing(t, filepath.Join(dir, "log"), 4, 10)
-		})
-	}
+	require.Empty(t, left)
 }
 
 // Without a launcher, or with options that several ranks can't have, nothing is replayed.

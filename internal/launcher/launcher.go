@@ -15,6 +15,7 @@ type Place struct {
 	Rank, Size       int    // of the program: the own number, from 0, and how many there are
 	Local, LocalSize int    // of the node: the same
 	Node             string // its name as the launcher has it; empty if that says none
+	Job              string // tells the program from others: PIANOLA_RUN, or what the launcher calls it; empty if that says none
 }
 
 // ErrNone says that no launcher has started the process.
@@ -24,7 +25,8 @@ var ErrNone = errors.New("no launcher has set the rank of this process")
 type launcher struct {
 	name                               string
 	rank, size, local, localSize, node string
-	localDefault                       bool // without the variables of the node, the process is alone on it
+	job                                []string // together they tell programs apart
+	localDefault                       bool     // without the variables of the node, the process is alone on it
 }
 
 // launchers, the innermost first: srun's variables are also there for what mpiexec starts
@@ -32,8 +34,8 @@ type launcher struct {
 var launchers = []launcher{
 	{name: "the environment", rank: "PIANOLA_RANK", size: "PIANOLA_SIZE", local: "PIANOLA_LOCAL_RANK", localSize: "PIANOLA_LOCAL_SIZE", localDefault: true},
 	{name: "hydra", rank: "PMI_RANK", size: "PMI_SIZE", local: "MPI_LOCALRANKID", localSize: "MPI_LOCALNRANKS", node: "MPIR_CVAR_CH3_INTERFACE_HOSTNAME"},
-	{name: "Open MPI", rank: "OMPI_COMM_WORLD_RANK", size: "OMPI_COMM_WORLD_SIZE", local: "OMPI_COMM_WORLD_LOCAL_RANK", localSize: "OMPI_COMM_WORLD_LOCAL_SIZE"},
-	{name: "Slurm", rank: "SLURM_PROCID", size: "SLURM_STEP_NUM_TASKS", local: "SLURM_LOCALID", localSize: "SLURM_STEP_TASKS_PER_NODE", node: "SLURMD_NODENAME"},
+	{name: "Open MPI", rank: "OMPI_COMM_WORLD_RANK", size: "OMPI_COMM_WORLD_SIZE", local: "OMPI_COMM_WORLD_LOCAL_RANK", localSize: "OMPI_COMM_WORLD_LOCAL_SIZE", job: []string{"PMIX_NAMESPACE"}},
+	{name: "Slurm", rank: "SLURM_PROCID", size: "SLURM_STEP_NUM_TASKS", local: "SLURM_LOCALID", localSize: "SLURM_STEP_TASKS_PER_NODE", node: "SLURMD_NODENAME", job: []string{"SLURM_JOB_ID", "SLURM_STEP_ID"}},
 	{name: "the environment", rank: "RANK", size: "WORLD_SIZE", local: "LOCAL_RANK", localSize: "LOCAL_WORLD_SIZE", localDefault: true},
 	{name: "Kubernetes", rank: "JOB_COMPLETION_INDEX", size: "PIANOLA_SIZE", local: "PIANOLA_LOCAL_RANK", localSize: "PIANOLA_LOCAL_SIZE", localDefault: true},
 }
@@ -77,6 +79,15 @@ func (l *launcher) place(lookup func(string) (string, bool)) (p Place, err error
 		}
 	}
 	p.Node, _ = lookup(l.node)
+	p.Job, _ = lookup("PIANOLA_RUN")
+	if p.Job == "" {
+		var job []string
+		for _, name := range l.job {
+			word, _ := lookup(name)
+			job = append(job, word)
+		}
+		p.Job = strings.Trim(strings.Join(job, "."), ".")
+	}
 	if p.Rank < 0 || p.Rank >= p.Size || p.Local < 0 || p.Local >= p.LocalSize || p.LocalSize > p.Size {
 		return p, fmt.Errorf("rank %d of %d, and %d of %d on its node, is not possible", p.Rank, p.Size, p.Local, p.LocalSize)
 	}

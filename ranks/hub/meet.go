@@ -32,9 +32,6 @@ type place struct {
 // tokenVariable is the environment variable with the token, where rank 0 cannot hand one out.
 const tokenVariable = "PIANOLA_TOKEN"
 
-// runVariable is the one with the name of the run on a NATS server of others.
-const runVariable = "PIANOLA_RUN"
-
 // retryEvery is how long a rank waits between attempts to find the others.
 const retryEvery = 50 * time.Millisecond
 
@@ -44,7 +41,7 @@ const maxPayload = 1 << 20
 // meeting is how the carriers meet.
 type meeting struct {
 	join   *ranks.Join
-	pmi    *pmi           // nil without
+	pmi    *pmi                          // nil without
 	server atomic.Pointer[server.Server] // of rank 0; nil for other ranks, and with a server of others
 	file   string                        // with the address; empty without
 
@@ -70,28 +67,10 @@ func (m *meeting) find() (place, error) {
 }
 
 func (m *meeting) atServer(url string) (place, error) {
-	run := os.Getenv(runVariable)
-	if run == "" {
-		run = jobID()
+	if m.join.Job == "" {
+		return place{}, errors.New("the launcher gives the job no number: set PIANOLA_RUN to the same new word for all ranks")
 	}
-	if run == "" {
-		return place{}, fmt.Errorf("the launcher gives the job no number: set %s to the same new word for all ranks", runVariable)
-	}
-	return place{URLs: []string{url}, Token: os.Getenv(tokenVariable), Run: word(run), theirs: true}, nil
-}
-
-// jobID returns the launcher's name of this job, which all its ranks have, "" if there is
-// none.
-func jobID() string {
-	if id := os.Getenv("SLURM_JOB_ID"); id != "" {
-		return id + "_" + os.Getenv("SLURM_STEP_ID")
-	}
-	for _, name := range []string{"PMI_JOBID", "OMPI_MCA_ess_base_jobid", "PMIX_NAMESPACE"} {
-		if id := os.Getenv(name); id != "" {
-			return id
-		}
-	}
-	return ""
+	return place{URLs: []string{url}, Token: os.Getenv(tokenVariable), Run: word(m.join.Job), theirs: true}, nil
 }
 
 // word makes a name part of a subject or a file.
@@ -111,12 +90,8 @@ func (e *finalError) Unwrap() error { return e.error }
 
 func (m *meeting) inDirectory(dir string) (p place, err error) {
 	m.file = filepath.Join(dir, "pianola-ranks")
-	id := os.Getenv(runVariable)
-	if id == "" {
-		id = jobID()
-	}
-	if id != "" {
-		m.file += "-" + word(id)
+	if m.join.Job != "" {
+		m.file += "-" + word(m.join.Job)
 	}
 	if entry, err := os.Stat(dir); err != nil || !entry.IsDir() {
 		if err == nil {
@@ -163,7 +138,7 @@ func (m *meeting) publish(p place) error {
 	f, err := os.OpenFile(m.file, flags, 0o600) // only the same user reads the token
 	if errors.Is(err, os.ErrExist) {
 		if m.isTaken() {
-			return fmt.Errorf("another replay meets at %s now: use another directory, or set %s to another word for each replay", m.file, runVariable)
+			return fmt.Errorf("another replay meets at %s now: use another directory, or set PIANOLA_RUN to another word for each replay", m.file)
 		}
 		if err = os.Remove(m.file); err == nil {
 			f, err = os.OpenFile(m.file, flags, 0o600)
@@ -198,7 +173,7 @@ func (m *meeting) isTaken() bool {
 	return true
 }
 
-// removeFile removes the file of this run, which nobody needs any more.
+// removeFile removes the file of this run, once all ranks have read it.
 func (m *meeting) removeFile() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -28,6 +28,7 @@ const meetingFile = ".meeting"
 // invitation is what a recorder must know to join the one of rank 0.
 type invitation struct {
 	Run       string   `json:"run"`       // identifies the run of the program
+	Job       string   `json:"job"`       // the launcher's name of it, which all recorders know; can be empty
 	Token     []byte   `json:"token"`     // who has it belongs to the run
 	Addresses []string `json:"addresses"` // HOST:PORT, in the order in which to try them
 }
@@ -91,7 +92,7 @@ type server struct {
 }
 
 // newServer invites the recorders of the other nodes.
-func newServer(dir string, g greeting, clock func() int64) (*server, error) {
+func newServer(dir, job string, g greeting, clock func() int64) (*server, error) {
 	l, err := net.Listen("tcp", ":0")
 	if err != nil {
 		return nil, err
@@ -104,7 +105,7 @@ func newServer(dir string, g greeting, clock func() int64) (*server, error) {
 	run := make([]byte, 8)
 	_, _ = rand.Read(s.Token) // never fails
 	_, _ = rand.Read(run)
-	s.Run = hex.EncodeToString(run)
+	s.Run, s.Job = hex.EncodeToString(run), job
 	s.Addresses = addresses(l.Addr().(*net.TCPAddr).Port)
 	if err := s.add(g); err != nil {
 		l.Close()
@@ -341,13 +342,13 @@ type guest struct {
 	conn net.Conn
 }
 
-// join finds the recorder of rank 0 and joins it.
-func join(ctx context.Context, dir string, g greeting) (*guest, error) {
+// join finds the recorder of rank 0 of a job and joins it.
+func join(ctx context.Context, dir, job string, g greeting) (*guest, error) {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	var last error
 	for {
-		c, err := attempt(ctx, filepath.Join(dir, meetingFile), g)
+		c, err := attempt(ctx, filepath.Join(dir, meetingFile), job, g)
 		if err == nil {
 			return c, nil
 		}
@@ -370,8 +371,9 @@ type refusal struct{ text string }
 
 func (r *refusal) Error() string { return "the recorder of rank 0: " + r.text }
 
-// attempt joins by the file that is there, which can be left from an earlier run.
-func attempt(ctx context.Context, file string, g greeting) (*guest, error) {
+// attempt joins by the file that is there, which can be left from an earlier run, or come from
+// another one.
+func attempt(ctx context.Context, file, job string, g greeting) (*guest, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
@@ -379,6 +381,9 @@ func attempt(ctx context.Context, file string, g greeting) (*guest, error) {
 	var i invitation
 	if err := json.Unmarshal(text, &i); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if i.Job != job {
+		return nil, fmt.Errorf("%s is of job %q, not of %q", file, i.Job, job)
 	}
 	hello, err := json.Marshal(&g)
 	if err != nil {

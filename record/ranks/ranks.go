@@ -81,7 +81,7 @@ func (n *Node) Meet(ctx context.Context, begun int64, clock func() int64) (*form
 	var at *offset
 	if all[0].rank == 0 {
 		var err error
-		if n.server, err = newServer(n.dir, g, clock); err != nil {
+		if n.server, err = newServer(n.dir, p.Job, g, clock); err != nil {
 			return nil, err
 		}
 		n.run = n.server.Run
@@ -90,7 +90,7 @@ func (n *Node) Meet(ctx context.Context, begun int64, clock func() int64) (*form
 		}
 	} else {
 		var err error
-		if n.guest, err = join(ctx, n.dir, g); err != nil {
+		if n.guest, err = join(ctx, n.dir, p.Job, g); err != nil {
 			return nil, err
 		}
 		n.run = n.guest.run

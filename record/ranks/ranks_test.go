@@ -86,7 +86,7 @@ func TestMeeting(t *testing.T) {
 // Only who has the token is let in, and a recorder of another program is told why not.
 func TestStrangers(t *testing.T) {
 	dir := t.TempDir()
-	s, err := newServer(dir, greeting{"n1", []int{0}, 2}, clockOf(0))
+	s, err := newServer(dir, "7.0", greeting{"n1", []int{0}, 2}, clockOf(0))
 	require.NoError(t, err)
 	defer s.close()
 	info, err := os.Stat(filepath.Join(dir, meetingFile))
@@ -102,10 +102,12 @@ func TestStrangers(t *testing.T) {
 	require.Error(t, stranger.introduce(conn, hello))
 	require.Equal(t, []int{1}, s.missing())
 
-	_, err = join(t.Context(), dir, greeting{"n2", []int{0}, 2})
+	_, err = join(t.Context(), dir, "7.0", greeting{"n2", []int{0}, 2})
 	require.EqualError(t, err, "the recorder of rank 0: nodes n1 and n2 both have rank 0")
-	_, err = join(t.Context(), dir, greeting{"n2", []int{1}, 3})
+	_, err = join(t.Context(), dir, "7.0", greeting{"n2", []int{1}, 3})
 	require.EqualError(t, err, "the recorder of rank 0: node n2 belongs to a program of 3 ranks, not 2")
+	_, err = attempt(t.Context(), s.file, "8.0", greeting{"n2", []int{1}, 2})
+	require.EqualError(t, err, s.file+` is of job "7.0", not of "8.0"`)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, s.await(ctx), context.Canceled)
@@ -114,10 +116,10 @@ func TestStrangers(t *testing.T) {
 // A recorder that ends without a word is reported.
 func TestRecorderGone(t *testing.T) {
 	dir := t.TempDir()
-	s, err := newServer(dir, greeting{"n1", []int{0}, 2}, clockOf(0))
+	s, err := newServer(dir, "7.0", greeting{"n1", []int{0}, 2}, clockOf(0))
 	require.NoError(t, err)
 	defer s.close()
-	c, err := join(t.Context(), dir, greeting{"n2", []int{1}, 2})
+	c, err := join(t.Context(), dir, "7.0", greeting{"n2", []int{1}, 2})
 	require.NoError(t, err)
 	require.NoError(t, s.await(t.Context()))
 	require.NoError(t, c.conn.Close())

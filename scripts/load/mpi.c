@@ -12,7 +12,7 @@
 //	metadata    each rank creates, looks at, renames and removes 10 files in a step, and syncs
 //	            its directory every 10 steps; then all meet at a barrier
 //
-// Of collective, PATH is the file. Of the others, it is a directory, in which each rank has one
+// PATH is the file of collective. For the others it is a directory, in which each rank has one
 // of its own. To work is to sleep for so many microseconds, 2000 by default, so that more ranks
 // than processors don't disturb one another.
 
