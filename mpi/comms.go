@@ -10,6 +10,7 @@ import (
 
 // rank is what is known of a rank.
 type rank struct {
+	number   int32
 	comms    map[int64]*comm // by handle
 	makings  map[maker]int   // how many communicators it has made
 	entered  map[*comm]int   // how many collectives
@@ -34,6 +35,7 @@ type comm struct {
 
 	making  *making
 	allMade bool     // all ranks have called that make it
+	perhaps bool     // some of members can have MPI_COMM_NULL: in Open MPI its address is not known
 	members []member // of those that were made of another one
 	makings []*making
 	holders int // ranks that have a handle
@@ -109,6 +111,9 @@ func (p *Pairer) comm(r *rank, a arguments) *comm {
 		return nil
 	}
 	if c := r.comms[v.Int]; c != nil {
+		if c.perhaps && c.known && !c.confused && !slices.Contains(c.ranks, r.number) {
+			p.confuse(c) // there are several
+		}
 		return c
 	}
 	switch {
@@ -214,6 +219,9 @@ func (p *Pairer) make(r *rank, f *function, a arguments, c *Call) bool {
 	if !null {
 		key, _ := a.int(argKey)
 		p.join(r, g, color, id, member{key, 0, c.Rank})
+		if joined := r.comms[id]; joined != nil && !joined.known && r.openMPI && f.subset {
+			joined.perhaps = true
+		}
 	}
 	p.made(g, false)
 	return true
@@ -328,7 +336,7 @@ func (p *Pairer) learn(c *comm, ranks []int32, size int) {
 // complete learns the ranks of a communicator if each has said its place, and there is only one
 // such communicator.
 func (p *Pairer) complete(c *comm) {
-	one := c.making.kind == byGroupAlone || c.allMade && len(c.members) == c.size
+	one := c.making.kind == byGroupAlone || c.allMade && (c.perhaps || len(c.members) == c.size)
 	if !c.known && one && c.size > 0 && len(c.ranks) == c.size && !slices.Contains(c.ranks, -1) {
 		p.learn(c, c.ranks, c.size)
 	}

@@ -167,7 +167,7 @@ func (p *Pairer) Add(thread, number int32, e *format.Event) int64 {
 	}
 	r := p.ranks[number]
 	if r == nil {
-		r = &rank{comms: map[int64]*comm{}, makings: map[maker]int{}, entered: map[*comm]int{}, requests: map[int64]request{}}
+		r = &rank{number: number, comms: map[int64]*comm{}, makings: map[maker]int{}, entered: map[*comm]int{}, requests: map[int64]request{}}
 		p.ranks[number] = r
 		if _, listed := p.nodes[number]; !listed {
 			p.nodes[number] = -1

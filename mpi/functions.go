@@ -16,6 +16,7 @@ type function struct {
 	mode    mode
 	making  makingKind
 	receive bool
+	subset  bool // the ranks that are not in the new communicator call it, too
 	starts  bool // a persistent request is started later
 	keeps   bool // the request stays
 }
@@ -137,7 +138,7 @@ var functions = func() map[string]*function {
 	add("Comm_idup_with_info", "comm _ new request", function{do: (*Pairer).make})
 	add("Comm_split", "comm color key new", function{do: (*Pairer).make, making: byColor})
 	add("Comm_split_type", "comm color key _ new", function{do: (*Pairer).make, making: byNode})
-	add("Comm_create", "comm _ new", function{do: (*Pairer).make, making: byGroup})
+	add("Comm_create", "comm _ new", function{do: (*Pairer).make, making: byGroup, subset: true})
 	add("Comm_create_group", "comm _ tag new", function{do: (*Pairer).make, making: byGroupAlone})
 	add("Cart_create", "comm _ _ _ reorder new", function{do: (*Pairer).make, making: byPlace})
 	add("Cart_sub", "comm _ new", function{do: (*Pairer).make, making: byGroup})

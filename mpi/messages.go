@@ -111,7 +111,7 @@ func (p *Pairer) envelope(r *rank, f *function, a arguments, c *Call, receive bo
 	m.wild = to < 0
 	m.begin = Begin{c.Thread, c.Rank, c.Start}
 	if !receive {
-		m.data = p.messageOf(r, f, a, c.Rank)
+		m.data = p.messageOf(r, f, a)
 	}
 	return m
 }
@@ -541,7 +541,7 @@ func (p *Pairer) endMessages(c *comm) {
 }
 
 // messageOf returns what a send of a rank sends.
-func (p *Pairer) messageOf(r *rank, f *function, a arguments, number int32) Message {
+func (p *Pairer) messageOf(r *rank, f *function, a arguments) Message {
 	d := Message{Count: -1, Synchronous: f.mode == synchronous, of: -1}
 	count, counted := a.int(argCount)
 	handle, typed := a.handle(argType)
@@ -550,7 +550,7 @@ func (p *Pairer) messageOf(r *rank, f *function, a arguments, number int32) Mess
 	}
 	of := datatype{handle: handle, rank: -1}
 	if r.openMPI || handle>>24 != mpichTypes {
-		of.rank = number // each rank has its own
+		of.rank = r.number // each rank has its own
 	}
 	d.Count, d.of = count, p.Sends.typed(of)
 	return d

@@ -446,6 +446,40 @@ func TestPairs(t *testing.T) {
 			want:  []string{"0@100 = 0@100 1@110", "1@110 = 0@100 1@110"},
 			stats: mpi.Stats{Collectives: 2, Unpaired: 1},
 		},
+		"a communicator of a group, Open MPI: one rank has MPI_COMM_NULL, which looks like a handle": {
+			nodes: []string{"n", "n", "n"},
+			calls: `0 10 10 MPI_Comm_create(OPEN, 0x5, &77)
+			        1 10 10 MPI_Comm_create(OPEN, 0x5, &78)
+			        2 10 10 MPI_Comm_create(OPEN, 0x5, &79)
+			        0 30 1 MPI_Comm_rank(0x4d, &0)
+			        2 30 1 MPI_Comm_rank(0x4f, &1)
+			        2 32 1 MPI_Comm_size(0x4f, &2)
+			        0 40 9 MPI_Barrier(0x4d)
+			        2 42 7 MPI_Barrier(0x4f)
+			        0 60 1 MPI_Send(0x1, 1, 0x2, 1, 7, 0x4d)
+			        2 70 1 MPI_Recv(0x1, 1, 0x2, 0, 7, 0x4f, 0)`,
+			want: []string{"0@10 = 0@10 1@10 2@10", "1@10 = 0@10 1@10 2@10", "2@10 = 0@10 1@10 2@10",
+				"0@40 = 0@40 2@42", "2@42 = 0@40 2@42", "0@60 -> 2@70", "2@70 <- 0@60"},
+			stats: mpi.Stats{Messages: 1, Collectives: 5},
+		},
+		"two communicators of groups, Open MPI": {
+			nodes: []string{"n", "n", "n", "n"},
+			calls: `0 10 10 MPI_Comm_create(OPEN, 0x5, &77)
+			        1 10 10 MPI_Comm_create(OPEN, 0x5, &78)
+			        2 10 10 MPI_Comm_create(OPEN, 0x5, &79)
+			        3 10 10 MPI_Comm_create(OPEN, 0x5, &80)
+			        0 30 1 MPI_Comm_rank(0x4d, &0)
+			        1 30 1 MPI_Comm_rank(0x4e, &1)
+			        1 32 1 MPI_Comm_size(0x4e, &2)
+			        0 40 9 MPI_Barrier(0x4d)
+			        1 42 7 MPI_Barrier(0x4e)
+			        2 60 9 MPI_Barrier(0x4f)
+			        3 62 7 MPI_Barrier(0x50)
+			        0 80 1 MPI_Barrier(0x4d)`,
+			want: []string{"0@10 = 0@10 1@10 2@10 3@10", "1@10 = 0@10 1@10 2@10 3@10", "2@10 = 0@10 1@10 2@10 3@10", "3@10 = 0@10 1@10 2@10 3@10",
+				"0@40 = 0@40 1@42", "1@42 = 0@40 1@42"},
+			stats: mpi.Stats{Collectives: 6, Unknown: 3},
+		},
 		"collectives without data return at once": {
 			calls: `0 100 1 MPI_Bcast(0x1, 0, 1, 1, WORLD)
 			        0 102 1 MPI_Allreduce(0x1, 0x1, 0, 1, 1, WORLD)
