@@ -107,6 +107,19 @@ func testMerge(t *testing.T, second, first string) {
 	}
 }
 
+// A recorder does not know the ranks of another node on its machine, which can have the
+// processor while its own are ready.
+func TestNodesThatShareProcessors(t *testing.T) {
+	const line = "10 0.000010000 pwrite64(3, 0x1000, 1, 0) = 1 <0.000001000> {ready=4000 own=2000}\n"
+	for machine, want := range map[string]format.Off{"m0": {Own: 6000}, "other": {Ready: 4000, Own: 2000}} {
+		r, err := Inspect(of(recording(0, "m0", 0, line), recording(1, machine, 0, line)))
+		require.NoError(t, err)
+		for _, e := range readAll(t, r) {
+			require.Equal(t, want, e.Off, machine)
+		}
+	}
+}
+
 // Each machine has its own files, except those that are shared or installed.
 func TestOwnFiles(t *testing.T) {
 	const open = `10 0.000010000 openat(AT_FDCWD, "/nfs/data", O_RDONLY) = 3 <0.000001000> {type=reg size=1}

@@ -59,6 +59,7 @@ type node struct {
 	lowest  int32 // rank
 	clock   clock
 	rename  func(string) string // nil: its files are those of the first node
+	shares  bool                // its machine is that of another node
 }
 
 // Inspect reads recordings of the nodes of one run.
@@ -81,8 +82,12 @@ func Inspect(sources []Source) (*Run, error) {
 	if err := r.belong(); err != nil {
 		return nil, err
 	}
+	machines := map[string]int{} // nodes of each
+	for _, n := range r.nodes {
+		machines[n.program.Machine]++
+	}
 	for i, n := range r.nodes {
-		n.number = i
+		n.number, n.shares = i, machines[n.program.Machine] > 1
 		first := r.nodes[0]
 		if n.program.Machine != first.program.Machine {
 			n.rename = ownFiles(n.name, n.head.Value)
