@@ -166,7 +166,7 @@ func (p *Pairer) make(r *rank, f *function, a arguments, c *Call) bool {
 	}
 	id, ok := a.handle(argNew)
 	null := !ok || id == mpichNull && !r.openMPI
-	if len(r.comms) == maxComms {
+	if len(r.comms) >= maxComms { // predefined adds two at most
 		null = true
 	}
 	if of.alone {
