@@ -33,7 +33,9 @@ static int rank, size, work = 2000;
 /* own makes the directory of this rank and, with flags, opens the file in it or itself. */
 static int own(const char *path, const char *file, int flags)
 {
-	check(mkdir(path, 0755) == 0 || errno == EEXIST, path);
+	if (rank == 0)
+		check(mkdir(path, 0755) == 0 || errno == EEXIST, path);
+	MPI_Barrier(MPI_COMM_WORLD);
 	snprintf(name, sizeof(name), "%s/%d", path, rank);
 	check(mkdir(name, 0755) == 0 || errno == EEXIST, name);
 	snprintf(name, sizeof(name), "%s/%d/%s", path, rank, file);
