@@ -83,6 +83,9 @@ feign: deps-feign build ## predictions of the laboratory, compared with changed 
 ranks: deps-ranks build ## parallel programs of MPI, recorded on two nodes, merged and replayed with and without the edges of MPI; KINDS="pipeline each" for some, ROUNDS=2
 	sh scripts/ranks.sh demo/ranks $(KINDS)
 
+slow-rank: deps-ranks build ## four ranks with a disk each, recorded; then one disk becomes ten times slower for application and replay, with and without the edges of MPI; KINDS="pipeline each" for some, ROUNDS=2
+	sh scripts/slow-rank.sh demo/slow-rank $(KINDS)
+
 truth: deps-truth $(closed) build ## applications five times, plain, recorded and replayed in turn: medians; APPS="git tar" for some, APPS=closed for those with closed loops
 	sh scripts/truth.sh demo/truth $(APPS)
 

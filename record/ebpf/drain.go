@@ -15,7 +15,8 @@ const (
 	minPause = time.Millisecond
 	maxPause = 50 * time.Millisecond
 
-	// A library that the application opens is to be probed before its first call.
+	// A library that the application opens is to be probed before its first call. This is
+	// for kernels on which the program can't wake the recorder then.
 	probePause = 2 * time.Millisecond
 
 	// While events come as they did, the drain lets the ring fill up to this part
@@ -37,6 +38,7 @@ type drain struct {
 	look   func() error               // at each look at the ring
 	joined func(recorderJoined) error // of a process that enters the cgroup
 	probes *probes                    // nil without layers
+	woken  <-chan struct{}            // gets a value when the ring is to be looked at early; nil without layers
 
 	// The last of each.
 	call       record.Call
@@ -71,6 +73,7 @@ func (d *drain) run(stop <-chan struct{}) error {
 			}
 			return d.writer.Unfinished()
 		case <-timer.C:
+		case <-d.woken:
 		}
 	}
 }

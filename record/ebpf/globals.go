@@ -52,14 +52,17 @@ func (p *probes) expectGlobals(number int) {
 	}
 }
 
-// pause returns how long the ring may be left alone.
+// pause returns how long the ring may be left alone for their sake.
 func (p *probes) pause(now time.Time) time.Duration {
 	for i := range p.globals {
 		if g := &p.globals[i]; len(g.values) == 0 && now.Before(g.expected) {
 			return globalPoll
 		}
 	}
-	return probePause
+	if !p.program.wakes {
+		return probePause
+	}
+	return maxPause
 }
 
 // values returns the lines of the header for all layers.

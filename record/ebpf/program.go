@@ -31,6 +31,7 @@ type program struct {
 	ended    bool         // nothing is linked any more; under mu
 	huge     bool         // attachHuge has attached
 	probing  probing      // of functions of libraries
+	wakes    bool         // the recorder, when a library is mapped or a program executed
 	moved    uint64       // of followMoved
 	followed atomic.Int64 // by follow; the program itself counts the threads that start and end
 
@@ -83,6 +84,8 @@ func load(c config) (*program, error) {
 		delete(spec.Programs, name)
 		p.uncounted = append(p.uncounted, kind)
 	}
+	c.Maps = c.Maps && !slices.Contains(p.uncounted, coverage.Mapped)
+	p.wakes = c.Maps && len(c.Spans) > 0
 	if err := configure(spec, &c, kernel, p.uncounted); err != nil {
 		return nil, err
 	}
@@ -127,26 +130,26 @@ func configure(spec *ebpf.CollectionSpec, c *config, kernel *btf.Spec, uncounted
 		return fmt.Errorf("find the PID namespace: %w", err)
 	}
 	cast := canCast(kernel)
-	maps := c.Maps && !slices.Contains(uncounted, coverage.Mapped)
-	all := plans(format.HostArch, c.Memory, maps)
+	all := plans(format.HostArch, c.Memory, c.Maps)
 	planCounts(&all, uncounted)
 	for name, value := range map[string]any{
-		recorderVarPlans:        all,
-		recorderVarIoctls:       requests(),
-		recorderVarPidns:        uint32(ns.Ino),
-		recorderVarCanCast:      cast,
-		recorderVarWithType:     c.Type && cast,
-		recorderVarWithFaults:   c.Faults,
-		recorderVarWithOff:      c.Off,
-		recorderVarTimed:        timed(),
-		recorderVarWaits:        waits(),
-		recorderVarWithMemory:   c.Memory,
-		recorderVarByCgroup:     c.Cgroup,
-		recorderVarWithMaps:     maps,
-		recorderVarWithFlight:   spec.Programs[recorderProgUringSubmit] != nil,
-		recorderVarWithRequests: withRequests(spec),
-		recorderVarRequests:     requestPlans(),
-		recorderVarPageBytes:    uint32(os.Getpagesize()),
+		recorderVarPlans:         all,
+		recorderVarIoctls:        requests(),
+		recorderVarPidns:         uint32(ns.Ino),
+		recorderVarCanCast:       cast,
+		recorderVarWithType:      c.Type && cast,
+		recorderVarWithFaults:    c.Faults,
+		recorderVarWithOff:       c.Off,
+		recorderVarTimed:         timed(),
+		recorderVarWaits:         waits(),
+		recorderVarWithMemory:    c.Memory,
+		recorderVarByCgroup:      c.Cgroup,
+		recorderVarWithMaps:      c.Maps,
+		recorderVarWithLibraries: c.Maps && len(c.Spans) > 0,
+		recorderVarWithFlight:    spec.Programs[recorderProgUringSubmit] != nil,
+		recorderVarWithRequests:  withRequests(spec),
+		recorderVarRequests:      requestPlans(),
+		recorderVarPageBytes:     uint32(os.Getpagesize()),
 	} {
 		if err := spec.Variables[name].Set(value); err != nil {
 			return fmt.Errorf("set %s of the eBPF program: %w", name, err)

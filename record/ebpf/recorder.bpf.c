@@ -234,6 +234,12 @@ INLINE int send_map(struct thread *t, struct task_struct *task, struct pt_regs *
 	u64 args[6];
 	struct scratch *s;
 
+	if (with_libraries && !t->args[2] && ret > 0) {
+		read_four(args, regs);
+		read_more(args + 4, regs);
+		if (args[2] & PROT_EXEC)
+			note_library(file_of(task, args[4]));
+	}
 	if (inode && !t->args[1]) {
 		read_four(args, regs);
 		read_more(args + 4, regs);
@@ -496,6 +502,8 @@ int process_exec(u64 *ctx)
 	s->details.len[0] = n;
 	s->details.state[0] = n ? STRING_WHOLE : STRING_UNREADABLE;
 	send_rich(s, task, n);
+	if (with_libraries)
+		wake_recorder();
 	return 0;
 }
 

@@ -558,6 +558,7 @@ const (
 	recorderMapFrames            = "frames"
 	recorderMapInboxes           = "inboxes"
 	recorderMapInners            = "inners"
+	recorderMapLibraries         = "libraries"
 	recorderMapLost              = "lost"
 	recorderMapRing              = "ring"
 	recorderMapRings             = "rings"
@@ -653,6 +654,7 @@ const (
 	recorderVarWaits             = "waits"
 	recorderVarWithFaults        = "with_faults"
 	recorderVarWithFlight        = "with_flight"
+	recorderVarWithLibraries     = "with_libraries"
 	recorderVarWithMaps          = "with_maps"
 	recorderVarWithMemory        = "with_memory"
 	recorderVarWithOff           = "with_off"
@@ -743,6 +745,7 @@ type recorderMapSpecs struct {
 	Frames        *ebpf.MapSpec `ebpf:"frames"`
 	Inboxes       *ebpf.MapSpec `ebpf:"inboxes"`
 	Inners        *ebpf.MapSpec `ebpf:"inners"`
+	Libraries     *ebpf.MapSpec `ebpf:"libraries"`
 	Lost          *ebpf.MapSpec `ebpf:"lost"`
 	Ring          *ebpf.MapSpec `ebpf:"ring"`
 	Rings         *ebpf.MapSpec `ebpf:"rings"`
@@ -815,6 +818,7 @@ type recorderVariableSpecs struct {
 	Waits             *ebpf.VariableSpec `ebpf:"waits"`
 	WithFaults        *ebpf.VariableSpec `ebpf:"with_faults"`
 	WithFlight        *ebpf.VariableSpec `ebpf:"with_flight"`
+	WithLibraries     *ebpf.VariableSpec `ebpf:"with_libraries"`
 	WithMaps          *ebpf.VariableSpec `ebpf:"with_maps"`
 	WithMemory        *ebpf.VariableSpec `ebpf:"with_memory"`
 	WithOff           *ebpf.VariableSpec `ebpf:"with_off"`
@@ -848,6 +852,7 @@ type recorderMaps struct {
 	Frames        *ebpf.Map `ebpf:"frames"`
 	Inboxes       *ebpf.Map `ebpf:"inboxes"`
 	Inners        *ebpf.Map `ebpf:"inners"`
+	Libraries     *ebpf.Map `ebpf:"libraries"`
 	Lost          *ebpf.Map `ebpf:"lost"`
 	Ring          *ebpf.Map `ebpf:"ring"`
 	Rings         *ebpf.Map `ebpf:"rings"`
@@ -867,6 +872,7 @@ func (m *recorderMaps) Close() error {
 		m.Frames,
 		m.Inboxes,
 		m.Inners,
+		m.Libraries,
 		m.Lost,
 		m.Ring,
 		m.Rings,
@@ -940,6 +946,7 @@ type recorderVariables struct {
 	Waits             *ebpf.Variable `ebpf:"waits"`
 	WithFaults        *ebpf.Variable `ebpf:"with_faults"`
 	WithFlight        *ebpf.Variable `ebpf:"with_flight"`
+	WithLibraries     *ebpf.Variable `ebpf:"with_libraries"`
 	WithMaps          *ebpf.Variable `ebpf:"with_maps"`
 	WithMemory        *ebpf.Variable `ebpf:"with_memory"`
 	WithOff           *ebpf.Variable `ebpf:"with_off"`

@@ -13,7 +13,7 @@ import (
 
 // ring reads a BPF ring buffer in place. The reader of cilium/ebpf copies each
 // record and asks epoll each time the ring is empty; neither is needed where
-// the program wakes no reader and events are used in batches. The layout is
+// the program seldom wakes a reader and events are used in batches. The layout is
 // that of kernel/bpf/ringbuf.c:
 //
 //	page 0    position of the consumer, written here
@@ -30,6 +30,7 @@ type ring struct {
 	next     uint64 // what lies between consumer and next is lent to the caller
 
 	maps [2][]byte // to be unmapped
+	file *os.File  // the map's, for wakes; nil before
 }
 
 const (
@@ -63,7 +64,43 @@ func newRing(consumer, producer *atomic.Uint64, data []byte) *ring {
 	return &ring{consumer: consumer, producer: producer, data: data, mask: uint64(len(data)/2 - 1), next: consumer.Load()}
 }
 
-func (r *ring) close() error { return errors.Join(unix.Munmap(r.maps[0]), unix.Munmap(r.maps[1])) }
+func (r *ring) close() error {
+	var err error
+	if r.file != nil {
+		err = r.file.Close()
+	}
+	return errors.Join(err, unix.Munmap(r.maps[0]), unix.Munmap(r.maps[1]))
+}
+
+// wakes returns a channel that gets a value after the program has woken the reader, until the
+// ring is closed. It is to be called once.
+func (r *ring) wakes(m *ebpf.Map) (<-chan struct{}, error) {
+	fd, err := unix.FcntlInt(uintptr(m.FD()), unix.F_DUPFD_CLOEXEC, 0)
+	if err == nil {
+		err = unix.SetNonblock(fd, true) // so that os lets the runtime's poller wait
+	}
+	if err != nil {
+		return nil, fmt.Errorf("wait at the ring buffer: %w", err)
+	}
+	r.file = os.NewFile(uintptr(fd), "ring buffer")
+	raw, err := r.file.SyscallConn()
+	if err != nil {
+		return nil, fmt.Errorf("wait at the ring buffer: %w", err)
+	}
+	woken := make(chan struct{}, 1)
+	go func() {
+		// The poller reports edges: wakes, and not that there is something to read. Read waits
+		// for the next one as long as its function returns false, and ends when the file is closed.
+		_ = raw.Read(func(uintptr) bool {
+			select {
+			case woken <- struct{}{}:
+			default:
+			}
+			return false
+		})
+	}()
+	return woken, nil
+}
 
 // size returns how many bytes the ring holds.
 func (r *ring) size() int { return len(r.data) / 2 }

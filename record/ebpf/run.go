@@ -69,8 +69,9 @@ type recording struct {
 	sink    record.Sink
 	ranks   record.Ranks // nil for none
 	result  record.Result
-	probes  *probes // nil without layers
-	shown   int     // of the files that are probed, those in the header
+	probes  *probes         // nil without layers
+	woken   <-chan struct{} // of the ring
+	shown   int             // of the files that are probed, those in the header
 	began   time.Time
 	zero    int64 // the same, as monotonic returns it
 
@@ -165,7 +166,10 @@ func (r *recording) load(o *record.Options) (err error) {
 		return permission(err)
 	}
 	r.result.Cost.Span = r.probes.cost()
-	return nil
+	if r.program.wakes {
+		r.woken, err = r.ring.wakes(r.program.ring())
+	}
+	return err
 }
 
 // probed returns the lines of the header for the files that were probed since the last
@@ -186,7 +190,7 @@ func (r *recording) begin() error {
 	if r.zero, err = monotonic(); err != nil {
 		return err
 	}
-	r.drain = &drain{ring: r.ring, probes: r.probes, writer: record.NewWriter(r.sink, r.zero), look: r.program.look}
+	r.drain = &drain{ring: r.ring, probes: r.probes, woken: r.woken, writer: record.NewWriter(r.sink, r.zero), look: r.program.look}
 	if parted, ok := r.sink.(record.Parted); ok {
 		parted.Ends(r.soFar)
 	}

@@ -2,6 +2,7 @@ package ebpf
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/cilium/ebpf/features"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"pianola/format"
 	"pianola/internal/testkit/recordkit"
@@ -317,6 +319,67 @@ func TestProbing(t *testing.T) {
 		require.Positive(t, cost)
 		t.Log(how, cost)
 	}
+}
+
+// The program wakes the recorder when a library is mapped, and when a program is executed.
+func TestWakes(t *testing.T) {
+	recordkit.RequireEBPF(t, MeasureCost)
+	dynamic, l := queue(t, false)
+	static, _ := queue(t, true)
+	python := fmt.Sprintf("import ctypes, sys; sys.stdin.read(1); ctypes.CDLL(%q); sys.stdin.read(1)", filepath.Join(filepath.Dir(dynamic), "libqueue.so.1"))
+	for name, command := range map[string][]string{
+		"mapped":   {"python3", "-c", python},
+		"executed": {"sh", "-c", "read x; exec " + static + " nest"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := record.Options{RingBytes: 1 << 20, Layers: []*layer.Layer{l}}
+			c := configOf(&o)
+			c.Spans = planSpans(&o).all
+			p, err := load(c)
+			require.NoError(t, err)
+			defer func() { require.NoError(t, p.close()) }()
+			require.True(t, p.wakes)
+			ring, err := openRing(p.ring())
+			require.NoError(t, err)
+			woken, err := ring.wakes(p.ring())
+			require.NoError(t, err)
+			<-woken // once at the start, for nothing
+			require.NoError(t, p.attach())
+
+			cmd := exec.Command(command[0], command[1:]...)
+			in, err := cmd.StdinPipe()
+			require.NoError(t, err)
+			require.NoError(t, cmd.Start())
+			pidfd, err := unix.PidfdOpen(cmd.Process.Pid, 0)
+			require.NoError(t, err)
+			defer unix.Close(pidfd)
+			require.NoError(t, p.follow(pidfd))
+			_, err = in.Write([]byte("x\n"))
+			require.NoError(t, err)
+			select {
+			case <-woken:
+			case <-time.After(time.Minute):
+				t.Error("nothing woke the recorder")
+			}
+			require.NoError(t, in.Close())
+			require.NoError(t, cmd.Wait())
+			require.NoError(t, ring.close())
+		})
+	}
+}
+
+// While a program maps no library, the ring is left alone as long as without layers.
+func TestPauseOfProbes(t *testing.T) {
+	_, l := queue(t, false)
+	p := planSpans(&record.Options{Layers: []*layer.Layer{l}})
+	now := time.Now()
+	p.program = &program{wakes: true}
+	require.Equal(t, maxPause, p.pause(now))
+	p.globals[0].expected = now.Add(globalWait)
+	require.Equal(t, globalPoll, p.pause(now))
+	require.Equal(t, maxPause, p.pause(now.Add(globalWait)))
+	p.program.wakes = false
+	require.Equal(t, probePause, p.pause(now.Add(globalWait)))
 }
 
 // A program in Go is not probed: it would crash.

@@ -20,6 +20,40 @@ struct {
 	__type(value, u64);
 } lost SEC(".maps");
 
+/* Files that were mapped as programs while the recorder waits for libraries. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 4096);
+	__type(key, struct file_id);
+	__type(value, u8);
+} libraries SEC(".maps");
+
+/* Wakes the recorder, which else looks at the ring as seldom as it has room. */
+INLINE void wake_recorder(void)
+{
+	void *nothing = bpf_ringbuf_reserve(&ring, sizeof(u64), 0);
+
+	if (nothing)
+		bpf_ringbuf_discard(nothing, BPF_RB_FORCE_WAKEUP);
+}
+
+/* A file is mapped as a program. The recorder is to attach to a library before its first call. */
+INLINE void note_library(struct file *file)
+{
+	struct inode *inode = host_of(file);
+	struct file_id id;
+	u8 here = 1;
+
+	if (!inode)
+		return;
+	id = id_of(inode);
+	if (bpf_map_lookup_elem(&libraries, &id))
+		return;
+	bpf_map_update_elem(&libraries, &id, &here, 0);
+	wake_recorder();
+}
+
 /* Rich records are put together here: one slot per program that makes some,
  * for one program never runs twice at once on a processor, but two may. */
 enum { SLOT_EXIT, SLOT_EXEC, NUM_SLOTS };
