@@ -109,8 +109,8 @@ func join(c *cli.Context, o *replay.Options, place *launcher.Place) error {
 // agree finds out whether all ranks replay the same trace with the same options.
 func agree(c *cli.Context, s *ranks.Session, t *bin.Trace) error {
 	own := agreement{t.Sum(), fmt.Sprint(provenance.ThisBuild()), shared(c)}
-	all, err := ranks.GatherJSON(c.Context, s, own)
-	if err != nil || s.Rank != 0 { // which says what differs
+	all, err := ranks.CollectJSON(c.Context, s, own)
+	if err != nil {
 		return err
 	}
 	for i := range all {

@@ -21,6 +21,8 @@ type mpiLearned struct {
 	sends  mpi.Sends
 	waits  []mpiWait // in the order of calls
 	begins []mpi.Begin
+
+	awaited map[int32]bool // the threads of begins, by number
 }
 
 // mpiWait says that a call waited for begins.
@@ -31,6 +33,7 @@ type mpiWait struct {
 	first, n int32 // of the begins
 	polls    int32 // calls from then on, before this one
 	kind     mpi.Kind
+	partly   bool // it may have waited for some of the begins only
 }
 
 const (
@@ -46,7 +49,7 @@ const (
 type mpiState struct {
 	calls   int64             // so far
 	next    int               // of the waits, in the last pass
-	threads map[int32]*thread // that have made calls, in the last pass, by number
+	threads map[int32]*thread // those that others wait for, in the last pass, by number
 }
 
 // mpi follows a call of MPI by a rank.
@@ -62,10 +65,6 @@ func (m *model) mpi(t *thread, e *format.Event) {
 		return
 	}
 	s := &m.mpis
-	if s.threads == nil {
-		s.threads = map[int32]*thread{}
-	}
-	s.threads[t.num] = t
 	for ; s.next < len(k.waits) && k.waits[s.next].call == s.calls; s.next++ {
 		m.mpiEnd(t, e, &k.waits[s.next])
 	}
@@ -87,7 +86,8 @@ func (m *model) mpiWaited(w *mpi.Wait) {
 	for i := range w.Calls {
 		c := &w.Calls[i]
 		k.waits = append(k.waits, mpiWait{
-			call: c.Number, from: c.From, polls: c.Polls, first: int32(first), n: int32(len(w.On)), kind: w.Kind, message: w.Message,
+			call: c.Number, from: c.From, polls: c.Polls, first: int32(first), n: int32(len(w.On)), kind: w.Kind,
+			partly: w.Guessed && w.Kind == mpi.Collective, message: w.Message,
 		})
 	}
 	m.budget.take(forOrder, len(w.On)*mpiBeginBytes+len(w.Calls)*mpiWaitBytes)
@@ -104,8 +104,24 @@ func (k *mpiLearned) end() {
 		k.waits = slices.DeleteFunc(k.waits, func(w mpiWait) bool {
 			return w.kind == mpi.Sent && k.begins[w.first].At <= w.from && !k.sends.Waits(&w.message) // it found its receiver there
 		})
+		k.awaited = map[int32]bool{}
+		for i := range k.begins {
+			k.awaited[k.begins[i].Thread] = true
+		}
 		slices.SortStableFunc(k.waits, func(a, b mpiWait) int { return cmp.Compare(a.call, b.call) })
 	}
+}
+
+// mpiBegins notes a thread that calls of MPI can wait for, in the last pass. That can begin before its own first
+// call has ended.
+func (m *model) mpiBegins(t *thread) {
+	if !m.learned.mpi.awaited[t.num] {
+		return
+	}
+	if m.mpis.threads == nil {
+		m.mpis.threads = map[int32]*thread{}
+	}
+	m.mpis.threads[t.num] = t
 }
 
 // mpiEnd makes a thread come after what a call has waited for. Time in that call before the last
@@ -124,19 +140,20 @@ func (m *model) mpiEnd(t *thread, e *format.Event, w *mpiWait) {
 			return // the send did not wait for it
 		}
 	}
-	m.mpiAfter(t, e, others, from, w.polls)
+	m.mpiAfter(t, e, w, from)
 }
 
 // mpiAfter makes a thread come after the begins of operations of other threads, in a call.
-// It has waited since a time, and has made that many other calls since then. An operation that
-// began after the call ended was not waited for.
-func (m *model) mpiAfter(t *thread, e *format.Event, others []mpi.Begin, since int64, polls int32) {
-	last := int64(math.MinInt64)
+// It has waited since a time. An operation that began after the call ended was not waited for.
+func (m *model) mpiAfter(t *thread, e *format.Event, w *mpiWait, since int64) {
+	last, others := int64(math.MinInt64), m.learned.mpi.begins[w.first:w.first+w.n]
 	for i := range others {
 		switch o := &others[i]; {
-		case o.Thread == t.num:
+		case o.Thread == t.num || m.mpis.threads[o.Thread] == nil:
 		case o.At-e.End() > mpi.ClockError:
-			m.report.MPI.Backwards++
+			if !w.partly {
+				m.report.MPI.Backwards++
+			}
 		default:
 			last = max(last, min(o.At, e.End()))
 		}
@@ -148,7 +165,7 @@ func (m *model) mpiAfter(t *thread, e *format.Event, others []mpi.Begin, since i
 	if last > from {
 		held := last - from
 		if since < e.Start { // the cost of the polls is subtracted already
-			cost := float64(polls) * float64(t.rate.Span) * min(float64(held)/float64(e.Start-since), 1)
+			cost := float64(w.polls) * float64(t.rate.Span) * min(float64(held)/float64(e.Start-since), 1)
 			held = max(held-int64(cost), 0)
 			m.report.MPI.Polled += min(last, e.Start) - from
 		}
@@ -189,7 +206,7 @@ func (s *MPI) Text() string {
 		text += fmt.Sprintf("; %s that wait for their receives", table.Plural(int(s.Rendezvous), "send"))
 	}
 	if s.Guessed > 0 {
-		text += fmt.Sprintf("; %s from any source paired by a guess", table.Plural(int(s.Guessed), "message"))
+		text += fmt.Sprintf("; %s paired by a guess", table.Plural(int(s.Guessed), "message"))
 	}
 	for _, part := range []struct {
 		n    int64

@@ -253,8 +253,11 @@ func TestRendezvous(t *testing.T) {
 				return
 			}
 			require.EqualValues(t, 2, report.MPI.Rendezvous)
-			// The write of rank 1 ended at 251 µs, its receive began at 300, and this write at 500, 100 after its send.
-			require.Equal(t, []format.Edge{{Thread: 2, Event: 1, Kind: format.EdgeMessage, Delay: 149_000}}, after)
+			// This write began at 500 µs, 300 after the first receive, which was 198 after rank 1's first event. Rank 1's
+			// second event ended at 251, the second receive began at 300, and this write was 100 after the second send.
+			require.Equal(t, []format.Edge{
+				{Thread: 2, Event: 0, Kind: format.EdgeMessage, Delay: 498_000}, {Thread: 2, Event: 1, Kind: format.EdgeMessage, Delay: 149_000},
+			}, after)
 		})
 	}
 }

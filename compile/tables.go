@@ -201,6 +201,7 @@ func (m *model) added(at, parent *process.Thread) {
 	t.now = row.Start
 	if m.ties != nil {
 		t.begin(maker)
+		m.mpiBegins(t)
 	}
 	m.table = append(m.table, row.OfRank(at.Process.Rank))
 	m.budget.take(forThreads, threadRowBytes+threadBytes)

@@ -22,6 +22,7 @@ type collective struct {
 	left    []Call // that have completed it
 	closed  bool   // all that is known of it was told
 	empty   bool   // it moves no data, so no rank waits
+	partly  bool   // each pair of ranks can move no data
 }
 
 // collective adds a call of one.
@@ -37,6 +38,7 @@ func (p *Pairer) collective(r *rank, f *function, a arguments, c *Call) bool {
 		if k = p.enter(r, on, f.kind, root, c); k != nil {
 			count, counted := a.int(argCount)
 			k.empty = k.empty || counted && count == 0
+			k.partly = f.partly
 		}
 	}
 	p.leaveOrAsk(r, a, k, c)
@@ -171,7 +173,7 @@ func (p *Pairer) tell(k *collective, calls []Call) {
 func (p *Pairer) tellCalls(k *collective, all, waiting []Call, on []Begin) {
 	p.Stats.Collectives += int64(len(all))
 	if len(waiting) > 0 && len(on) > 0 && !k.empty {
-		p.wait = Wait{Kind: Collective, Calls: waiting, On: on}
+		p.wait = Wait{Kind: Collective, Guessed: k.partly, Calls: waiting, On: on}
 		p.waited(&p.wait)
 	}
 }

@@ -41,6 +41,7 @@ type comm struct {
 	holders int // ranks that have a handle
 
 	pending []*message // that need the ranks
+	unsure  bool       // some of these were given up: pairs are guesses
 	inboxes map[int32]*inbox
 	first   int           // number of the first open collective
 	open    []*collective // in order
@@ -160,7 +161,7 @@ func (p *Pairer) at(c *comm, place int64) (rank int32, ok bool) {
 // make adds a call that makes a communicator of another one.
 func (p *Pairer) make(r *rank, f *function, a arguments, c *Call) bool {
 	of := p.comm(r, a)
-	if of == nil {
+	if of == nil || of.confused {
 		p.Stats.Unknown++
 		return true
 	}
@@ -271,6 +272,8 @@ func (p *Pairer) made(g *making, end bool) {
 	for _, color := range sortedKeys(g.parts) {
 		c := g.parts[color]
 		switch {
+		case g.of.confused && !c.confused:
+			p.confuse(c)
 		case c.known:
 		case g.kind == copied:
 			p.learnCopy(c, g.of)
@@ -313,9 +316,10 @@ func (p *Pairer) learnCopy(c, of *comm) {
 
 // learn sets the ranks of a communicator, and pairs what has waited for that.
 func (p *Pairer) learn(c *comm, ranks []int32, size int) {
-	c.ranks, c.size, c.known = ranks, size, true
-	p.members -= len(c.members)
-	c.members = nil
+	if !c.known {
+		p.members -= len(c.members) + len(c.ranks)
+	}
+	c.ranks, c.size, c.known, c.members = ranks, size, true, nil
 	pending := c.pending
 	c.pending = nil
 	p.queued -= len(pending)
@@ -349,7 +353,10 @@ func (p *Pairer) commRank(r *rank, _ *function, a arguments, call *Call) bool {
 	if c == nil || c.known || !ok || place < 0 || place >= int64(len(p.nodes)) {
 		return true
 	}
-	for int64(len(c.ranks)) <= place {
+	for ; int64(len(c.ranks)) <= place; p.members++ {
+		if p.members == maxMembers {
+			return true
+		}
 		c.ranks = append(c.ranks, -1)
 	}
 	if other := c.ranks[place]; other >= 0 && other != call.Rank {

@@ -59,7 +59,7 @@ const (
 // are overwritten by the next call of the Pairer.
 type Wait struct {
 	Kind    Kind
-	Guessed bool // the recording doesn't tell the source of the message
+	Guessed bool // the recording doesn't tell the source of the message, or which ranks of a collective wait for which
 	Calls   []Call
 	On      []Begin
 	Message Message // of Sent
@@ -69,7 +69,7 @@ type Wait struct {
 type Stats struct {
 	Messages    int64 // that are paired
 	Collectives int64 // calls that are paired
-	Guessed     int64 // messages among them that were received from any source, which nothing tells
+	Guessed     int64 // messages among them that can have other partners
 	Unpaired    int64 // messages and collectives without a partner in the recording
 	Unknown     int64 // calls on communicators or requests that are not known
 }
@@ -109,6 +109,9 @@ type Pairer struct {
 const (
 	// maxUnmatched bounds the messages from one rank to another that wait for a partner.
 	maxUnmatched = 1 << 12
+
+	// maxGuesses bounds the receives of a rank whose source is to be guessed.
+	maxGuesses = 1 << 8
 
 	// maxQueued bounds all messages that wait for a partner, and maxEntries the entries of
 	// collectives that are not complete.

@@ -16,6 +16,7 @@ type function struct {
 	mode    mode
 	making  makingKind
 	receive bool
+	partly  bool // a collective in which each pair of ranks can move no data
 	subset  bool // the ranks that are not in the new communicator call it, too
 	starts  bool // a persistent request is started later
 	keeps   bool // the request stays
@@ -127,8 +128,10 @@ var functions = func() map[string]*function {
 		{"neighbor_alltoall", "_ _ _ _ _ _ comm", ofNeighbours}, {"neighbor_alltoallv", "_ _ _ _ _ _ _ _ comm", ofNeighbours},
 		{"neighbor_alltoallw", "_ _ _ _ _ _ _ _ comm", ofNeighbours},
 	} {
-		add(strings.ToUpper(c.name[:1])+c.name[1:], c.args, function{do: (*Pairer).collective, kind: c.kind})
-		add("I"+c.name, c.args+" request", function{do: (*Pairer).collective, kind: c.kind})
+		// These have a count for each rank, which is not recorded.
+		partly := strings.HasSuffix(c.name, "v") || strings.HasSuffix(c.name, "w") || c.name == "reduce_scatter"
+		add(strings.ToUpper(c.name[:1])+c.name[1:], c.args, function{do: (*Pairer).collective, kind: c.kind, partly: partly})
+		add("I"+c.name, c.args+" request", function{do: (*Pairer).collective, kind: c.kind, partly: partly})
 	}
 	add("Init Init_thread Finalize", "", function{do: (*Pairer).collective})
 

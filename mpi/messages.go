@@ -47,11 +47,21 @@ type inbox struct {
 	// others leave.
 	guesses []*message
 
+	// unsure says that messages were given up, and their partners can't be told from others: all
+	// that is paired from then on is a guess.
+	unsure bool
+
 	tags []int64 // memory of release
 }
 
 // way is the messages of one source, of which one side was seen, in their order.
-type way struct{ sent, received []*message }
+type way struct {
+	sent, received []*message
+
+	// partners is how many messages with a tag are to be left out, because their partners were
+	// given up: receives above 0, sends below.
+	partners map[int64]int
+}
 
 // take returns memory for a message.
 func (p *Pairer) take() *message {
@@ -64,19 +74,68 @@ func (p *Pairer) take() *message {
 	return &message{}
 }
 
-// push adds a message to a list, whose oldest one is given up if there are too many.
-func (p *Pairer) push(list []*message, m *message) []*message {
-	if full := p.queued == maxQueued; full || len(list) == maxUnmatched {
+// push adds a message to a list. If there are too many, the oldest one is given up, which push
+// returns.
+func (p *Pairer) push(list *[]*message, m *message) (given *message) {
+	if p.queued == maxQueued || len(*list) == maxUnmatched {
 		p.Stats.Unpaired++
-		if len(list) == 0 {
-			return list
+		if len(*list) == 0 {
+			return m
 		}
 		p.queued--
-		list = append(list[:0], list[1:]...)
+		given = (*list)[0]
+		*list = append((*list)[:0], (*list)[1:]...)
 	}
 	p.queued++
-	return append(list, m)
+	*list = append(*list, m)
+	return given
 }
+
+// giveUp has the partner of a message that was given up left out, too, when it comes. The others
+// are paired by their order.
+func (w *way) giveUp(in *inbox, given *message) {
+	switch {
+	case given == nil || given.probe:
+		return
+	case given.tag < 0, w.partners[given.tag] == 0 && len(w.partners) == maxTags:
+		in.unsure = true
+		return
+	case w.partners == nil:
+		w.partners = map[int64]int{}
+	}
+	if given.receive {
+		w.partners[given.tag]--
+	} else {
+		w.partners[given.tag]++
+	}
+}
+
+// leavesOut reports whether the partner of a message was given up.
+func (w *way) leavesOut(in *inbox, m *message) bool {
+	n := w.partners[m.tag]
+	switch {
+	case len(w.partners) == 0:
+		return false
+	case m.tag < 0:
+		in.unsure = true
+		return false
+	case m.receive != (n > 0) || n == 0:
+		return false
+	case m.probe:
+		return true
+	case m.receive:
+		n--
+	default:
+		n++
+	}
+	if w.partners[m.tag] = n; n == 0 {
+		delete(w.partners, m.tag)
+	}
+	return true
+}
+
+// maxTags bounds the tags of release, and of messages of a source that were given up.
+const maxTags = 64
 
 // remove removes the i-th message of a list.
 func (p *Pairer) remove(list []*message, i int) []*message {
@@ -229,7 +288,9 @@ func (p *Pairer) abandon(q request) {
 // post adds a message to those that wait for a partner.
 func (p *Pairer) post(m *message) {
 	if !m.comm.known {
-		m.comm.pending = p.push(m.comm.pending, m)
+		if p.push(&m.comm.pending, m) != nil {
+			m.comm.unsure = true
+		}
 		return
 	}
 	if !m.receive {
@@ -246,7 +307,9 @@ func (p *Pairer) post(m *message) {
 		p.received(in, m)
 		return
 	}
-	in.posted = p.push(in.posted, m)
+	if given := p.push(&in.posted, m); given != nil {
+		in.unsure = true // it may have another source than it says
+	}
 	p.release(in)
 }
 
@@ -322,7 +385,7 @@ func (p *Pairer) sweepComm(c *comm) {
 	}
 }
 
-func (w *way) empty() bool { return len(w.sent) == 0 && len(w.received) == 0 }
+func (w *way) empty() bool { return len(w.sent) == 0 && len(w.received) == 0 && len(w.partners) == 0 }
 
 // release pairs the posted receives that no earlier one from an unknown source holds up.
 func (p *Pairer) release(in *inbox) {
@@ -331,9 +394,12 @@ func (p *Pairer) release(in *inbox) {
 	for _, m := range all {
 		switch {
 		case m.wild && m.ended:
-			in.guesses = p.guessed(in, m)
+			p.guessed(in, m)
 		case m.wild:
 			if !slices.Contains(tags, m.tag) {
+				if len(tags) == maxTags {
+					tags = append(tags[:0], -1) // agrees with all
+				}
 				tags = append(tags, m.tag)
 			}
 			kept = append(kept, m)
@@ -354,12 +420,14 @@ func (p *Pairer) release(in *inbox) {
 }
 
 // guessed adds a posted receive to those whose source is to be guessed.
-func (p *Pairer) guessed(in *inbox, m *message) []*message {
+func (p *Pairer) guessed(in *inbox, m *message) {
 	p.queued--
-	if len(in.guesses) == maxUnmatched {
+	if len(in.guesses) == maxGuesses {
 		p.guess(in, 0)
 	}
-	return p.push(in.guesses, m)
+	if p.push(&in.guesses, m) != nil {
+		in.unsure = true
+	}
 }
 
 // agree reports whether messages with these tags can be one. A negative tag takes any.
@@ -368,10 +436,18 @@ func agree(a, b int64) bool { return a == b || a < 0 || b < 0 }
 // sent adds a send. Messages with one tag do not pass one another.
 func (p *Pairer) sent(in *inbox, s *message) {
 	w := p.way(in, s.begin.Rank)
+	if w.leavesOut(in, s) {
+		p.Stats.Unpaired++
+		return
+	}
 	if len(w.sent) == maxUnmatched && len(in.guesses) > 0 {
 		p.guess(in, 0)
 	}
-	w.sent = p.push(w.sent, s)
+	if given := p.push(&w.sent, s); given != nil {
+		if w.giveUp(in, given); given == s {
+			return
+		}
+	}
 	for i := 0; i < len(w.received); {
 		r := w.received[i]
 		if !agree(r.tag, s.tag) {
@@ -388,7 +464,7 @@ func (p *Pairer) sent(in *inbox, s *message) {
 			w.sent = p.remove(w.sent, last)
 		}
 		probe := r.probe
-		if p.pair(s, r); !probe {
+		if p.pair(in, s, r); !probe {
 			return
 		}
 	}
@@ -402,10 +478,14 @@ func (p *Pairer) received(in *inbox, r *message) {
 		return
 	}
 	w := p.way(in, from)
+	if w.leavesOut(in, r) {
+		p.Stats.Unpaired++
+		return
+	}
 	for {
 		i := slices.IndexFunc(w.sent, func(s *message) bool { return agree(r.tag, s.tag) })
 		if i < 0 {
-			w.received = p.push(w.received, r)
+			w.giveUp(in, p.push(&w.received, r))
 			return
 		}
 		s := w.sent[i]
@@ -415,7 +495,7 @@ func (p *Pairer) received(in *inbox, r *message) {
 		if !r.probe {
 			w.sent = p.remove(w.sent, i)
 		}
-		p.pair(s, r)
+		p.pair(in, s, r)
 		return
 	}
 }
@@ -480,15 +560,18 @@ func (p *Pairer) guess(in *inbox, i int) {
 	}
 	s := best.sent[at]
 	best.sent = p.remove(best.sent, at)
-	r.guessed, s.guessed = true, true
-	p.Stats.Guessed++
-	p.pair(s, r)
+	r.guessed = true
+	p.pair(in, s, r)
 }
 
 // pair notes that two messages are one. A probe leaves the send as it is.
-func (p *Pairer) pair(s, r *message) {
+func (p *Pairer) pair(in *inbox, s, r *message) {
 	r.other, r.paired = s.begin, true
+	r.guessed = r.guessed || in.unsure || s.comm.unsure
 	if !r.probe {
+		if s.guessed = r.guessed; s.guessed {
+			p.Stats.Guessed++
+		}
 		p.Stats.Messages++
 		s.other, s.paired = r.begin, true
 		if s.ended {

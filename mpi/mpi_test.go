@@ -366,6 +366,30 @@ func TestPairs(t *testing.T) {
 			want:  []string{"0@100 = 0@100 1@100", "1@100 = 0@100 1@100"},
 			stats: mpi.Stats{Collectives: 2, Unknown: 3},
 		},
+		"nor can what is made of them": {
+			calls: `0 100 10 MPI_Cart_sub(WORLD, 0x1, &77)
+			        1 100 10 MPI_Cart_sub(WORLD, 0x1, &77)
+			        0 120 1 MPI_Comm_rank(77, &0)
+			        0 130 1 MPI_Comm_split(77, 0, 0, &78)
+			        1 140 1 MPI_Comm_rank(77, &0)
+			        1 150 1 MPI_Comm_split(77, 0, 0, &78)
+			        0 160 1 MPI_Send(0x1, 1, 1, 0, 7, 78)
+			        0 170 1 MPI_Recv(0x1, 1, 1, 0, 7, 78, 0x1)
+			        1 180 1 MPI_Barrier(78)`,
+			want:  []string{"0@100 = 0@100 1@100", "1@100 = 0@100 1@100"},
+			stats: mpi.Stats{Collectives: 2, Unknown: 5},
+		},
+		"nor what is made of them without any places": {
+			calls: `0 100 10 MPI_Cart_sub(WORLD, 0x1, &77)
+			        1 100 10 MPI_Cart_sub(WORLD, 0x1, &77)
+			        0 130 1 MPI_Comm_split(77, 0, 0, &78)
+			        1 150 1 MPI_Comm_split(77, 0, 0, &78)
+			        0 160 1 MPI_Send(0x1, 1, 1, 1, 7, 78)
+			        1 170 1 MPI_Recv(0x1, 1, 1, 0, 7, 78, 0x1)
+			        1 180 1 MPI_Barrier(78)`,
+			want:  []string{"0@100 = 0@100 1@100", "1@100 = 0@100 1@100"},
+			stats: mpi.Stats{Collectives: 2, Unknown: 5},
+		},
 		"groups that only their ranks make, with one tag": {
 			calls: `0 100 10 MPI_Comm_create_group(WORLD, 1, 5, &77)
 			        0 120 1 MPI_Comm_rank(77, &0)
@@ -655,6 +679,56 @@ func TestBounds(t *testing.T) {
 	require.Equal(t, int64(1), told)
 	p.End()
 	require.Equal(t, int64(1), told)
+}
+
+// If messages are given up, their partners are given up, too. The others are paired as they are.
+func TestGivenUp(t *testing.T) {
+	const many = 5000
+	for name, c := range map[string]struct {
+		first, then string
+	}{
+		"sends":    {"0 %d 1 MPI_Send(0x1, 1, 1, 1, 7, WORLD)", "1 %d 1 MPI_Recv(0x1, 1, 1, 0, 7, WORLD, 0x1)"},
+		"receives": {"1 %d 1 MPI_Recv(0x1, 1, 1, 0, 7, WORLD, 0x1)", "0 %d 1 MPI_Send(0x1, 1, 1, 1, 7, WORLD)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var lines []string
+			for i := range many {
+				lines = append(lines, fmt.Sprintf(c.first, 10*i))
+			}
+			for i := range many {
+				lines = append(lines, fmt.Sprintf(c.then, 10*(many+i)))
+			}
+			pairs := 0
+			p := mpi.New(header("n", "n"), func(w *mpi.Wait) {
+				require.False(t, w.Guessed)
+				if w.Kind == mpi.Received {
+					pairs++
+					first, then := w.On[0].At, w.Calls[0].Start
+					require.Equal(t, int64(10_000*many), max(first, then)-min(first, then))
+				}
+			})
+			events := parse(t, strings.Join(lines, "\n"))
+			for i := range events {
+				p.Add(events[i].TID, events[i].TID-1, &events[i])
+			}
+			p.End()
+			require.Equal(t, mpi.Stats{Messages: 4096, Unpaired: 2 * (many - 4096)}, p.Stats)
+			require.Equal(t, 4096, pairs)
+		})
+	}
+}
+
+// In collectives with a count for each rank, a rank need not wait for all others.
+func TestPartly(t *testing.T) {
+	for _, call := range []string{"MPI_Alltoallv(0x1, 0x1, 0x1, 1, 0x1, 0x1, 0x1, 1, WORLD)", "MPI_Gatherv(0x1, 1, 1, 0x1, 0x1, 0x1, 1, 0, WORLD)", "MPI_Barrier(WORLD)"} {
+		p := mpi.New(header("a", "b"), func(w *mpi.Wait) { require.Equal(t, !strings.Contains(call, "Barrier"), w.Guessed) })
+		events := parse(t, "0 100 50 "+call+"\n1 120 40 "+call)
+		for i := range events {
+			p.Add(events[i].TID, events[i].TID-1, &events[i])
+		}
+		p.End()
+		require.Equal(t, mpi.Stats{Collectives: 2}, p.Stats, call)
+	}
 }
 
 // BenchmarkMessages measures a ring of ranks that send and receive by requests, and at times

@@ -297,6 +297,12 @@ func (s *Session) receive(ctx context.Context, kind MessageKind) (Message, error
 // Gather gives the parts of all players to each of them, in the order of ranks. All have to
 // call it.
 func (s *Session) Gather(ctx context.Context, part []byte) ([][]byte, error) {
+	return s.gather(ctx, part, true)
+}
+
+// gather is Gather, or gives the parts to rank 0 only: all of them together can be too long for
+// a message.
+func (s *Session) gather(ctx context.Context, part []byte, toAll bool) ([][]byte, error) {
 	if s.Size == 1 {
 		return [][]byte{part}, nil
 	}
@@ -305,7 +311,7 @@ func (s *Session) Gather(ctx context.Context, part []byte) ([][]byte, error) {
 			return nil, s.because(err)
 		}
 		m, err := s.receive(ctx, msgTogether)
-		if err != nil {
+		if err != nil || !toAll {
 			return nil, err
 		}
 		return s.split(m.Payload)
@@ -321,7 +327,9 @@ func (s *Session) Gather(ctx context.Context, part []byte) ([][]byte, error) {
 	}
 	var all []byte
 	for _, p := range parts {
-		all = append(binary.AppendUvarint(all, uint64(len(p))), p...)
+		if toAll {
+			all = append(binary.AppendUvarint(all, uint64(len(p))), p...)
+		}
 	}
 	for to := 1; to < s.Size; to++ {
 		if err := s.send(to, msgTogether, all); err != nil {
@@ -395,13 +403,23 @@ func (s *Session) because(err error) error {
 	}
 }
 
-// GatherJSON is Gather of documents: each of into gets the one of its rank.
+// GatherJSON is Gather of documents.
 func GatherJSON[T any](ctx context.Context, s *Session, part T) ([]T, error) {
+	return gatherJSON(ctx, s, part, true)
+}
+
+// CollectJSON is GatherJSON for rank 0 only. The others wait until it has all documents, and get
+// none.
+func CollectJSON[T any](ctx context.Context, s *Session, part T) ([]T, error) {
+	return gatherJSON(ctx, s, part, false)
+}
+
+func gatherJSON[T any](ctx context.Context, s *Session, part T, toAll bool) ([]T, error) {
 	b, err := json.Marshal(part)
 	if err != nil {
 		return nil, err
 	}
-	parts, err := s.Gather(ctx, b)
+	parts, err := s.gather(ctx, b, toAll)
 	if err != nil {
 		return nil, err
 	}

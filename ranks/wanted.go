@@ -107,7 +107,7 @@ func (s *Session) ask(asked map[int32]*Asked, from int, list []byte) error {
 		thread, ok1 := next()
 		slot, ok2 := next()
 		count, ok3 := next()
-		if !ok1 || !ok2 || !ok3 || count > uint64(len(list)) || thread > 1<<31-1 || slot+count > maxPosts {
+		if !ok1 || !ok2 || !ok3 || count == 0 || count > uint64(len(list)) || thread > 1<<31-1 || slot+count > maxPosts {
 			return errWanted
 		}
 		a := asked[int32(thread)]

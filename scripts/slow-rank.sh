@@ -54,7 +54,7 @@ replay() {
 	rm -rf root
 	set -- "$1" "$2"
 	for rank in 0 1 2 3; do
-		set -- "$@" --map "$dir/$rank/*=$dir/$rank/root"
+		set -- "$@" --map "$dir/$rank*=$dir/$rank/root"
 	done
 	trace=$1.$2.bin
 	at "$1, replay, $2"

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
@@ -426,6 +427,39 @@ func TestRankEndsTheOthers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The others hear of a rank that dies while one has not joined yet.
+func TestRankDiesBeforeAllHaveJoined(t *testing.T) {
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true})
+	require.NoError(t, err)
+	go s.Start()
+	defer s.Shutdown()
+	require.True(t, s.ReadyForConnections(time.Minute))
+	conn, err := nats.Connect(s.ClientURL())
+	require.NoError(t, err)
+	defer conn.Close()
+	reply, joined := "", make(chan struct{}, 10)
+	_, err = conn.Subscribe(">", func(m *nats.Msg) {
+		switch {
+		case strings.HasSuffix(m.Subject, "join"):
+			reply = m.Reply
+		case m.Subject == reply && len(m.Data) == 0 && len(m.Header) == 0:
+			joined <- struct{}{}
+		}
+	})
+	require.NoError(t, err)
+	require.NoError(t, conn.Flush())
+
+	dir, trace := t.TempDir(), ranksTrace(t, ringScript(3, 5, ringGap))
+	set := func(_ int, c *exec.Cmd) { c.Env = append(c.Env, "PIANOLA_RUN=one") }
+	first := startPlayer(t, dir, 0, 3, set, "--rendezvous", s.ClientURL(), trace)
+	second := startPlayer(t, dir, 1, 3, set, "--rendezvous", s.ClientURL(), trace)
+	<-joined
+	require.NoError(t, second.Process.Kill())
+	require.Error(t, second.Wait())
+	require.Error(t, first.Wait())
+	require.Regexp(t, `^pianola: replay: rank 1 on \S+ has died\n$`, first.said.String())
 }
 
 // carrier returns the process that carries the messages of a rank.

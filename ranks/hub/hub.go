@@ -91,6 +91,9 @@ func Run(link *ranks.Link, memory int, pmiConn io.ReadWriter) error {
 		c.met.linger()
 		c.met.close()
 	default: // the others may never come
+		if !left {
+			c.died()
+		}
 		c.met.linger()
 		c.met.removeFile()
 	}
@@ -501,6 +504,10 @@ func (c *carrier) watch() {
 // lose ends the replay because of another rank.
 func (c *carrier) lose(rank int, why string) {
 	text := fmt.Sprintf("rank %d on %s %s", rank, c.nodes[rank], why)
+	if rank == 0 { // it is the one that prints what ranks find out of others
+		c.tellFailure(ranks.FromCarrier, text)
+		return
+	}
 	c.publishFailure(ranks.FromPeer, text)
 	c.tellFailure(ranks.FromPeer, text)
 }
@@ -561,11 +568,7 @@ func (c *carrier) takeLeft(m *nats.Msg) {
 // waits for the others, because their messages end with its server.
 func (c *carrier) leave(left bool) {
 	if !left {
-		from := byte(ranks.FromPeer)
-		if c.join.Rank == 0 { // which prints nothing any more
-			from = ranks.FromCarrier
-		}
-		c.publishFailure(from, c.name()+" has died")
+		c.died()
 	}
 	c.mu.Lock()
 	c.leaving = true
@@ -574,6 +577,15 @@ func (c *carrier) leave(left bool) {
 	_ = c.conn.Load().FlushTimeout(time.Second)
 	c.met.linger()
 	c.conn.Load().Close()
+}
+
+// died tells the others that the player has died.
+func (c *carrier) died() {
+	from := byte(ranks.FromPeer)
+	if c.join.Rank == 0 { // which prints nothing any more
+		from = ranks.FromCarrier
+	}
+	c.publishFailure(from, c.name()+" has died")
 }
 
 // end ends the carrying of edges, and tells what was carried.

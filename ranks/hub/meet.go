@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"golang.org/x/sys/unix"
 
 	"pianola/ranks"
 )
@@ -113,10 +115,10 @@ func (m *meeting) inDirectory(dir string) (p place, err error) {
 
 // readPlace reads the file of rank 0, which may not be there yet, or not as a whole.
 func readPlace(file string) (p place, err error) {
-	text, err := os.ReadFile(file)
+	text, err := readFile(file)
 	switch {
 	case errors.Is(err, os.ErrPermission):
-		return p, &finalError{fmt.Errorf("rendezvous: %w: it is that of another user", err)}
+		return p, &finalError{fmt.Errorf("rendezvous: %w: it is not a file of this user", err)}
 	case err != nil:
 		return p, fmt.Errorf("rendezvous: %w", err)
 	case json.Unmarshal(text, &p) != nil || len(p.URLs) == 0:
@@ -124,6 +126,30 @@ func readPlace(file string) (p place, err error) {
 	}
 	return p, nil
 }
+
+// readFile reads a file that this user has written. Others may have put something else in its
+// place, such as a pipe, at which a reader waits for ever, or the address of their own server.
+func readFile(name string) ([]byte, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return nil, err
+	}
+	// On a network file system, files of root can belong to nobody.
+	if own := uint32(os.Geteuid()); st.Uid != own && !(own == 0 && st.Uid == nobody) || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil, fmt.Errorf("%s: %w", name, os.ErrPermission)
+	}
+	return io.ReadAll(io.LimitReader(f, maxPlace))
+}
+
+const (
+	nobody   = 65534
+	maxPlace = 64 << 10 // bytes of the file of rank 0
+)
 
 // publish writes the file that the others read. It replaces that of an earlier run whose
 // rank 0 was killed.

@@ -16,7 +16,7 @@ const (
 	maxPause = 50 * time.Millisecond
 
 	// A library that the application opens is to be probed before its first call. This is
-	// for kernels on which the program can't wake the recorder then.
+	// where the program can't wake the recorder then: without faults, and on some kernels.
 	probePause = 2 * time.Millisecond
 
 	// While events come as they did, the drain lets the ring fill up to this part
