@@ -284,6 +284,9 @@ func judge(c *cli.Context, name string, r *compile.Report) error {
 		}
 		warn("compile: %s: warning: %s", name, s)
 	}
+	if r.MPI.LeftOut {
+		warn("compile: %s: warning: calls of MPI were left out, so ranks don't wait for one another", name)
+	}
 	if len(faults) > 0 {
 		suggest("--report - says more")
 	}

@@ -111,7 +111,7 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 	if err != nil {
 		return &m.report, err
 	}
-	m.report.MPI.Stats, m.report.MPI.Left = known.mpi.stats, known.mpi.left
+	m.report.MPI.Stats, m.report.MPI.Left, m.report.MPI.LeftOut = known.mpi.stats, known.mpi.left, leavesOutMPI(in.last, &m.mpis)
 	m.report.Substitutions, m.report.Threads = p.substitutions, len(m.table)
 	lost, ended := in.last.Value(format.MetaLost)
 	total, _, _ := strings.Cut(lost, " ") // counts by operation and processor follow

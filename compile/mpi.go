@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"unsafe"
 
 	"pianola/format"
@@ -185,6 +186,14 @@ func (m *model) mpiAfter(t *thread, e *format.Event, w *mpiWait, since int64) {
 	}
 }
 
+// leavesOutMPI reports whether the recording of a parallel program had calls of MPI, of which
+// none have come.
+func leavesOutMPI(h *format.Header, s *mpiState) bool {
+	return len(h.Ranks) > 1 && s.calls == 0 && slices.ContainsFunc(h.Meta, func(m format.Meta) bool {
+		return m.Key == format.MetaLayer && strings.HasPrefix(m.Value, mpi.Layer+" ")
+	})
+}
+
 // MPI says what was found out of the messages of a parallel program.
 type MPI struct {
 	mpi.Stats
@@ -192,11 +201,15 @@ type MPI struct {
 	Waited     int64 // nanoseconds in calls before what they waited for began
 	Polled     int64 // the part of that in which threads polled by calls that completed nothing
 	Left       int64 // calls that are not looked at, because of the memory they need
+	LeftOut    bool  // a filter or a transform left out the calls of MPI, so waits of ranks are compute
 	Backwards  int64 // partners that began after the call ended, so the clocks are wrong, or the pairing
 }
 
 // Text returns what was found out as text.
 func (s *MPI) Text() string {
+	if s.LeftOut {
+		return "calls were left out by a filter or a transform, so ranks don't wait for one another"
+	}
 	text := fmt.Sprintf("%s and %s follow other ranks, after %.6f s of waiting",
 		table.Plural(int(s.Messages), "message"), table.Plural(int(s.Collectives), "collective call"), format.Seconds(s.Waited))
 	if s.Polled > 0 {

@@ -32,7 +32,7 @@ var allowed = map[string][]string{
 	"pianola/format/process":             {"pianola/format"},
 	"pianola/device":                     {"pianola/format", "pianola/format/process"},
 	"pianola/filter":                     {"pianola/format", "pianola/internal/glob"},
-	"pianola/transform":                  {"pianola/format", "pianola/format/process", "pianola/filter"},
+	"pianola/transform":                  {"pianola/format", "pianola/format/process", "pianola/filter", "pianola/mpi"},
 	"pianola/coverage":                   {"pianola/format", "pianola/table"},
 	"pianola/compile":                    {"pianola/coverage", "pianola/format", "pianola/format/process", "pianola/format/spool", "pianola/mpi", "pianola/table"},
 	"pianola/mpi":                        {"pianola/format"},

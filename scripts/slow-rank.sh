@@ -6,12 +6,12 @@
 # edges of MPI run ROUNDS times (5) in turn. Prints medians in seconds.
 #
 # The kinds are each, pipeline and metadata, as collective writes a file of all ranks, with
-# STEPS steps (100) and MICROSECONDS of work in a step (5000). The disks are files in
+# STEPS steps (300) and MICROSECONDS of work in a step (5000). The disks are files in
 # the directory IMAGES, DIR by default; /dev/shm is the better place. Needs root. PIANOLA is
 # the program to be tried. docs/internals/ranks.md has figures.
 set -eu
 . "$(dirname "$0")/lib.sh"
-rounds=${ROUNDS-5} steps=${STEPS-100} work=${MICROSECONDS-5000} write=${WRITE-1} slow=${SLOW-1} dir=$1
+rounds=${ROUNDS-5} steps=${STEPS-300} work=${MICROSECONDS-5000} write=${WRITE-1} slow=${SLOW-1} dir=$1
 shift
 [ $# -gt 0 ] || set -- each pipeline metadata
 pianola=${PIANOLA-$(pwd)/bin/pianola}

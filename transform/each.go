@@ -30,6 +30,9 @@ func Each(change func(h *format.Header, e *format.Event) Verdict) Func {
 	}
 }
 
+// WantSpans implements format.SpanReader.
+func (r *each) WantSpans() bool { return wantMPI(r.Reader) }
+
 // Read implements format.Reader.
 func (r *each) Read(events []format.Event) (int, error) {
 	for {
@@ -41,9 +44,14 @@ func (r *each) Read(events []format.Event) (int, error) {
 			if e.Op.Valid() {
 				v = r.change(r.Header(), e)
 			}
-			if v == Keep {
+			switch {
+			case e.Op == format.OpSpan:
+				if !isMPI(e) {
+					continue
+				}
+			case v == Keep:
 				r.carried.give(e)
-			} else if !r.carried.take(e, v) {
+			case !r.carried.take(e, v):
 				continue
 			}
 			events[stay], events[i] = events[i], events[stay]

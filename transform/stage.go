@@ -5,6 +5,7 @@ import (
 
 	"pianola/format"
 	"pianola/format/process"
+	"pianola/mpi"
 )
 
 // lookAhead is how many events a stage holds back at most.
@@ -28,7 +29,8 @@ type holding interface {
 // events lets them go.
 type ending interface{ end(s *staged) }
 
-// spanning is a stage that takes spans. The others leave them as they are.
+// spanning is a stage that takes spans. The others leave them as they are, or get none: see
+// staged.WantSpans.
 type spanning interface {
 	// span gets the next span, and puts it into the queue if it stays.
 	span(s *staged, e *format.Event)
@@ -60,6 +62,7 @@ type staged struct {
 	carried carry
 	given   []*entry // entries whose memory the events of the last Read use
 	err     error    // once there are no more events
+	mpi     bool     // of the spans, only those for which isMPI holds stay
 }
 
 // newStaged returns the Func of a stage. make returns a new stage for each
@@ -69,6 +72,24 @@ func newStaged(limit int, make func() stage) Func {
 		return &staged{events: format.NewCausal(r), source: r, stage: make(), limit: limit, carried: carry{lines: lineageOf(r)}}, nil
 	}
 }
+
+// WantSpans implements format.SpanReader.
+func (s *staged) WantSpans() bool {
+	switch s.stage.(type) {
+	case *clone: // copies would be ranks with the same numbers
+	case scale: // it scales what it takes for compute, with the waits of ranks that poll
+	default:
+		s.mpi = wantMPI(s.source)
+	}
+	return s.mpi
+}
+
+// wantMPI asks the source of a transform for spans, of which those stay for which isMPI holds:
+// ranks wait for one another whatever I/O they do between calls of MPI. Other calls of libraries
+// would not be those that a changed application makes.
+func wantMPI(r format.Reader) bool { return len(r.Header().Ranks) > 0 && format.WantSpans(r) }
+
+func isMPI(e *format.Event) bool { return e.Span.Layer == mpi.Layer }
 
 // Header implements format.Reader.
 func (s *staged) Header() *format.Header {
@@ -139,6 +160,7 @@ func (s *staged) advance() {
 		}
 		if k, ok := s.stage.(spanning); ok && e.Op == format.OpSpan {
 			k.span(s, e)
+		} else if e.Op == format.OpSpan && s.mpi && !isMPI(e) {
 		} else if e.Op.Valid() {
 			if err = s.stage.event(s, e); err == nil && s.Full() {
 				err = fmt.Errorf("more than %d names of files, or %d MiB of names", maxFiles, maxFiles*process.NameBytes>>20)

@@ -58,7 +58,7 @@ func TestRecipes(t *testing.T) {
 }
 
 // recipes is how many pages docs/recipes has.
-const recipes = 7
+const recipes = 8
 
 // linkWorkloads lets the command find the workloads of the repository. One that is
 // installed has its own.
@@ -76,7 +76,7 @@ func linkWorkloads(t *testing.T) {
 }
 
 // needs matches programs that a page uses and a machine may lack.
-var needs = regexp.MustCompile(`\b(sqlite3|h5cc|h5repack|column|python3|mkfs\.xfs|mkfs\.ext4)\b`)
+var needs = regexp.MustCompile(`\b(sqlite3|h5cc|h5repack|mpicc|mpiexec|column|python3|mkfs\.xfs|mkfs\.ext4)\b`)
 
 // recipe is a page: its text up to each command's output, and the rest.
 type recipe struct {
