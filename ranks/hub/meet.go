@@ -128,7 +128,7 @@ func readPlace(file string) (p place, err error) {
 }
 
 // readFile reads a file that this user has written. Others may have put something else in its
-// place, such as a pipe, at which a reader waits for ever, or the address of their own server.
+// place, such as a pipe, at which a reader waits forever, or the address of their own server.
 func readFile(name string) ([]byte, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -139,15 +139,15 @@ func readFile(name string) ([]byte, error) {
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 		return nil, err
 	}
-	// On a network file system, files of root can belong to nobody.
-	if own := uint32(os.Geteuid()); st.Uid != own && !(own == 0 && st.Uid == nobody) || st.Mode&unix.S_IFMT != unix.S_IFREG {
+	// On a network file system, files of root can belong to user 65534.
+	if own := uint32(os.Geteuid()); st.Uid != own && !(own == 0 && st.Uid == squashed) || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return nil, fmt.Errorf("%s: %w", name, os.ErrPermission)
 	}
 	return io.ReadAll(io.LimitReader(f, maxPlace))
 }
 
 const (
-	nobody   = 65534
+	squashed = 65534
 	maxPlace = 64 << 10 // bytes of the file of rank 0
 )
 

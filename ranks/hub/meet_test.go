@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What others put in the place of the file of rank 0 is refused at once.
+// A file that someone else put in the place of that of rank 0 is refused at once.
 func TestReadFile(t *testing.T) {
 	dir := t.TempDir()
 	name := func(name string) string { return filepath.Join(dir, name) }
