@@ -120,6 +120,11 @@ func configureSpans(spec *ebpf.CollectionSpec, c *config, kernel *btf.Spec) prob
 		case how == probingEach:
 			spec.Programs[name].AttachType = ebpf.AttachNone
 		}
+		if p := spec.Programs[name]; p != nil {
+			// Linux since 5.0 takes any version. Without one, the library reads it in
+			// /proc/self/mem, which a program with file capabilities can't open.
+			p.KernelVersion = 1
+		}
 	}
 	if len(c.Spans) == 0 {
 		for _, name := range []string{recorderMapSpanPlans, recorderMapFrames, recorderMapSpanScratches, recorderMapSpanArrays} {

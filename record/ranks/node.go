@@ -55,6 +55,11 @@ func Join(dir string, p launcher.Place) error {
 	if _, err := peer(conn); err != nil {
 		return fmt.Errorf("rank %d: the recorder of node %s: %w", p.Rank, p.Node, err)
 	}
+	// The recorder reads in /proc which descriptors this process has. The kernel hides that from the
+	// user of a program with file capabilities, unless the program permits it.
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0); err != nil {
+		return os.NewSyscallError("prctl", err)
+	}
 	// From here on only the calling thread runs, in one call: the recording begins while it waits.
 	raw, err := conn.File()
 	if err != nil {
