@@ -119,6 +119,9 @@ func (d *drain) once() (full bool, err error) {
 			break
 		}
 	}
+	if d.probes != nil {
+		d.probes.readGlobals() // soon: the process can end
+	}
 	if err := d.writer.Write(); err != nil {
 		return false, err
 	}
@@ -151,7 +154,7 @@ func (d *drain) add(b []byte) (full bool, err error) {
 		if !d.probes.viewSpan(b, &d.span) {
 			return false, errRecord
 		}
-		d.probes.readGlobals(&d.span)
+		d.probes.called(&d.span)
 		return d.writer.Span(&d.span), nil
 	case begun, mapped:
 		if !viewSpace(b, &d.space) {

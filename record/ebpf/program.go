@@ -55,6 +55,7 @@ type config struct {
 
 	Spans   []*record.SpanProbe // functions of libraries, by number
 	Probing probing
+	Globals bool // wake the recorder when a library has set its variables
 
 	// Messages notes what calls on sockets moved, with Off; Linux 6.3.
 	Messages bool
@@ -145,6 +146,7 @@ func configure(spec *ebpf.CollectionSpec, c *config, kernel *btf.Spec, uncounted
 		recorderVarWithMemory:    c.Memory,
 		recorderVarByCgroup:      c.Cgroup,
 		recorderVarWithMaps:      c.Maps,
+		recorderVarWithGlobals:   c.Globals,
 		recorderVarWithLibraries: c.Maps && len(c.Spans) > 0,
 		recorderVarWithFlight:    spec.Programs[recorderProgUringSubmit] != nil,
 		recorderVarWithRequests:  withRequests(spec),

@@ -130,7 +130,7 @@ type recorderFrames struct {
 	_     structs.HostLayout
 	Space uint64
 	Depth uint32
-	Pad   uint32
+	Told  uint32
 	Frame [24]struct {
 		_        structs.HostLayout
 		Sp       uint64
@@ -654,6 +654,7 @@ const (
 	recorderVarWaits             = "waits"
 	recorderVarWithFaults        = "with_faults"
 	recorderVarWithFlight        = "with_flight"
+	recorderVarWithGlobals       = "with_globals"
 	recorderVarWithLibraries     = "with_libraries"
 	recorderVarWithMaps          = "with_maps"
 	recorderVarWithMemory        = "with_memory"
@@ -818,6 +819,7 @@ type recorderVariableSpecs struct {
 	Waits             *ebpf.VariableSpec `ebpf:"waits"`
 	WithFaults        *ebpf.VariableSpec `ebpf:"with_faults"`
 	WithFlight        *ebpf.VariableSpec `ebpf:"with_flight"`
+	WithGlobals       *ebpf.VariableSpec `ebpf:"with_globals"`
 	WithLibraries     *ebpf.VariableSpec `ebpf:"with_libraries"`
 	WithMaps          *ebpf.VariableSpec `ebpf:"with_maps"`
 	WithMemory        *ebpf.VariableSpec `ebpf:"with_memory"`
@@ -946,6 +948,7 @@ type recorderVariables struct {
 	Waits             *ebpf.Variable `ebpf:"waits"`
 	WithFaults        *ebpf.Variable `ebpf:"with_faults"`
 	WithFlight        *ebpf.Variable `ebpf:"with_flight"`
+	WithGlobals       *ebpf.Variable `ebpf:"with_globals"`
 	WithLibraries     *ebpf.Variable `ebpf:"with_libraries"`
 	WithMaps          *ebpf.Variable `ebpf:"with_maps"`
 	WithMemory        *ebpf.Variable `ebpf:"with_memory"`

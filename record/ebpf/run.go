@@ -142,6 +142,7 @@ func (r *recording) load(o *record.Options) (err error) {
 	c := configOf(o)
 	if r.probes = planSpans(o); r.probes != nil {
 		c.Spans = r.probes.all
+		c.Globals = r.probes.hasGlobals()
 	}
 	if r.program, err = load(c); err != nil {
 		return permission(err)
@@ -166,9 +167,7 @@ func (r *recording) load(o *record.Options) (err error) {
 		return permission(err)
 	}
 	r.result.Cost.Span = r.probes.cost()
-	if r.program.wakes {
-		r.woken, err = r.ring.wakes(r.program.ring())
-	}
+	r.woken, err = r.ring.wakes(r.program.ring())
 	return err
 }
 

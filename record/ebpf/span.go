@@ -67,7 +67,7 @@ func planSpans(o *record.Options) *probes {
 			}
 		}
 	}
-	p.globals = newGlobals(len(o.Layers))
+	p.globals = newGlobals(o.Layers)
 	p.entries, p.calls = make([]layer.Entry, len(p.all)), make([]int64, len(p.all))
 	return p
 }
@@ -233,7 +233,6 @@ func (p *probes) opened(c *record.Call) error {
 		if !l.Has(path) {
 			continue
 		}
-		p.expectGlobals(i)
 		name := strings.Clone(path)
 		if err := p.attachLate(i, seenBy(c.TID, name), name, c.Start+c.Dur); err != nil {
 			return err
@@ -384,6 +383,9 @@ func (p *probes) attach(i int, file, name string, late time.Duration) error {
 	}
 	if late > 0 {
 		probed.Late += time.Since(began)
+	}
+	if len(l.Globals) > 0 {
+		_, _ = p.globals[i].variables(file) // before they are needed
 	}
 	p.files = append(p.files, probed)
 	return nil

@@ -21,6 +21,7 @@ const volatile u8 with_requests;       /* send requests of io_uring: the kernel 
 const volatile struct request_plan requests[MAX_OPCODES];
 const volatile u8 with_maps;           /* send faults on mapped files, and the calls that map them */
 const volatile u8 with_libraries;      /* wake the recorder when a library is mapped; only if with_maps */
+const volatile u8 with_globals;        /* wake the recorder after a thread's first call of a library, when that is initialised */
 const volatile u8 by_cgroup;           /* a cgroup is recorded: cgroup.h */
 const volatile u32 page_bytes;
 

@@ -35,7 +35,7 @@ struct frame {
 struct frames {
 	u64 space; /* address space that they are in: a program that exec begins has none of them */
 	u32 depth;
-	u32 pad;
+	u32 told; /* the recorder was woken for the first call in this space */
 	struct frame frame[MAX_FRAMES];
 };
 
@@ -193,7 +193,7 @@ INLINE int begin_span(struct pt_regs *regs)
 	sp = entry_sp(regs);
 	if (all->space != space_of(task)) {
 		all->space = space_of(task);
-		all->depth = 0;
+		all->depth = all->told = 0;
 	}
 	depth = all->depth;
 	/* Frames that the stack has left. */
@@ -315,7 +315,7 @@ INLINE void lose_span(void)
 INLINE void end_span(struct pt_regs *regs)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	u64 end = bpf_ktime_get_ns(), sp;
+	u64 end = bpf_ktime_get_ns(), wake = BPF_RB_NO_WAKEUP, sp;
 	const struct span_plan *plan;
 	struct frame *f = NULL;
 	struct span_scratch *s;
@@ -355,6 +355,10 @@ INLINE void end_span(struct pt_regs *regs)
 		return;
 	identify(t, task);
 	ret = result_of(regs);
+	if (with_globals && !all->depth && !all->told) {
+		all->told = 1;
+		wake = BPF_RB_FORCE_WAKEUP;
+	}
 	if (!plan->pieces) {
 		e = bpf_ringbuf_reserve(&ring, sizeof(*e), 0);
 		if (!e) {
@@ -362,7 +366,7 @@ INLINE void end_span(struct pt_regs *regs)
 			return;
 		}
 		fill_span(e, f, t, end, ret);
-		bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+		bpf_ringbuf_submit(e, wake);
 		return;
 	}
 	s = bpf_task_storage_get(&span_scratches, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -376,7 +380,7 @@ INLINE void end_span(struct pt_regs *regs)
 			at = read_piece(s, at, i, &plan->piece[i], f, depth, ret);
 	if (at > sizeof(s->data))
 		return; /* never, but the verifier cannot know */
-	if (bpf_ringbuf_output(&ring, s, sizeof(s->span) + at, BPF_RB_NO_WAKEUP))
+	if (bpf_ringbuf_output(&ring, s, sizeof(s->span) + at, wake))
 		lose_span();
 	return;
 }
