@@ -101,9 +101,9 @@ func removeTokens(dir string) {
 	if _, err := os.Lstat(filepath.Join(dir, sandbox.Marker)); err == nil {
 		return
 	}
-	f, err := os.Open(dir)
+	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_NOATIME, 0) // what is no root stays as it is
 	if err != nil {
-		return
+		return // also a directory of another user
 	}
 	defer f.Close()
 	entries, _ := f.ReadDir(mostTokens)
