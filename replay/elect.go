@@ -101,7 +101,7 @@ func removeTokens(dir string) {
 	if _, err := os.Lstat(filepath.Join(dir, sandbox.Marker)); err == nil {
 		return
 	}
-	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_NOATIME, 0) // what is no root stays as it is
+	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOATIME, 0) // what is no root stays as it is
 	if err != nil {
 		return // also a directory of another user
 	}
