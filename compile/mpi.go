@@ -113,8 +113,8 @@ func (k *mpiLearned) end() {
 	}
 }
 
-// mpiBegins notes a thread that calls of MPI can wait for, in the last pass. That can begin before its own first
-// call has ended.
+// mpiBegins notes a thread that calls of MPI can wait for, in the last pass: another call can wait
+// for the first one of the thread, which has not ended then.
 func (m *model) mpiBegins(t *thread) {
 	if !m.learned.mpi.awaited[t.num] {
 		return
@@ -132,9 +132,8 @@ func (m *model) mpiEnd(t *thread, e *format.Event, w *mpiWait) {
 	if t.last > from {
 		from = e.Start // the thread did something else while it polled
 	}
-	others := k.begins[w.first : w.first+w.n]
 	if w.kind == mpi.Sent {
-		switch at := others[0].At; {
+		switch at := k.begins[w.first].At; {
 		case k.sends.Waits(&w.message):
 			m.report.MPI.Rendezvous++
 		case at <= from, at > e.End(), w.message.Shared && k.sends.Early(&w.message):

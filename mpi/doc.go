@@ -110,7 +110,7 @@ const (
 	// maxUnmatched bounds the messages from one rank to another that wait for a partner.
 	maxUnmatched = 1 << 12
 
-	// maxGuesses bounds the receives of a rank whose source is to be guessed.
+	// maxGuesses bounds the receives of a rank whose source must be guessed.
 	maxGuesses = 1 << 8
 
 	// maxQueued bounds all messages that wait for a partner, and maxEntries the entries of

@@ -58,8 +58,8 @@ type inbox struct {
 type way struct {
 	sent, received []*message
 
-	// partners is how many messages with a tag are to be left out, because their partners were
-	// given up: receives above 0, sends below.
+	// partners counts, by tag, the messages to leave out because their partners were given
+	// up: receives above 0, sends below.
 	partners map[int64]int
 }
 
@@ -419,7 +419,7 @@ func (p *Pairer) release(in *inbox) {
 	}
 }
 
-// guessed adds a posted receive to those whose source is to be guessed.
+// guessed adds a posted receive to those whose source must be guessed.
 func (p *Pairer) guessed(in *inbox, m *message) {
 	p.queued--
 	if len(in.guesses) == maxGuesses {

@@ -650,7 +650,7 @@ func TestRanksAfterKilledOnes(t *testing.T) {
 	require.FileExists(t, own)
 }
 
-// Two replays that meet in one directory at a time are told apart by PIANOLA_RUN. Without
+// PIANOLA_RUN separates two replays that meet in one directory at a time. Without
 // it, the second one does not take the ranks of the first.
 func TestRanksMeetApart(t *testing.T) {
 	meet, dir := t.TempDir(), t.TempDir()

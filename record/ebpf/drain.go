@@ -38,7 +38,7 @@ type drain struct {
 	look   func() error               // at each look at the ring
 	joined func(recorderJoined) error // of a process that enters the cgroup
 	probes *probes                    // nil without layers
-	woken  <-chan struct{}            // gets a value when the ring is to be looked at early; nil without layers
+	woken  <-chan struct{}            // gets a value when the drain must look at the ring early; nil without layers
 
 	// The last of each.
 	call       record.Call

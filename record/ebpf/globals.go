@@ -69,7 +69,7 @@ func (g *globals) variables(file string) (v variables, err error) {
 	return v, err
 }
 
-// hasGlobals reports whether variables of any layer are to be read.
+// hasGlobals reports whether any layer has variables to read.
 func (p *probes) hasGlobals() bool {
 	return slices.ContainsFunc(p.options.Layers, func(l *layer.Layer) bool { return len(l.Globals) > 0 })
 }

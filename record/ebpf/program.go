@@ -61,6 +61,10 @@ type config struct {
 	Messages bool
 }
 
+// wakes reports whether the program wakes the recorder when a library is mapped: it sees that
+// only where it counts mapped files.
+func (c *config) wakes() bool { return c.Maps && len(c.Spans) > 0 }
+
 // load loads the program. Nothing is recorded before attach. An error that is
 // os.ErrPermission means that a capability is missing.
 func load(c config) (*program, error) {
@@ -86,7 +90,7 @@ func load(c config) (*program, error) {
 		p.uncounted = append(p.uncounted, kind)
 	}
 	c.Maps = c.Maps && !slices.Contains(p.uncounted, coverage.Mapped)
-	p.wakes = c.Maps && len(c.Spans) > 0
+	p.wakes = c.wakes()
 	if err := configure(spec, &c, kernel, p.uncounted); err != nil {
 		return nil, err
 	}
@@ -147,7 +151,7 @@ func configure(spec *ebpf.CollectionSpec, c *config, kernel *btf.Spec, uncounted
 		recorderVarByCgroup:      c.Cgroup,
 		recorderVarWithMaps:      c.Maps,
 		recorderVarWithGlobals:   c.Globals,
-		recorderVarWithLibraries: c.Maps && len(c.Spans) > 0,
+		recorderVarWithLibraries: c.wakes(),
 		recorderVarWithFlight:    spec.Programs[recorderProgUringSubmit] != nil,
 		recorderVarWithRequests:  withRequests(spec),
 		recorderVarRequests:      requestPlans(),

@@ -73,7 +73,7 @@ func (r *ring) close() error {
 }
 
 // wakes returns a channel that gets a value after the program has woken the reader, until the
-// ring is closed. It is to be called once.
+// ring is closed. Call it once.
 func (r *ring) wakes(m *ebpf.Map) (<-chan struct{}, error) {
 	fd, err := unix.FcntlInt(uintptr(m.FD()), unix.F_DUPFD_CLOEXEC, 0)
 	if err == nil {
