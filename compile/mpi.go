@@ -146,19 +146,22 @@ func (m *model) mpiEnd(t *thread, e *format.Event, w *mpiWait) {
 // mpiAfter makes a thread come after the begins of operations of other threads, in a call.
 // It has waited since a time. An operation that began after the call ended was not waited for.
 func (m *model) mpiAfter(t *thread, e *format.Event, w *mpiWait, since int64) {
-	last, others := int64(math.MinInt64), m.learned.mpi.begins[w.first:w.first+w.n]
-	for i := range others {
-		switch o := &others[i]; {
-		case o.Thread == t.num || m.mpis.threads[o.Thread] == nil:
+	last := int64(math.MinInt64)
+	m.ties.causes = m.ties.causes[:0]
+	for _, o := range m.learned.mpi.begins[w.first : w.first+w.n] {
+		switch on := m.mpis.threads[o.Thread]; {
+		case on == t || on == nil:
 		case o.At-e.End() > mpi.ClockError:
 			if !w.partly {
 				m.report.MPI.Backwards++
 			}
 		default:
-			last = max(last, min(o.At, e.End()))
+			at := min(o.At, e.End())
+			last = max(last, at)
+			m.ties.causes = on.comesAfter(m.ties.causes, at)
 		}
 	}
-	if last == math.MinInt64 {
+	if len(m.ties.causes) == 0 {
 		return
 	}
 	from := t.notBefore(since)
@@ -174,15 +177,7 @@ func (m *model) mpiAfter(t *thread, e *format.Event, w *mpiWait, since int64) {
 		m.report.MPI.Waited += held
 		t.mark(mark{at: last, own: t.clock(last)})
 	}
-	now := max(last, from)
-	for _, o := range others {
-		on := m.mpis.threads[o.Thread]
-		if o.Thread == t.num || o.At-e.End() > mpi.ClockError || on == nil {
-			continue
-		}
-		m.ties.causes = on.comesAfter(m.ties.causes[:0], min(o.At, e.End()))
-		t.follow(e.Start, now, m.ties.causes, format.EdgeMessage, format.Floor{})
-	}
+	t.follow(e.Start, max(last, from), m.ties.causes, format.EdgeMessage, format.Floor{})
 }
 
 // leavesOutMPI reports whether the recording of a parallel program had calls of MPI, of which

@@ -1,12 +1,8 @@
 package record
 
 import (
-	"bytes"
-	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -249,18 +245,14 @@ func (m *spaces) known(f *Fault, find func(*space) *mapping, file format.Inode) 
 
 // learn adds what a thread's process has mapped by calls that are in no recording.
 func (m *spaces) learn(s *space, tid int32) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", tid))
+	files, err := MappedFiles(tid)
 	if err != nil {
 		return // it has ended
 	}
-	for line := range bytes.Lines(text) {
-		n, path, ok := parseMapping(string(bytes.TrimSuffix(line, []byte("\n"))))
-		if !ok {
-			continue
-		}
-		m.name(n.file, []byte(path))
-		if i := s.after(n.start); i == len(s.mappings) || s.mappings[i].start >= n.end {
-			s.add(n)
+	for _, f := range files {
+		m.name(f.File, []byte(f.Path))
+		if i := s.after(f.Start); i == len(s.mappings) || s.mappings[i].start >= f.End {
+			s.add(mapping{start: f.Start, end: f.End, offset: f.Offset, file: f.File, unrecorded: true, private: f.Private, writable: f.Writable})
 		}
 	}
 }
@@ -279,37 +271,6 @@ func (m *spaces) nameProgram(path string) {
 	}
 	m.name(format.Inode{Dev: format.Device{Major: unix.Major(st.Dev), Minor: unix.Minor(st.Dev)}, Ino: st.Ino}, []byte(path))
 }
-
-// deleted stands behind the path of a file that has none any more.
-const deleted = " (deleted)"
-
-// parseMapping reads a line of /proc/PID/maps, and reports whether it shows a file.
-//
-//	7f5c1a000000-7f5c1a021000 rw-p 00001000 08:01 1234   /usr/lib/libc.so
-func parseMapping(line string) (m mapping, path string, ok bool) {
-	var protection string
-	var major, minor uint32
-	n, _ := fmt.Sscanf(line, "%x-%x %s %x %x:%x %d", &m.start, &m.end, &protection, &m.offset, &major, &minor, &m.file.Ino)
-	at := strings.IndexByte(line, '/')
-	if n < 7 || at < 0 || len(protection) < 4 {
-		return m, "", false
-	}
-	m.unrecorded = true
-	m.file.Dev = format.Device{Major: major, Minor: minor}
-	m.private, m.writable = protection[3] == 'p', protection[1] == 'w'
-	return m, unescapeMaps.Replace(strings.TrimSuffix(line[at:], deleted)), true
-}
-
-// MappedFile returns the address at which a line of /proc/PID/maps begins, and the file and
-// its offset that are there. ok is false if it shows no file.
-func MappedFile(line string) (start, offset uint64, path string, ok bool) {
-	m, path, ok := parseMapping(line)
-	return m.start, m.offset, path, ok
-}
-
-// unescapeMaps undoes how the kernel writes a newline, the only character that it
-// replaces there.
-var unescapeMaps = strings.NewReplacer(`\012`, "\n")
 
 // Maps reports whether a recording with faults has calls of an operation where they
 // concern mappings of files.

@@ -72,18 +72,6 @@ func TestSpaces(t *testing.T) {
 	require.Zero(t, at(1, 7, 12), "of a process that is gone")
 }
 
-func TestParseMapping(t *testing.T) {
-	m, path, ok := parseMapping(`7f5c1a000000-7f5c1a021000 rw-p 00001000 08:01 1234                     /usr/lib/a b\012c.so (deleted)`)
-	require.True(t, ok)
-	require.Equal(t, "/usr/lib/a b\nc.so", path)
-	require.Equal(t, mapping{start: 0x7f5c1a000000, end: 0x7f5c1a021000, offset: 0x1000, unrecorded: true, private: true, writable: true,
-		file: format.Inode{Dev: format.Device{Major: 8, Minor: 1}, Ino: 1234}}, m)
-	for _, line := range []string{"", "7f5c1a000000-7f5c1a021000 rw-p 00000000 00:00 0 ", "7ffd0000-7ffd1000 rw-p 00000000 00:00 0 [stack]", "/x"} {
-		_, _, ok := parseMapping(line)
-		require.False(t, ok, line)
-	}
-}
-
 // faultEvents returns the events that a writer makes of faults.
 func faultEvents(w *Writer, faults ...Fault) (events []format.Event) {
 	for i := range faults {

@@ -1,7 +1,6 @@
 package ebpf
 
 import (
-	"bufio"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -203,17 +202,15 @@ func readWords(tid int32, words []*word) error {
 // find returns the variables in the library that a process has mapped, or in its program, and
 // where address 0 of that file is.
 func (g *globals) find(tid int32) (base uint64, list []layer.Variable, err error) {
-	maps, err := os.Open(fmt.Sprintf("/proc/%d/maps", tid))
+	files, err := record.MappedFiles(tid)
 	if err != nil {
 		return 0, nil, err
 	}
-	defer maps.Close()
 	program, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", tid))
 	looked := map[string]bool{}
-	lines := bufio.NewScanner(maps)
-	for lines.Scan() {
-		start, offset, path, ok := record.MappedFile(lines.Text())
-		if !ok || looked[path] || path != program && !g.layer.Has(path) {
+	for _, m := range files {
+		path := m.Path
+		if looked[path] || path != program && !g.layer.Has(path) {
 			continue
 		}
 		looked[path] = true // its first part comes first
@@ -221,9 +218,9 @@ func (g *globals) find(tid int32) (base uint64, list []layer.Variable, err error
 		if path == program && !g.layer.Within(file) {
 			continue // it has at most copies of the variables
 		}
-		if v, err := g.variables(file); err == nil && len(v.list) > 0 && v.offset == offset {
-			return start - v.address, v.list, nil
+		if v, err := g.variables(file); err == nil && len(v.list) > 0 && v.offset == m.Offset {
+			return m.Start - v.address, v.list, nil
 		}
 	}
-	return 0, nil, lines.Err()
+	return 0, nil, nil
 }

@@ -288,21 +288,14 @@ func (p *probes) executed(c *record.Call) error {
 // mapped attaches to what processes that run already have mapped.
 func (p *probes) mapped(all []process) error {
 	for _, process := range all {
-		maps, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", process.pid))
-		var last string
-		for line := range strings.Lines(string(maps)) {
-			fields := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 6)
-			if len(fields) < 6 || !strings.Contains(fields[1], "x") {
+		files, _ := record.MappedFiles(process.pid) // none of one that has ended
+		for _, m := range files {
+			if !m.Executable {
 				continue
 			}
-			path := strings.TrimLeft(fields[5], " ")
-			if path == last || !filepath.IsAbs(path) {
-				continue
-			}
-			last = path
 			for i, l := range p.options.Layers {
-				if l.Has(path) {
-					if err := p.attach(i, seenBy(process.pid, path), path, 0); err != nil {
+				if l.Has(m.Path) {
+					if err := p.attach(i, seenBy(process.pid, m.Path), m.Path, 0); err != nil {
 						return err
 					}
 				}
