@@ -136,11 +136,14 @@ INLINE int enter(struct pt_regs *regs, u64 nr)
 	t = followed(task);
 	if (!t)
 		return 0;
+	if (unlikely(t->rested)) {
+		if (t->left)
+			come_back(t, task);
+		t->waker = t->channel = t->behind = 0; /* of a wait, or of a call that is not sent, before it */
+	}
 	t->nr = nr;
 	t->calls += here->calls;
 	here->calls = 0;
-	if (unlikely(t->rested))
-		t->waker = t->channel = t->behind = 0; /* of a wait, or of a call that is not sent, before it */
 	meet(t, task);
 	identify(t, task);
 	if (unlikely(kind >= KIND_IOCTL)) {

@@ -253,3 +253,13 @@ INLINE void explain_wait(struct thread *t, struct task_struct *task, u32 nr, s64
 	t->off[kind] += t->blocked;
 	t->blocked = 0;
 }
+
+/* The thread is back on the processor, and no switch to it was seen: there are kernels that
+ * do not tell of switches from some threads of theirs. What it has run for since counts as ready. */
+static __attribute__((noinline)) int come_back(struct thread *t, struct task_struct *task)
+{
+	enter_processor(t, bpf_get_smp_processor_id(), bpf_ktime_get_ns());
+	if (t->blocked)
+		explain_wait(t, task, t->blocked_in, -EINTR);
+	return 0;
+}
