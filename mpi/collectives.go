@@ -10,7 +10,7 @@ const (
 	toRoot                             // the root waits for all
 	fromRoot                           // all wait for the root
 	ofLower                            // the ranks at lower places
-	ofNeighbours                       // neighbours, which are not known
+	ofNeighbours                       // the ranks that the topology has for each
 )
 
 // collective is a collective of a communicator that some ranks have entered.
@@ -28,7 +28,7 @@ type collective struct {
 // collective adds a call of one.
 func (p *Pairer) collective(r *rank, f *function, a arguments, c *Call) bool {
 	on := p.comm(r, a)
-	if on == nil || on.confused || f.kind == ofNeighbours {
+	if on == nil || on.confused {
 		p.Stats.Unknown++
 		on = nil
 	}
@@ -132,6 +132,10 @@ func (p *Pairer) tell(k *collective, calls []Call) {
 		p.tellCalls(k, calls, calls, k.entries)
 		return
 	}
+	if k.kind == ofNeighbours {
+		p.tellNeighbours(k, calls)
+		return
+	}
 	if k.kind == ofLower {
 		places := map[int32]int{}
 		for place, rank := range k.comm.ranks {
@@ -166,6 +170,33 @@ func (p *Pairer) tell(k *collective, calls []Call) {
 		p.tellCalls(k, calls, waiting, k.entries)
 	} else {
 		p.tellCalls(k, calls, waiting, k.entries[at:at+1])
+	}
+}
+
+// tellNeighbours tells what calls waited for that have completed a collective of neighbours.
+func (p *Pairer) tellNeighbours(k *collective, calls []Call) {
+	entered := map[int32]int{}
+	for i := range k.entries {
+		entered[k.entries[i].Rank] = i
+	}
+	var places []int64
+	var on []Begin
+	for i := range calls {
+		var known bool
+		if places, known = k.comm.neighbours(places[:0], calls[i].Rank); !known {
+			p.Stats.Unknown++
+			continue
+		}
+		on = on[:0]
+		slices.Sort(places)
+		for _, place := range slices.Compact(places) {
+			if rank, ok := p.at(k.comm, place); ok {
+				if at, ok := entered[rank]; ok {
+					on = append(on, k.entries[at])
+				}
+			}
+		}
+		p.tellCalls(k, calls[i:i+1], calls[i:i+1], on)
 	}
 }
 

@@ -33,6 +33,9 @@ type comm struct {
 	// told apart.
 	confused bool
 
+	grid    *grid             // its topology, nil if it has none that is known
+	sources map[int32][]int64 // of a graph, by rank: the places that it receives from
+
 	making  *making
 	allMade bool     // all ranks have called that make it
 	perhaps bool     // some of members can have MPI_COMM_NULL: in Open MPI its address is not known
@@ -61,6 +64,7 @@ const (
 	inOrder                 // of some ranks
 	byColor                 // one of each color, with the ranks in the order of keys
 	byNode                  // one of each node
+	byGrid                  // one of each place in the other dimensions of a grid
 	byPlace                 // of some ranks, in an order that MPI_Comm_rank tells
 	byGroup                 // the same, but maybe several with different ranks
 	byGroupAlone            // the same, and only the ranks of one of them call
@@ -193,7 +197,17 @@ func (p *Pairer) make(r *rank, f *function, a arguments, c *Call) bool {
 	number := r.makings[from]
 	r.makings[from]++
 	color := int64(0)
+	var sub *grid
 	switch kind {
+	case byGrid:
+		place, placed := of.placeOf(r.number)
+		known := of.known && of.grid != nil && placed
+		if known {
+			sub, color, known = of.grid.sub(a.numbers(argKeep), place)
+		}
+		if !known {
+			kind = byGroup
+		}
 	case byColor:
 		if color, ok = a.int(argColor); !ok || color < 0 {
 			null = true
@@ -204,7 +218,7 @@ func (p *Pairer) make(r *rank, f *function, a arguments, c *Call) bool {
 			kind, color = byGroup, 0
 		}
 	}
-	if p.partial && (kind == inOrder || kind == byColor || kind == byNode) {
+	if p.partial && kind != copied && kind < byPlace {
 		kind = byPlace // some places are of ranks that are not recorded
 	}
 	g := p.makings[origin{from, number}]
@@ -216,29 +230,41 @@ func (p *Pairer) make(r *rank, f *function, a arguments, c *Call) bool {
 		p.makings[g.origin] = g
 		of.makings = append(of.makings, g)
 	}
+	if f.making == byGrid && g.kind != kind { // of some ranks it is not known which of several they make
+		for _, c := range g.parts {
+			p.confuse(c)
+		}
+		g.kind, color = byGroup, 0
+	}
 	g.calls++
 	if !null {
 		key, _ := a.int(argKey)
-		p.join(r, g, color, id, member{key, 0, c.Rank})
-		if joined := r.comms[id]; joined != nil && !joined.known && r.openMPI && f.subset {
-			joined.perhaps = true
+		if joined := p.join(r, g, color, id, member{key, 0, c.Rank}); joined != nil {
+			joined.perhaps = joined.perhaps || !joined.known && r.openMPI && f.subset
+			if sub != nil {
+				joined.grid = sub
+			}
+			p.topology(r, a, joined)
 		}
 	}
 	p.made(g, false)
 	return true
 }
 
-// join adds a rank to a communicator that it has made.
-func (p *Pairer) join(r *rank, g *making, color, handle int64, m member) {
+// join adds a rank to a communicator that it has made, and returns it: nil if there are too many.
+func (p *Pairer) join(r *rank, g *making, color, handle int64, m member) *comm {
 	c := g.parts[color]
 	if c == nil {
 		if len(p.comms) == maxComms {
-			return
+			return nil
 		}
 		p.ids++
 		c = &comm{id: p.ids, making: g}
 		g.parts[color] = c
 		p.comms[c] = true
+		if g.kind == copied {
+			c.grid, c.sources = g.of.grid, g.of.sources
+		}
 		if g.kind == copied && g.of.known {
 			p.learnCopy(c, g.of)
 		}
@@ -254,6 +280,7 @@ func (p *Pairer) join(r *rank, g *making, color, handle int64, m member) {
 	case g.kind == byGroupAlone && !c.confused && !slices.Contains(c.ranks, m.rank):
 		p.confuse(c)
 	}
+	return c
 }
 
 // made learns the ranks of new communicators once all have made them, or at the end.
@@ -284,23 +311,20 @@ func (p *Pairer) made(g *making, end bool) {
 				if !g.of.all {
 					m.place = places[m.rank]
 				}
-				if g.kind == inOrder {
-					m.key = 0
-				}
 			}
 			slices.SortFunc(c.members, func(a, b member) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.place, b.place)) })
-			ranks := make([]int32, len(c.members))
-			for i := range c.members {
+			ranks := make([]int32, c.within(len(c.members)))
+			for i := range ranks {
 				ranks[i] = c.members[i].rank
 			}
 			p.learn(c, ranks, len(ranks))
 		case g.kind == byPlace && end:
-			p.learn(c, c.ranks, len(c.members))
+			p.learn(c, c.ranks, c.within(len(c.members)))
 		case end:
 			p.confuse(c)
 		default:
 			if g.kind == byPlace && !p.partial {
-				c.size = len(c.members)
+				c.size = c.within(len(c.members))
 			}
 			c.allMade = true
 			p.complete(c)
@@ -340,7 +364,7 @@ func (p *Pairer) learn(c *comm, ranks []int32, size int) {
 // complete learns the ranks of a communicator if each has said its place, and there is only one
 // such communicator.
 func (p *Pairer) complete(c *comm) {
-	one := c.making.kind == byGroupAlone || c.allMade && (c.perhaps || len(c.members) == c.size)
+	one := c.making.kind == byGroupAlone || c.allMade && (c.perhaps || c.within(len(c.members)) == c.size)
 	if !c.known && one && c.size > 0 && len(c.ranks) == c.size && !slices.Contains(c.ranks, -1) {
 		p.learn(c, c.ranks, c.size)
 	}

@@ -49,6 +49,10 @@ const (
 	argReorder // whether the ranks of a new communicator can have another order
 	argPlace   // of a rank in a communicator
 	argSize
+	argDims // of a grid, with argPeriods
+	argPeriods
+	argKeep    // which dimensions a grid in a grid has
+	argSources // the places that a rank receives from
 	numArguments
 )
 
@@ -56,6 +60,7 @@ var argumentNames = map[string]argument{
 	"_": argUnused, "count": argCount, "type": argType, "peer": argPeer, "tag": argTag, "comm": argComm, "source": argSource, "recvtag": argRecvTag,
 	"root": argRoot, "request": argRequest, "requests": argRequests, "status": argStatus, "statuses": argStatuses, "flag": argFlag, "index": argIndex,
 	"indices": argIndices, "done": argDone, "new": argNew, "color": argColor, "key": argKey, "reorder": argReorder, "place": argPlace, "size": argSize,
+	"dims": argDims, "periods": argPeriods, "keep": argKeep, "sources": argSources,
 }
 
 // places says where a function has its arguments: the first has place 1, 0 stands for none.
@@ -143,11 +148,11 @@ var functions = func() map[string]*function {
 	add("Comm_split_type", "comm color key _ new", function{do: (*Pairer).make, making: byNode})
 	add("Comm_create", "comm _ new", function{do: (*Pairer).make, making: byGroup, subset: true})
 	add("Comm_create_group", "comm _ tag new", function{do: (*Pairer).make, making: byGroupAlone})
-	add("Cart_create", "comm _ _ _ reorder new", function{do: (*Pairer).make, making: byPlace})
-	add("Cart_sub", "comm _ new", function{do: (*Pairer).make, making: byGroup})
+	add("Cart_create", "comm _ dims periods reorder new", function{do: (*Pairer).make, making: byPlace})
+	add("Cart_sub", "comm keep new", function{do: (*Pairer).make, making: byGrid})
 	add("Graph_create", "comm _ _ _ reorder new", function{do: (*Pairer).make, making: byPlace})
 	add("Dist_graph_create", "comm _ _ _ _ _ _ reorder new", function{do: (*Pairer).make, making: byPlace})
-	add("Dist_graph_create_adjacent", "comm _ _ _ _ _ _ _ reorder new", function{do: (*Pairer).make, making: byPlace})
+	add("Dist_graph_create_adjacent", "comm count sources _ _ _ _ _ reorder new", function{do: (*Pairer).make, making: byPlace})
 	add("Comm_rank", "comm place", function{do: (*Pairer).commRank})
 	add("Comm_size", "comm size", function{do: (*Pairer).commSize})
 	add("Comm_free Comm_disconnect", "comm", function{do: (*Pairer).freeComm})

@@ -111,6 +111,29 @@ func pair(h *format.Header, events []format.Event) (lines []string, p *mpi.Paire
 	return lines, p
 }
 
+// all returns calls that ranks 0 to n-1 make alike.
+func all(n int, calls ...string) string {
+	var b strings.Builder
+	for _, c := range calls {
+		for rank := range n {
+			fmt.Fprintf(&b, "\n%d %s", rank, c)
+		}
+	}
+	return b.String() + "\n"
+}
+
+// entered returns what pair tells of calls in which all ranks wait for all.
+func entered(n, at int) (lines []string) {
+	on := ""
+	for rank := range n {
+		on += fmt.Sprintf(" %d@%d", rank, at)
+	}
+	for rank := range n {
+		lines = append(lines, fmt.Sprintf("%d@%d =%s", rank, at, on))
+	}
+	return lines
+}
+
 func TestPairs(t *testing.T) {
 	for name, c := range map[string]struct {
 		nodes []string // two ranks on one node, if there are none
@@ -319,6 +342,76 @@ func TestPairs(t *testing.T) {
 			        1 210 10 MPI_Ineighbor_alltoallw(0x1, 0x1, 0x1, 0x1, 0x1, 0x1, 0x1, 0x1, WORLD, &5)
 			        1 230 10 MPI_Wait(&5, 0x1)`,
 			stats: mpi.Stats{Unknown: 2},
+		},
+		"neighbours in a grid, which is a ring in one direction": {
+			nodes: []string{"n", "n", "n", "n", "n", "n"}, // 0 1 2, and below them 3 4 5
+			calls: all(6, "100 10 MPI_Cart_create(WORLD, 2, [2, 3], [0, 1], 0, &77)") + `
+			        0 200 60 MPI_Neighbor_allgather(0x1, 1, 1, 0x1, 1, 1, 77)
+			        1 210 90 MPI_Neighbor_allgather(0x1, 1, 1, 0x1, 1, 1, 77)
+			        2 220 90 MPI_Neighbor_allgather(0x1, 1, 1, 0x1, 1, 1, 77)
+			        3 230 90 MPI_Neighbor_allgather(0x1, 1, 1, 0x1, 1, 1, 77)
+			        4 240 90 MPI_Neighbor_allgather(0x1, 1, 1, 0x1, 1, 1, 77)
+			        5 250 90 MPI_Neighbor_allgather(0x1, 1, 1, 0x1, 1, 1, 77)`,
+			want: append(entered(6, 100), "0@200 = 1@210 2@220 3@230", "1@210 = 0@200 2@220 4@240", "2@220 = 0@200 1@210 5@250",
+				"3@230 = 0@200 4@240 5@250", "4@240 = 1@210 3@230 5@250", "5@250 = 2@220 3@230 4@240"),
+			stats: mpi.Stats{Collectives: 12},
+		},
+		"neighbours in a graph, of a copy": {
+			nodes: []string{"n", "n", "n"},
+			calls: `0 100 10 MPI_Dist_graph_create_adjacent(WORLD, 1, [2], 0x1, 1, [1], 0x1, 5, 0, &77)
+			        1 100 10 MPI_Dist_graph_create_adjacent(WORLD, 1, [0], 0x1, 0, [], 0x1, 5, 0, &77)
+			        2 100 10 MPI_Dist_graph_create_adjacent(WORLD, 0, [], 0x1, 1, [0], 0x1, 5, 0, &77)` + all(3, "120 10 MPI_Comm_dup(77, &78)") + `
+			        0 200 10 MPI_Ineighbor_alltoallv(0x1, 0x1, 0x1, 1, 0x1, 0x1, 0x1, 1, 78, &5)
+			        1 205 30 MPI_Neighbor_alltoallv(0x1, 0x1, 0x1, 1, 0x1, 0x1, 0x1, 1, 78)
+			        2 220 5 MPI_Neighbor_alltoallv(0x1, 0x1, 0x1, 1, 0x1, 0x1, 0x1, 1, 78)
+			        0 230 10 MPI_Wait(&5, 0x1)`,
+			want:  slices.Concat(entered(3, 100), entered(3, 120), []string{"1@205 = 0@200?", "0@230 = 2@220?"}),
+			stats: mpi.Stats{Collectives: 9},
+		},
+		"rows of a grid": {
+			nodes: []string{"n", "n", "n", "n"},
+			calls: all(4, "100 10 MPI_Cart_create(WORLD, 2, [2, 2], [0, 0], 0, &77)", "120 10 MPI_Cart_sub(77, [0, 1, 9, 9, 9, 9], &78)") + `
+			        0 200 60 MPI_Barrier(78)
+			        1 210 50 MPI_Barrier(78)
+			        2 220 60 MPI_Neighbor_alltoall(0x1, 1, 1, 0x1, 1, 1, 78)
+			        3 230 50 MPI_Neighbor_alltoall(0x1, 1, 1, 0x1, 1, 1, 78)
+			        2 300 10 MPI_Send(0x1, 1, 1, 1, 7, 78)
+			        3 300 20 MPI_Recv(0x1, 1, 1, 0, 7, 78, 0x1)`,
+			want: slices.Concat(entered(4, 100), entered(4, 120), []string{"0@200 = 0@200 1@210", "1@210 = 0@200 1@210", "2@220 = 3@230", "3@230 = 2@220",
+				"2@300 -> 3@300", "3@300 <- 2@300"}),
+			stats: mpi.Stats{Collectives: 12, Messages: 1},
+		},
+		"columns of a grid whose order MPI chose": {
+			nodes: []string{"n", "n", "n", "n"}, // 3 2, and below them 1 0
+			calls: all(4, "100 10 MPI_Cart_create(WORLD, 2, [2, 2], [0, 0], 1, &77)") + `
+			        0 111 1 MPI_Comm_rank(77, &3)
+			        1 112 1 MPI_Comm_rank(77, &2)
+			        2 113 1 MPI_Comm_rank(77, &1)
+			        3 114 1 MPI_Comm_rank(77, &0)` + all(4, "120 10 MPI_Cart_sub(77, [1, 0], &78)") + `
+			        0 200 60 MPI_Barrier(78)
+			        2 210 50 MPI_Barrier(78)`,
+			want:  slices.Concat(entered(4, 100), entered(4, 120), []string{"0@200 = 0@200 2@210", "2@210 = 0@200 2@210"}),
+			stats: mpi.Stats{Collectives: 10},
+		},
+		"a part of a grid that is not known for all": {
+			calls: all(2, "100 10 MPI_Cart_create(WORLD, 1, [2], [0], 0, &77)") + `
+			        0 120 10 MPI_Cart_sub(77, [1], &78)
+			        1 120 10 MPI_Cart_sub(77, 0x1, &78)` + all(2, "140 10 MPI_Barrier(78)"),
+			want:  slices.Concat(entered(2, 100), entered(2, 120)),
+			stats: mpi.Stats{Collectives: 4, Unknown: 2},
+		},
+		"a grid of fewer ranks, in Open MPI": {
+			nodes: []string{"n", "n", "n"},
+			calls: all(3, "100 10 MPI_Cart_create(OPEN, 1, [2], [0], 0, &0x7f0000002000)") + `
+			        0 200 60 MPI_Barrier(0x7f0000002000)
+			        1 210 50 MPI_Barrier(0x7f0000002000)`,
+			want:  append(entered(3, 100), "0@200 = 0@200 1@210", "1@210 = 0@200 1@210"),
+			stats: mpi.Stats{Collectives: 5},
+		},
+		"numbers that are no grid": {
+			calls: all(2, "100 10 MPI_Cart_create(WORLD, 2, [0, 4611686018427387904], [0, 0], 0, &77)", "120 10 MPI_Neighbor_allgather(0x1, 1, 1, 0x1, 1, 1, 77)"),
+			want:  entered(2, 100),
+			stats: mpi.Stats{Collectives: 2, Unknown: 2},
 		},
 		"ranks of a group, by their places": {
 			nodes: []string{"n", "n", "n"}, // 2 and 0

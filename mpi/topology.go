@@ -1,0 +1,136 @@
+package mpi
+
+import "pianola/format"
+
+// grid is a Cartesian topology: the ranks of a communicator in row-major order, the last
+// dimension being the fastest (MPI 4.1, section 8.5).
+type grid struct {
+	dims, periods []int64
+}
+
+// maxDims bounds the dimensions of grids that are followed: MPI_Cart_sub doesn't say how many
+// its grid has, so the recorder reads so many numbers.
+const maxDims = 6
+
+// newGrid returns nil if the numbers make no grid.
+func newGrid(dims, periods []int64) *grid {
+	if len(dims) == 0 || len(dims) > maxDims || len(periods) != len(dims) {
+		return nil
+	}
+	size := int64(1)
+	for _, n := range dims {
+		if n < 1 || n > format.MaxRank+1 {
+			return nil
+		}
+		if size *= n; size > format.MaxRank+1 {
+			return nil
+		}
+	}
+	return &grid{dims, periods}
+}
+
+// size returns the number of ranks.
+func (g *grid) size() int {
+	size := int64(1)
+	for _, n := range g.dims {
+		size *= n
+	}
+	return int(size)
+}
+
+// sub returns the grid that keeps some dimensions, nil if it keeps none, and a number that tells
+// the one with a rank at a place from its siblings. ok is false if keep is too short.
+func (g *grid) sub(keep []int64, place int64) (sub *grid, sibling int64, ok bool) {
+	if len(keep) < len(g.dims) {
+		return nil, 0, false
+	}
+	var dims, periods []int64
+	rest, unit := place, int64(1)
+	for i := len(g.dims) - 1; i >= 0; i-- {
+		n := g.dims[i]
+		if keep[i] == 0 {
+			sibling += rest % n * unit
+			unit *= n
+		} else {
+			dims, periods = append([]int64{n}, dims...), append([]int64{g.periods[i]}, periods...)
+		}
+		rest /= n
+	}
+	return newGrid(dims, periods), sibling, true
+}
+
+// neighbours appends to dst the places next to a place, in both directions of each dimension.
+func (g *grid) neighbours(dst []int64, place int64) []int64 {
+	rest, unit := place, int64(1)
+	for i := len(g.dims) - 1; i >= 0; i-- {
+		n, at := g.dims[i], rest%g.dims[i]
+		for _, to := range [2]int64{at - 1, at + 1} {
+			if g.periods[i] != 0 {
+				to = (to + n) % n
+			}
+			if to >= 0 && to < n {
+				dst = append(dst, place+(to-at)*unit)
+			}
+		}
+		rest /= n
+		unit *= n
+	}
+	return dst
+}
+
+// placeOf returns the place of a rank in a communicator.
+func (c *comm) placeOf(rank int32) (place int64, ok bool) {
+	if c.all {
+		return int64(rank), true
+	}
+	for i, r := range c.ranks {
+		if r == rank {
+			return int64(i), true
+		}
+	}
+	return 0, false
+}
+
+// within returns how many of n ranks that made a communicator are in it: the first ones, if it
+// has a grid. The others have none, which handles of Open MPI don't tell.
+func (c *comm) within(n int) int {
+	if c.grid == nil {
+		return n
+	}
+	return min(n, c.grid.size())
+}
+
+// topology notes what a call that makes a communicator says of neighbours.
+func (p *Pairer) topology(r *rank, a arguments, c *comm) {
+	if dims := a.numbers(argDims); dims != nil {
+		c.grid = newGrid(dims, a.numbers(argPeriods))
+	}
+	sources := a.numbers(argSources)
+	if n, ok := a.int(argCount); !ok || n < 0 || int64(len(sources)) != n || p.members+len(sources) > maxMembers {
+		return
+	}
+	if reorder, ok := a.int(argReorder); !ok || reorder != 0 {
+		return // they are places in the old communicator
+	}
+	if c.sources == nil {
+		c.sources = map[int32][]int64{}
+	}
+	p.members += len(sources) // as long as the recording lasts: copies of the communicator have them, too
+	c.sources[r.number] = append([]int64{}, sources...)
+}
+
+// neighbours returns the places from which a rank receives in collectives of neighbours. ok is false
+// if they are not known.
+func (c *comm) neighbours(dst []int64, rank int32) (places []int64, ok bool) {
+	if sources, known := c.sources[rank]; known {
+		return append(dst, sources...), true
+	}
+	if c.grid == nil {
+		return dst, false
+	}
+	place, ok := c.placeOf(rank)
+	if !ok || place >= int64(c.grid.size()) {
+		return dst, false
+	}
+	return c.grid.neighbours(dst, place), true
+}
