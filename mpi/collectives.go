@@ -27,7 +27,12 @@ type collective struct {
 
 // collective adds a call of one.
 func (p *Pairer) collective(r *rank, f *function, a arguments, c *Call) bool {
-	on := p.comm(r, a)
+	p.collectiveOn(p.comm(r, a), r, f, a, c)
+	return true
+}
+
+// collectiveOn adds a call of one on a communicator, which is nil if it is not known.
+func (p *Pairer) collectiveOn(on *comm, r *rank, f *function, a arguments, c *Call) {
 	if on == nil || on.confused {
 		p.Stats.Unknown++
 		on = nil
@@ -42,7 +47,6 @@ func (p *Pairer) collective(r *rank, f *function, a arguments, c *Call) bool {
 		}
 	}
 	p.leaveOrAsk(r, a, k, c)
-	return true
 }
 
 // leaveOrAsk notes that a call has completed a collective, or that its request will do so. The

@@ -153,6 +153,19 @@ var functions = func() map[string]*function {
 	add("Graph_create", "comm _ _ _ reorder new", function{do: (*Pairer).make, making: byPlace})
 	add("Dist_graph_create", "comm _ _ _ _ _ _ reorder new", function{do: (*Pairer).make, making: byPlace})
 	add("Dist_graph_create_adjacent", "comm count sources _ _ _ _ _ reorder new", function{do: (*Pairer).make, making: byPlace})
+	// In Open MPI, files exchange messages by functions of its own, which are no calls of MPI.
+	add("File_open", "comm _ _ _ new", function{do: (*Pairer).openFile})
+	add("File_close", "comm", function{do: (*Pairer).closeFile, partly: true})
+	add("File_set_view File_set_size File_preallocate File_sync File_seek_shared File_set_atomicity", "comm", function{do: (*Pairer).file, partly: true})
+	for _, way := range []string{"read", "write"} {
+		for _, kind := range []string{"_all", "_at_all", "_ordered"} {
+			add("File_"+way+kind, "comm", function{do: (*Pairer).file, partly: true})
+			add("File_"+way+kind+"_begin", "comm", function{do: (*Pairer).file, partly: true})
+			add("File_"+way+kind+"_end", "comm", function{do: (*Pairer).file, partly: true})
+		}
+		add("File_i"+way+"_all", "comm _ _ _ request", function{do: (*Pairer).file, partly: true})
+		add("File_i"+way+"_at_all", "comm _ _ _ _ request", function{do: (*Pairer).file, partly: true})
+	}
 	add("Comm_rank", "comm place", function{do: (*Pairer).commRank})
 	add("Comm_size", "comm size", function{do: (*Pairer).commSize})
 	add("Comm_free Comm_disconnect", "comm", function{do: (*Pairer).freeComm})

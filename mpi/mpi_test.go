@@ -408,6 +408,27 @@ func TestPairs(t *testing.T) {
 			want:  append(entered(3, 100), "0@200 = 0@200 1@210", "1@210 = 0@200 1@210"),
 			stats: mpi.Stats{Collectives: 5},
 		},
+		"collective calls on files of Open MPI": {
+			calls: all(2, "100 10 MPI_File_open(OPEN, path=\"f\", 5, 0x1, &78)") + `
+			        0 200 60 MPI_File_write_at_all(78, 0, 0x1, 1, 0x1, 0x1)
+			        1 210 10 MPI_File_write_at_all(78, 0, 0x1, 1, 0x1, 0x1)
+			        0 300 5 MPI_File_iwrite_at_all(78, 0, 0x1, 1, 0x1, &5)
+			        0 306 40 MPI_Wait(&5, 0x1)
+			        1 310 1 MPI_File_iwrite_at_all(78, 0, 0x1, 1, 0x1, &5)
+			        1 312 1 MPI_Wait(&5, 0x1)
+			        0 400 20 MPI_File_close(&78)
+			        1 410 10 MPI_File_close(&78)
+			        0 500 5 MPI_File_sync(78)`,
+			want: append(entered(2, 100), "1@210 = 0@200 1@210?", "0@200 = 0@200 1@210?", "1@312 = 0@300 1@310?", "0@306 = 0@300 1@310?",
+				"0@400 = 0@400 1@410?", "1@410 = 0@400 1@410?"),
+			stats: mpi.Stats{Collectives: 8, Unknown: 1},
+		},
+		"those of MPICH, which have calls of MPI within": {
+			calls: all(2, "110 5 MPI_Barrier(WORLD)", "100 30 MPI_File_open(WORLD, path=\"f\", 5, 0x1, &78)", "200 10 MPI_File_write_at_all(78, 0, 0x1, 1, 0x1, 0x1)",
+				"300 10 MPI_File_close(&78)"),
+			want:  entered(2, 110),
+			stats: mpi.Stats{Collectives: 2},
+		},
 		"numbers that are no grid": {
 			calls: all(2, "100 10 MPI_Cart_create(WORLD, 2, [0, 4611686018427387904], [0, 0], 0, &77)", "120 10 MPI_Neighbor_allgather(0x1, 1, 1, 0x1, 1, 1, 77)"),
 			want:  entered(2, 100),

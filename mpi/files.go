@@ -1,0 +1,30 @@
+package mpi
+
+import "pianola/format"
+
+// Collective functions of MPI-IO exchange messages. In ROMIO, which MPICH has, these are calls of
+// MPI like others, and say what waits. The OMPIO of Open MPI has its own functions for them, so its
+// collective calls on files are collectives here. Which ranks wait for which is up to it.
+
+// openFile adds a call of MPI_File_open. The file has a copy of the communicator (MPI 4.1, section 14.2.1).
+func (p *Pairer) openFile(r *rank, f *function, a arguments, c *Call) bool {
+	if v := a.value(argComm); v != nil && v.Kind == format.ValueAddr {
+		p.make(r, f, a, c)
+	}
+	return true
+}
+
+// file adds a collective call on a file.
+func (p *Pairer) file(r *rank, f *function, a arguments, c *Call) bool {
+	if r.openMPI {
+		id, _ := a.handle(argComm)
+		p.collectiveOn(r.comms[id], r, f, a, c)
+	}
+	return true
+}
+
+// closeFile adds a call of MPI_File_close.
+func (p *Pairer) closeFile(r *rank, f *function, a arguments, c *Call) bool {
+	p.file(r, f, a, c)
+	return p.freeComm(r, f, a, c)
+}
