@@ -101,7 +101,11 @@ func pair(h *format.Header, events []format.Event) (lines []string, p *mpi.Paire
 		}
 	})
 	for i := range events {
-		p.Add(events[i].TID, events[i].TID-1, &events[i])
+		e := events[i].Clone()
+		p.Add(e.TID, e.TID-1, &e)
+		for _, a := range e.Span.Args {
+			clear(a.Numbers) // which are the reader's
+		}
 	}
 	p.End()
 	slices.SortStableFunc(all, func(a, b told) int { return cmp.Compare(a.call, b.call) })
@@ -684,7 +688,11 @@ func TestSends(t *testing.T) {
 		}
 	})
 	for i := range events {
-		p.Add(events[i].TID, events[i].TID-1, &events[i])
+		e := events[i].Clone()
+		p.Add(e.TID, e.TID-1, &e)
+		for _, a := range e.Span.Args {
+			clear(a.Numbers) // which are the reader's
+		}
 	}
 	p.End()
 	slices.SortFunc(sent, func(a, b mpi.Wait) int { return cmp.Compare(a.Calls[0].Start, b.Calls[0].Start) })

@@ -1,6 +1,10 @@
 package mpi
 
-import "pianola/format"
+import (
+	"slices"
+
+	"pianola/format"
+)
 
 // grid is a Cartesian topology: the ranks of a communicator in row-major order, the last
 // dimension being the fastest (MPI 4.1, section 8.5).
@@ -26,7 +30,7 @@ func newGrid(dims, periods []int64) *grid {
 			return nil
 		}
 	}
-	return &grid{dims, periods}
+	return &grid{slices.Clone(dims), slices.Clone(periods)}
 }
 
 // size returns the number of ranks.
@@ -116,7 +120,7 @@ func (p *Pairer) topology(r *rank, a arguments, c *comm) {
 		c.sources = map[int32][]int64{}
 	}
 	p.members += len(sources) // as long as the recording lasts: copies of the communicator have them, too
-	c.sources[r.number] = append([]int64{}, sources...)
+	c.sources[r.number] = slices.Clone(sources)
 }
 
 // neighbours returns the places from which a rank receives in collectives of neighbours. ok is false
