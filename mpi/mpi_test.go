@@ -433,6 +433,20 @@ func TestPairs(t *testing.T) {
 			want:  entered(2, 110),
 			stats: mpi.Stats{Collectives: 2},
 		},
+		"windows": {
+			calls: all(2, "100 10 MPI_Win_create(0x1, 10, 1, 5, WORLD, &78)", "120 10 MPI_Win_allocate(10, 1, 5, WORLD, 0x1, &79)") + `
+			        0 200 60 MPI_Win_fence(0, 79)
+			        1 210 10 MPI_Win_fence(0, 79)
+			        1 230 10 MPI_Win_lock(1, 0, 0, 79)
+			        1 240 1 MPI_Win_test(79, &0)
+			        1 242 1 MPI_Win_test(79, &1)
+			        0 400 20 MPI_Win_free(&79)
+			        1 410 10 MPI_Win_free(&79)
+			        0 500 5 MPI_Win_fence(0, 79)`,
+			want: slices.Concat(entered(2, 100), entered(2, 120), []string{"1@210 = 0@200 1@210?", "0@200 = 0@200 1@210?", "0@400 = 0@400 1@410?",
+				"1@410 = 0@400 1@410?"}),
+			stats: mpi.Stats{Collectives: 8, Unknown: 3},
+		},
 		"numbers that are no grid": {
 			calls: all(2, "100 10 MPI_Cart_create(WORLD, 2, [0, 4611686018427387904], [0, 0], 0, &77)", "120 10 MPI_Neighbor_allgather(0x1, 1, 1, 0x1, 1, 1, 77)"),
 			want:  entered(2, 100),

@@ -141,6 +141,27 @@ int MPI_Ineighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype send
 int MPI_Ineighbor_alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request); //span collective //map comm comm //define request *request //error result != 0
 int MPI_Ineighbor_alltoallw(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request); //span collective //map comm comm //define request *request //error result != 0
 
+// Windows: memory that other ranks read and write.
+int MPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win); //span setup //map comm comm //define win *win //error result != 0
+int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win); //span setup //map comm comm //define win *win //error result != 0
+int MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win); //span setup //map comm comm //define win *win //error result != 0
+int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win); //span setup //map comm comm //define win *win //error result != 0
+int MPI_Win_free(MPI_Win *win); //span setup //undefine win *win //error result != 0 //always
+int MPI_Win_fence(int assert, MPI_Win win); //span collective //map win win //error result != 0
+int MPI_Win_post(MPI_Group group, int assert, MPI_Win win); //span setup //map win win //error result != 0
+int MPI_Win_start(MPI_Group group, int assert, MPI_Win win); //span wait //map win win //error result != 0
+int MPI_Win_complete(MPI_Win win); //span wait //map win win //error result != 0
+int MPI_Win_wait(MPI_Win win); //span wait //map win win //error result != 0
+int MPI_Win_test(MPI_Win win, int *flag); //span wait //map win win //number flag //error result != 0
+int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win); //span wait //map win win //error result != 0
+int MPI_Win_unlock(int rank, MPI_Win win); //span wait //map win win //error result != 0
+int MPI_Win_lock_all(int assert, MPI_Win win); //span wait //map win win //error result != 0
+int MPI_Win_unlock_all(MPI_Win win); //span wait //map win win //error result != 0
+int MPI_Win_flush(int rank, MPI_Win win); //span wait //map win win //error result != 0
+int MPI_Win_flush_all(MPI_Win win); //span wait //map win win //error result != 0
+int MPI_Win_flush_local(int rank, MPI_Win win); //span wait //map win win //error result != 0
+int MPI_Win_flush_local_all(MPI_Win win); //span wait //map win win //error result != 0
+
 // The library and its communicators.
 int MPI_Init(int *argc, char ** *argv); //span setup //error result != 0 //always
 int MPI_Init_thread(int *argc, char ** *argv, int required, int *provided); //span setup //error result != 0 //always
