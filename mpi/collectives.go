@@ -52,7 +52,7 @@ func (p *Pairer) collectiveOn(on *comm, r *rank, f *function, a arguments, c *Ca
 // leaveOrAsk notes that a call has completed a collective, or that its request will do so. The
 // collective can be nil.
 func (p *Pairer) leaveOrAsk(r *rank, a arguments, k *collective, c *Call) {
-	if a.has(argRequest) {
+	if a.has(argRequest) && !a.span.Failed {
 		if id, ok := a.handle(argRequest); ok {
 			p.ask(r, id, request{collective: k})
 		}

@@ -16,8 +16,8 @@ type rank struct {
 	entered  map[*comm]int   // how many collectives
 	requests map[int64]request
 	asked    int64
-	openMPI  bool // handles are addresses
-	world    bool // the address of MPI_COMM_WORLD is known
+	openMPI  bool  // handles are addresses
+	world    int64 // the address of MPI_COMM_WORLD in Open MPI, 0 if it is not known
 }
 
 // comm is a communicator.
@@ -33,8 +33,8 @@ type comm struct {
 	// told apart.
 	confused bool
 
-	grid    *grid             // its topology, nil if it has none that is known
-	sources map[int32][]int64 // of a graph, by rank: the places that it receives from
+	grid  *grid // its topology; both are nil if it has none that is known
+	graph *graph
 
 	making  *making
 	allMade bool     // all ranks have called that make it
@@ -140,8 +140,8 @@ func (p *Pairer) predefined(r *rank, a arguments, handle int64) *comm {
 	switch {
 	case ok && size == 1 && (p.partial || p.world.size > 1):
 		r.comms[handle] = p.self
-	case !r.world:
-		r.world = true
+	case r.world == 0:
+		r.world = handle
 		r.comms[handle] = p.world
 	}
 	return r.comms[handle]
@@ -170,7 +170,7 @@ func (p *Pairer) make(r *rank, f *function, a arguments, c *Call) bool {
 		return true
 	}
 	id, ok := a.handle(argNew)
-	null := !ok || id == mpichNull && !r.openMPI
+	null := !ok || a.span.Failed || id == mpichNull && !r.openMPI
 	if len(r.comms) >= maxComms { // predefined adds two at most
 		null = true
 	}
@@ -200,9 +200,8 @@ func (p *Pairer) make(r *rank, f *function, a arguments, c *Call) bool {
 	var sub *grid
 	switch kind {
 	case byGrid:
-		place, placed := of.placeOf(r.number)
-		known := of.known && of.grid != nil && placed
-		if known {
+		place, known := of.placeOf(r.number)
+		if known = known && of.grid != nil; known {
 			sub, color, known = of.grid.sub(a.numbers(argKeep), place)
 		}
 		if !known {
@@ -263,7 +262,7 @@ func (p *Pairer) join(r *rank, g *making, color, handle int64, m member) *comm {
 		g.parts[color] = c
 		p.comms[c] = true
 		if g.kind == copied {
-			c.grid, c.sources = g.of.grid, g.of.sources
+			c.grid, c.graph = g.of.grid, g.of.graph.shared()
 		}
 		if g.kind == copied && g.of.known {
 			p.learnCopy(c, g.of)
@@ -418,14 +417,18 @@ func (p *Pairer) commSize(r *rank, _ *function, a arguments, _ *Call) bool {
 func (p *Pairer) freeComm(r *rank, _ *function, a arguments, _ *Call) bool {
 	id, _ := a.handle(argComm)
 	c := r.comms[id]
-	if c == nil || c == p.world || c.alone {
+	if c == nil || c == p.world {
 		return true
 	}
 	delete(r.comms, id)
+	if c.alone {
+		return true
+	}
 	delete(r.entered, c)
 	delete(r.makings, maker{of: c})
 	if c.holders--; c.holders == 0 && c.known && len(c.makings) == 0 && p.makings[c.making.origin] == nil {
 		p.endComm(c)
+		p.drop(c.graph)
 		delete(p.comms, c)
 	}
 	return true

@@ -89,6 +89,7 @@ type Pairer struct {
 	ids     int            // of them
 	makings map[origin]*making
 	members int                // of all comms
+	sources int                // of all graphs
 	polling map[int32]*polling // by thread
 	calls   int64
 
@@ -126,7 +127,7 @@ const (
 	maxRequests = 1 << 13
 
 	// maxComms bounds the communicators, and the handles of a rank. maxMembers bounds the ranks of
-	// all communicators together.
+	// all communicators together, and the sources of all graphs.
 	maxComms   = 1 << 16
 	maxMembers = 1 << 22
 
@@ -164,7 +165,7 @@ func (p *Pairer) Add(thread, number int32, e *format.Event) int64 {
 	*c = Call{Number: p.calls, Thread: thread, Rank: number, Start: e.Start, End: e.End(), From: e.Start}
 	p.calls++
 	f, ok := functions[e.Span.Function]
-	if !ok || e.Span.Failed {
+	if !ok || e.Span.Failed && !f.alone {
 		delete(p.polling, thread)
 		return c.Number
 	}

@@ -9,10 +9,28 @@ import "pianola/format"
 // openFile adds a call of MPI_File_open. The file has a copy of the communicator (MPI 4.1, section 14.2.1).
 func (p *Pairer) openFile(r *rank, f *function, a arguments, c *Call) bool {
 	if v := a.value(argComm); v != nil && v.Kind == format.ValueAddr {
-		p.make(r, f, a, c)
+		p.openOn(r, f, a, c)
 	}
 	return true
 }
+
+// openOn adds a call that makes a file or a window of a communicator. In Open MPI, that is often
+// MPI_COMM_SELF, which stands near MPI_COMM_WORLD.
+func (p *Pairer) openOn(r *rank, f *function, a arguments, c *Call) bool {
+	if v := a.value(argComm); v != nil && v.Kind == format.ValueAddr && r.comms[v.Int] == nil {
+		r.openMPI = true
+		if distance := v.Int - r.world; r.world == 0 || distance < -nearWorld || distance > nearWorld {
+			p.Stats.Unknown++
+			return true
+		}
+		r.comms[v.Int] = p.self
+	}
+	return p.make(r, f, a, c)
+}
+
+// nearWorld is how many bytes are between the predefined communicators of Open MPI at most. They are
+// variables of one library, or of one program. All others are in memory that is allocated.
+const nearWorld = 64 << 10
 
 // file adds a collective call on a file.
 func (p *Pairer) file(r *rank, f *function, a arguments, c *Call) bool {

@@ -16,6 +16,7 @@ type function struct {
 	mode    mode
 	making  makingKind
 	receive bool
+	alone   bool // it can fail in one rank, which the others do not see: errors of files are returned
 	partly  bool // a collective in which each pair of ranks can move no data
 	subset  bool // the ranks that are not in the new communicator call it, too
 	starts  bool // a persistent request is started later
@@ -154,21 +155,21 @@ var functions = func() map[string]*function {
 	add("Dist_graph_create", "comm _ _ _ _ _ _ reorder new", function{do: (*Pairer).make, making: byPlace})
 	add("Dist_graph_create_adjacent", "comm count sources _ _ _ _ _ reorder new", function{do: (*Pairer).make, making: byPlace})
 	// In Open MPI, files exchange messages by functions of its own, which are no calls of MPI.
-	add("File_open", "comm _ _ _ new", function{do: (*Pairer).openFile})
-	add("File_close", "comm", function{do: (*Pairer).closeFile, partly: true})
-	add("File_set_view File_set_size File_preallocate File_sync File_seek_shared File_set_atomicity", "comm", function{do: (*Pairer).file, partly: true})
+	add("File_open", "comm _ _ _ new", function{do: (*Pairer).openFile, alone: true})
+	add("File_close", "comm", function{do: (*Pairer).closeFile, alone: true, partly: true})
+	add("File_set_view File_set_size File_preallocate File_sync File_seek_shared File_set_atomicity", "comm", function{do: (*Pairer).file, alone: true, partly: true})
 	for _, way := range []string{"read", "write"} {
 		for _, kind := range []string{"_all", "_at_all", "_ordered"} {
-			add("File_"+way+kind, "comm", function{do: (*Pairer).file, partly: true})
-			add("File_"+way+kind+"_begin", "comm", function{do: (*Pairer).file, partly: true})
-			add("File_"+way+kind+"_end", "comm", function{do: (*Pairer).file, partly: true})
+			add("File_"+way+kind, "comm", function{do: (*Pairer).file, alone: true, partly: true})
+			add("File_"+way+kind+"_begin", "comm", function{do: (*Pairer).file, alone: true, partly: true})
+			add("File_"+way+kind+"_end", "comm", function{do: (*Pairer).file, alone: true, partly: true})
 		}
-		add("File_i"+way+"_all", "comm _ _ _ request", function{do: (*Pairer).file, partly: true})
-		add("File_i"+way+"_at_all", "comm _ _ _ _ request", function{do: (*Pairer).file, partly: true})
+		add("File_i"+way+"_all", "comm _ _ _ request", function{do: (*Pairer).file, alone: true, partly: true})
+		add("File_i"+way+"_at_all", "comm _ _ _ _ request", function{do: (*Pairer).file, alone: true, partly: true})
 	}
-	add("Win_create", "_ _ _ _ comm new", function{do: (*Pairer).make})
-	add("Win_allocate Win_allocate_shared", "_ _ _ comm _ new", function{do: (*Pairer).make})
-	add("Win_create_dynamic", "_ comm new", function{do: (*Pairer).make})
+	add("Win_create", "_ _ _ _ comm new", function{do: (*Pairer).openOn})
+	add("Win_allocate Win_allocate_shared", "_ _ _ comm _ new", function{do: (*Pairer).openOn})
+	add("Win_create_dynamic", "_ comm new", function{do: (*Pairer).openOn})
 	add("Win_free", "comm", function{do: (*Pairer).freeWindow, partly: true})
 	add("Win_fence", "_ comm", function{do: (*Pairer).window, partly: true})
 	add("Win_start Win_complete Win_wait Win_lock Win_unlock Win_lock_all Win_unlock_all", "", function{do: (*Pairer).oneSided})

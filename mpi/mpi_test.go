@@ -413,7 +413,7 @@ func TestPairs(t *testing.T) {
 			stats: mpi.Stats{Collectives: 5},
 		},
 		"collective calls on files of Open MPI": {
-			calls: all(2, "100 10 MPI_File_open(OPEN, path=\"f\", 5, 0x1, &78)") + `
+			calls: all(2, "10 1 MPI_Comm_size(OPEN, &2)", "100 10 MPI_File_open(OPEN, path=\"f\", 5, 0x1, &78)") + `
 			        0 200 60 MPI_File_write_at_all(78, 0, 0x1, 1, 0x1, 0x1)
 			        1 210 10 MPI_File_write_at_all(78, 0, 0x1, 1, 0x1, 0x1)
 			        0 300 5 MPI_File_iwrite_at_all(78, 0, 0x1, 1, 0x1, &5)
@@ -426,6 +426,38 @@ func TestPairs(t *testing.T) {
 			want: append(entered(2, 100), "1@210 = 0@200 1@210?", "0@200 = 0@200 1@210?", "1@312 = 0@300 1@310?", "0@306 = 0@300 1@310?",
 				"0@400 = 0@400 1@410?", "1@410 = 0@400 1@410?"),
 			stats: mpi.Stats{Collectives: 8, Unknown: 1},
+		},
+		"files of Open MPI that one rank can't open, or write": {
+			calls: all(2, "10 1 MPI_Comm_size(OPEN, &2)") + `
+			        0 100 10 MPI_File_open(OPEN, path="f", 5, 0x1, &78)
+			        1 100 10 MPI_File_open(OPEN, path="f", 5, 0x1, &0) = 20` + all(2, "120 10 MPI_Barrier(OPEN)", "140 10 MPI_File_open(OPEN, path=\"f\", 5, 0x1, &79)") + `
+			        0 160 10 MPI_File_iwrite_at_all(79, 0, 0x1, 1, 0x1, &5) = 20
+			        1 160 10 MPI_File_iwrite_at_all(79, 0, 0x1, 1, 0x1, &5)
+			        1 170 1 MPI_Wait(&5, 0x1)` + all(2, "180 10 MPI_File_sync(79)"),
+			want: slices.Concat(entered(2, 100), entered(2, 120), entered(2, 140), []string{"0@160 = 0@160 1@160?", "1@170 = 0@160 1@160?",
+				"0@180 = 0@180 1@180?", "1@180 = 0@180 1@180?"}),
+			stats: mpi.Stats{Collectives: 10},
+		},
+		"files of one rank in Open MPI": {
+			calls: all(2, "10 1 MPI_Comm_rank(OPEN, &0)", "100 10 MPI_File_open(0x7f0000000e00, path=\"f\", 5, 0x1, &78)", "120 10 MPI_File_write_all(78, 0x1, 1, 0x1, 0x1)",
+				"140 10 MPI_File_close(&78)", "160 10 MPI_Comm_dup(OPEN, &78)", "180 10 MPI_Barrier(78)"),
+			want:  slices.Concat(entered(2, 160), entered(2, 180)),
+			stats: mpi.Stats{Collectives: 4},
+		},
+		"a file of one rank in Open MPI, before anything else": {
+			calls: all(2, "100 10 MPI_File_open(0x7f0000000e00, path=\"f\", 5, 0x1, &78)", "120 10 MPI_File_write_all(78, 0x1, 1, 0x1, 0x1)", "200 10 MPI_Barrier(OPEN)"),
+			want:  entered(2, 200),
+			stats: mpi.Stats{Collectives: 2, Unknown: 4},
+		},
+		"a grid whose last rank's line comes late": {
+			nodes: []string{"m", "n"},
+			calls: `0 100 10 MPI_Cart_create(WORLD, 1, [2], [0], 0, &77)
+			        0 112 3 MPI_Cart_sub(77, [1], &78)
+			        1 150 10 MPI_Cart_create(WORLD, 1, [2], [0], 0, &77)
+			        1 162 3 MPI_Cart_sub(77, [1], &78)` + all(2, "200 10 MPI_Barrier(78)"),
+			want: []string{"0@100 = 0@100 1@150", "0@112 = 0@112 1@162", "1@150 = 0@100 1@150", "1@162 = 0@112 1@162", "0@200 = 0@200 1@200",
+				"1@200 = 0@200 1@200"},
+			stats: mpi.Stats{Collectives: 6},
 		},
 		"those of MPICH, which have calls of MPI within": {
 			calls: all(2, "110 5 MPI_Barrier(WORLD)", "100 30 MPI_File_open(WORLD, path=\"f\", 5, 0x1, &78)", "200 10 MPI_File_write_at_all(78, 0, 0x1, 1, 0x1, 0x1)",
@@ -907,4 +939,20 @@ func BenchmarkMessages(b *testing.B) {
 	}
 	p.End()
 	require.GreaterOrEqual(b, waits+int(p.Stats.Unpaired), b.N)
+}
+
+// Graphs that are gone leave room for others.
+func TestManyGraphs(t *testing.T) {
+	sources := strings.TrimSuffix(strings.Repeat("0, ", 512), ", ")
+	calls := []string{"0 1 MPI_Comm_dup(WORLD, &76)"}
+	for i := range 4200 { // of two ranks with 512 sources each: more than are kept at a time
+		at := 10 + 40*i
+		calls = append(calls,
+			fmt.Sprintf("%d 5 MPI_Dist_graph_create_adjacent(76, 512, [%s], 0x1, 0, [], 0x1, 5, 0, &77)", at, sources),
+			fmt.Sprintf("%d 5 MPI_Comm_dup(77, &78)", at+10), fmt.Sprintf("%d 5 MPI_Comm_free(&77)", at+20), fmt.Sprintf("%d 5 MPI_Comm_free(&78)", at+30))
+	}
+	calls = append(calls, "300000 5 MPI_Dist_graph_create_adjacent(76, 20, ["+sources[:58]+"], 0x1, 0, [], 0x1, 5, 0, &77)", "300010 5 MPI_Neighbor_allgather(0x1, 1, 1, 0x1, 1, 1, 77)",
+		"300020 5 MPI_Comm_split(WORLD, 0, 0, &79)", "300030 5 MPI_Barrier(79)")
+	_, p := pair(header("n", "n"), parse(t, all(2, calls...)))
+	require.Equal(t, mpi.Stats{Collectives: 2 * (1 + 2*4200 + 4)}, p.Stats)
 }

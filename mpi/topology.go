@@ -82,7 +82,32 @@ func (g *grid) neighbours(dst []int64, place int64) []int64 {
 	return dst
 }
 
-// placeOf returns the place of a rank in a communicator.
+// graph is a topology in which each rank names those that it receives from.
+type graph struct {
+	sources map[int32][]int64 // by rank: places
+	holders int               // communicators that have it: copies of one share it
+	numbers int               // of all sources, and one for each rank
+}
+
+// shared returns a graph for one more communicator.
+func (g *graph) shared() *graph {
+	if g != nil {
+		g.holders++
+	}
+	return g
+}
+
+// drop takes a graph away from a communicator.
+func (p *Pairer) drop(g *graph) {
+	if g == nil {
+		return
+	}
+	if g.holders--; g.holders == 0 {
+		p.sources -= g.numbers
+	}
+}
+
+// placeOf returns the place of a rank in a communicator. It can be known before those of others.
 func (c *comm) placeOf(rank int32) (place int64, ok bool) {
 	if c.all {
 		return int64(rank), true
@@ -91,6 +116,9 @@ func (c *comm) placeOf(rank int32) (place int64, ok bool) {
 		if r == rank {
 			return int64(i), true
 		}
+	}
+	if !c.known && (c.making.kind == inOrder || c.making.kind == copied) { // all ranks call
+		return c.making.of.placeOf(rank)
 	}
 	return 0, false
 }
@@ -106,28 +134,34 @@ func (c *comm) within(n int) int {
 
 // topology notes what a call that makes a communicator says of neighbours.
 func (p *Pairer) topology(r *rank, a arguments, c *comm) {
-	if dims := a.numbers(argDims); dims != nil {
-		c.grid = newGrid(dims, a.numbers(argPeriods))
+	if a.has(argDims) && c.grid == nil {
+		c.grid = newGrid(a.numbers(argDims), a.numbers(argPeriods))
+	}
+	if !a.has(argSources) {
+		return
+	}
+	if c.graph == nil {
+		c.graph = &graph{sources: map[int32][]int64{}, holders: 1}
 	}
 	sources := a.numbers(argSources)
-	if n, ok := a.int(argCount); !ok || n < 0 || int64(len(sources)) != n || p.members+len(sources) > maxMembers {
+	n, ok := a.int(argCount)
+	if _, known := c.graph.sources[r.number]; known || !ok || int64(len(sources)) != n || p.sources+len(sources) >= maxMembers {
 		return
 	}
 	if reorder, ok := a.int(argReorder); !ok || reorder != 0 {
 		return // they are places in the old communicator
 	}
-	if c.sources == nil {
-		c.sources = map[int32][]int64{}
-	}
-	p.members += len(sources) // as long as the recording lasts: copies of the communicator have them, too
-	c.sources[r.number] = slices.Clone(sources)
+	c.graph.sources[r.number] = slices.Clone(sources)
+	c.graph.numbers += len(sources) + 1
+	p.sources += len(sources) + 1
 }
 
 // neighbours returns the places from which a rank receives in collectives of neighbours. ok is false
 // if they are not known.
 func (c *comm) neighbours(dst []int64, rank int32) (places []int64, ok bool) {
-	if sources, known := c.sources[rank]; known {
-		return append(dst, sources...), true
+	if c.graph != nil {
+		sources, known := c.graph.sources[rank]
+		return append(dst, sources...), known
 	}
 	if c.grid == nil {
 		return dst, false

@@ -14,7 +14,8 @@ type Mapped struct {
 	Start, End uint64 // addresses
 	Offset     uint64 // in the file, of Start
 	File       format.Inode
-	Path       string // also of a file that has none any more: the last one
+	Path       string // the last one, if the file is deleted
+	Deleted    bool   // the file has no path any more; another one can have it
 	Private    bool   // written pages are the process's own
 	Writable   bool
 	Executable bool
@@ -37,9 +38,6 @@ func MappedFiles(tid int32) (files []Mapped, err error) {
 	return files, lines.Err()
 }
 
-// deleted stands behind the path of a file that has none any more.
-const deleted = " (deleted)"
-
 // unescapeMaps undoes how the kernel writes a newline, the only character that it
 // replaces there.
 var unescapeMaps = strings.NewReplacer(`\012`, "\n")
@@ -56,6 +54,7 @@ func parseMapped(line string) (m Mapped, ok bool) {
 		return Mapped{}, false
 	}
 	m.Writable, m.Executable, m.Private = protection[1] == 'w', protection[2] == 'x', protection[3] == 'p'
-	m.Path = unescapeMaps.Replace(strings.TrimSuffix(line[at:], deleted))
+	path, deleted := strings.CutSuffix(line[at:], " (deleted)")
+	m.Path, m.Deleted = unescapeMaps.Replace(path), deleted
 	return m, true
 }

@@ -16,7 +16,7 @@ func TestParseMapped(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, Mapped{
 		Start: 0x7f5c1a000000, End: 0x7f5c1a021000, Offset: 0x1000, File: format.Inode{Dev: format.Device{Major: 8, Minor: 1}, Ino: 1234},
-		Path: "/usr/lib/a b\nc.so", Private: true, Writable: true,
+		Path: "/usr/lib/a b\nc.so", Deleted: true, Private: true, Writable: true,
 	}, m)
 	for _, line := range []string{"", "7f5c1a000000-7f5c1a021000 rw-p 00000000 00:00 0 ", "7ffd0000-7ffd1000 rw-p 00000000 00:00 0 [stack]", "/x"} {
 		_, ok := parseMapped(line)

@@ -210,7 +210,7 @@ func (g *globals) find(tid int32) (base uint64, list []layer.Variable, err error
 	looked := map[string]bool{}
 	for _, m := range files {
 		path := m.Path
-		if looked[path] || path != program && !g.layer.Has(path) {
+		if m.Deleted || looked[path] || path != program && !g.layer.Has(path) {
 			continue
 		}
 		looked[path] = true // its first part comes first

@@ -579,6 +579,8 @@ int sched_switch(u64 *ctx)
 	if (prev->bpf_storage) {
 		t = followed(prev);
 		if (t) {
+			if (unlikely(t->left))
+				come_back(t, prev);
 			/* of the block before this one, unless it is on its way out */
 			if (unlikely(t->blocked && t->waker && !t->start && prev->__state != 0 && !(t->flags & THREAD_EXITED)))
 				send_wait(t, prev, 0);

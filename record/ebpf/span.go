@@ -290,7 +290,7 @@ func (p *probes) mapped(all []process) error {
 	for _, process := range all {
 		files, _ := record.MappedFiles(process.pid) // none of one that has ended
 		for _, m := range files {
-			if !m.Executable {
+			if !m.Executable || m.Deleted {
 				continue
 			}
 			for i, l := range p.options.Layers {

@@ -108,6 +108,8 @@ INLINE void count_off(struct thread *t, u64 now)
 		t->slept = t->left;
 	}
 	blocked = t->ready - t->left;
+	if (t->waits == WAITS_FAULT && t->ready < t->fault.start)
+		t->waits = 1; /* that fault is over, as no switch back was seen */
 	if (t->waits == WAITS_FAULT)
 		time_fault(t, t->ready);
 	ready = now - t->ready;
@@ -142,12 +144,11 @@ INLINE void leave_processor(struct thread *t, struct task_struct *task, int pree
 	int blocked = !preempted && task->__state != 0;
 	struct pt_regs *regs;
 
-	if (unlikely(t->left)) /* see come_back */
-		count_off(t, now);
 	if (t->ran)
 		processor(cpu)->clock += now - t->ran;
 	t->ran = 0;
 	t->calls += processor(cpu)->calls;
+	processor(cpu)->calls = 0;
 	t->ready = blocked ? 0 : now;
 	mark_clocks(t, cpu, now); /* where it blocks too: a waking may have come before */
 	if (t->start)
