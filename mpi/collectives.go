@@ -1,6 +1,9 @@
 package mpi
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // collectiveKind says which ranks a collective waits for.
 type collectiveKind uint8
@@ -141,17 +144,12 @@ func (p *Pairer) tell(k *collective, calls []Call) {
 		return
 	}
 	if k.kind == ofLower {
-		places := map[int32]int{}
-		for place, rank := range k.comm.ranks {
-			places[rank] = place
-		}
-		place := func(rank int32) int {
-			if k.comm.all {
-				return int(rank)
-			}
-			return places[rank]
-		}
-		slices.SortStableFunc(k.entries, func(a, b Begin) int { return place(a.Rank) - place(b.Rank) })
+		placeOf := k.comm.places()
+		slices.SortStableFunc(k.entries, func(a, b Begin) int {
+			first, _ := placeOf(a.Rank)
+			second, _ := placeOf(b.Rank)
+			return cmp.Compare(first, second)
+		})
 		for i := range calls {
 			n := slices.IndexFunc(k.entries, func(b Begin) bool { return b.Rank == calls[i].Rank })
 			p.tellCalls(k, calls[i:i+1], calls[i:i+1], k.entries[:max(n, 0)])
@@ -183,11 +181,12 @@ func (p *Pairer) tellNeighbours(k *collective, calls []Call) {
 	for i := range k.entries {
 		entered[k.entries[i].Rank] = i
 	}
+	placeOf := k.comm.places()
 	var places []int64
 	var on []Begin
 	for i := range calls {
 		var known bool
-		if places, known = k.comm.neighbours(places[:0], calls[i].Rank); !known {
+		if places, known = k.comm.neighbours(places[:0], calls[i].Rank, placeOf); !known {
 			p.Stats.Unknown++
 			continue
 		}

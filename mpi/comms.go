@@ -200,11 +200,7 @@ func (p *Pairer) make(r *rank, f *function, a arguments, c *Call) bool {
 	var sub *grid
 	switch kind {
 	case byGrid:
-		place, known := of.placeOf(r.number)
-		if known = known && of.grid != nil; known {
-			sub, color, known = of.grid.sub(a.numbers(argKeep), place)
-		}
-		if !known {
+		if sub, color, ok = of.part(r.number, a.numbers(argKeep)); !ok {
 			kind = byGroup
 		}
 	case byColor:
@@ -291,10 +287,7 @@ func (p *Pairer) made(g *making, end bool) {
 		delete(p.makings, g.origin)
 		g.of.makings = slices.DeleteFunc(g.of.makings, func(other *making) bool { return other == g })
 	}
-	places := map[int32]int64{}
-	for place, rank := range g.of.ranks {
-		places[rank] = int64(place)
-	}
+	placeOf := g.of.places()
 	for _, color := range sortedKeys(g.parts) {
 		c := g.parts[color]
 		switch {
@@ -306,24 +299,21 @@ func (p *Pairer) made(g *making, end bool) {
 		case g.kind < byPlace:
 			for i := range c.members {
 				m := &c.members[i]
-				m.place = int64(m.rank)
-				if !g.of.all {
-					m.place = places[m.rank]
-				}
+				m.place, _ = placeOf(m.rank)
 			}
 			slices.SortFunc(c.members, func(a, b member) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.place, b.place)) })
-			ranks := make([]int32, c.within(len(c.members)))
+			ranks := make([]int32, c.joined())
 			for i := range ranks {
 				ranks[i] = c.members[i].rank
 			}
 			p.learn(c, ranks, len(ranks))
 		case g.kind == byPlace && end:
-			p.learn(c, c.ranks, c.within(len(c.members)))
+			p.learn(c, c.ranks, c.joined())
 		case end:
 			p.confuse(c)
 		default:
 			if g.kind == byPlace && !p.partial {
-				c.size = c.within(len(c.members))
+				c.size = c.joined()
 			}
 			c.allMade = true
 			p.complete(c)
@@ -363,7 +353,7 @@ func (p *Pairer) learn(c *comm, ranks []int32, size int) {
 // complete learns the ranks of a communicator if each has said its place, and there is only one
 // such communicator.
 func (p *Pairer) complete(c *comm) {
-	one := c.making.kind == byGroupAlone || c.allMade && (c.perhaps || c.within(len(c.members)) == c.size)
+	one := c.making.kind == byGroupAlone || c.allMade && (c.perhaps || c.joined() == c.size)
 	if !c.known && one && c.size > 0 && len(c.ranks) == c.size && !slices.Contains(c.ranks, -1) {
 		p.learn(c, c.ranks, c.size)
 	}

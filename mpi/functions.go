@@ -7,9 +7,12 @@ import (
 	"pianola/format"
 )
 
+// handler adds a call. It reports whether the call has completed something.
+type handler func(p *Pairer, r *rank, f *function, a arguments, c *Call) (completed bool)
+
 // function is a function of MPI.
 type function struct {
-	do      func(p *Pairer, r *rank, f *function, a arguments, c *Call) (completed bool)
+	do      handler
 	at      places
 	polls   bool // it asks whether something is complete, and returns at once
 	kind    collectiveKind
@@ -154,24 +157,23 @@ var functions = func() map[string]*function {
 	add("Graph_create", "comm _ _ _ reorder new", function{do: (*Pairer).make, making: byPlace})
 	add("Dist_graph_create", "comm _ _ _ _ _ _ reorder new", function{do: (*Pairer).make, making: byPlace})
 	add("Dist_graph_create_adjacent", "comm count sources _ _ _ _ _ reorder new", function{do: (*Pairer).make, making: byPlace})
-	// In Open MPI, files exchange messages by functions of its own, which are no calls of MPI.
+	onFile := function{do: inOMPIO((*Pairer).onOpened), alone: true, partly: true}
 	add("File_open", "comm _ _ _ new", function{do: (*Pairer).openFile, alone: true})
-	add("File_close", "comm", function{do: (*Pairer).closeFile, alone: true, partly: true})
-	add("File_set_view File_set_size File_preallocate File_sync File_seek_shared File_set_atomicity", "comm", function{do: (*Pairer).file, alone: true, partly: true})
+	add("File_close", "comm", function{do: inOMPIO((*Pairer).closeOpened), alone: true, partly: true})
+	add("File_set_view File_set_size File_preallocate File_sync File_seek_shared File_set_atomicity", "comm", onFile)
 	for _, way := range []string{"read", "write"} {
 		for _, kind := range []string{"_all", "_at_all", "_ordered"} {
-			add("File_"+way+kind, "comm", function{do: (*Pairer).file, alone: true, partly: true})
-			add("File_"+way+kind+"_begin", "comm", function{do: (*Pairer).file, alone: true, partly: true})
-			add("File_"+way+kind+"_end", "comm", function{do: (*Pairer).file, alone: true, partly: true})
+			name := "File_" + way + kind
+			add(name+" "+name+"_begin "+name+"_end", "comm", onFile)
 		}
-		add("File_i"+way+"_all", "comm _ _ _ request", function{do: (*Pairer).file, alone: true, partly: true})
-		add("File_i"+way+"_at_all", "comm _ _ _ _ request", function{do: (*Pairer).file, alone: true, partly: true})
+		add("File_i"+way+"_all", "comm _ _ _ request", onFile)
+		add("File_i"+way+"_at_all", "comm _ _ _ _ request", onFile)
 	}
 	add("Win_create", "_ _ _ _ comm new", function{do: (*Pairer).openOn})
 	add("Win_allocate Win_allocate_shared", "_ _ _ comm _ new", function{do: (*Pairer).openOn})
 	add("Win_create_dynamic", "_ comm new", function{do: (*Pairer).openOn})
-	add("Win_free", "comm", function{do: (*Pairer).freeWindow, partly: true})
-	add("Win_fence", "_ comm", function{do: (*Pairer).window, partly: true})
+	add("Win_free", "comm", function{do: (*Pairer).closeOpened, partly: true})
+	add("Win_fence", "_ comm", function{do: (*Pairer).onOpened, partly: true})
 	add("Win_start Win_complete Win_wait Win_lock Win_unlock Win_lock_all Win_unlock_all", "", function{do: (*Pairer).oneSided})
 	add("Win_flush Win_flush_all Win_flush_local Win_flush_local_all", "", function{do: (*Pairer).oneSided})
 	add("Win_test", "_ flag", function{do: (*Pairer).oneSided})

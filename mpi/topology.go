@@ -10,6 +10,7 @@ import (
 // dimension being the fastest (MPI 4.1, section 8.5).
 type grid struct {
 	dims, periods []int64
+	size          int // number of ranks
 }
 
 // maxDims bounds the dimensions of grids that are followed: MPI_Cart_sub doesn't say how many
@@ -23,23 +24,12 @@ func newGrid(dims, periods []int64) *grid {
 	}
 	size := int64(1)
 	for _, n := range dims {
-		if n < 1 || n > format.MaxRank+1 {
+		if n < 1 || n > (format.MaxRank+1)/size {
 			return nil
 		}
-		if size *= n; size > format.MaxRank+1 {
-			return nil
-		}
-	}
-	return &grid{slices.Clone(dims), slices.Clone(periods)}
-}
-
-// size returns the number of ranks.
-func (g *grid) size() int {
-	size := int64(1)
-	for _, n := range g.dims {
 		size *= n
 	}
-	return int(size)
+	return &grid{slices.Clone(dims), slices.Clone(periods), int(size)}
 }
 
 // sub returns the grid that keeps some dimensions, nil if it keeps none, and a number that tells
@@ -86,7 +76,6 @@ func (g *grid) neighbours(dst []int64, place int64) []int64 {
 type graph struct {
 	sources map[int32][]int64 // by rank: places
 	holders int               // communicators that have it: copies of one share it
-	numbers int               // of all sources, and one for each rank
 }
 
 // shared returns a graph for one more communicator.
@@ -103,7 +92,9 @@ func (p *Pairer) drop(g *graph) {
 		return
 	}
 	if g.holders--; g.holders == 0 {
-		p.sources -= g.numbers
+		for _, sources := range g.sources {
+			p.sources -= len(sources) + 1
+		}
 	}
 }
 
@@ -117,19 +108,55 @@ func (c *comm) placeOf(rank int32) (place int64, ok bool) {
 			return int64(i), true
 		}
 	}
-	if !c.known && (c.making.kind == inOrder || c.making.kind == copied) { // all ranks call
+	if c.keepsPlaces() {
 		return c.making.of.placeOf(rank)
 	}
 	return 0, false
 }
 
-// within returns how many of n ranks that made a communicator are in it: the first ones, if it
-// has a grid. The others have none, which handles of Open MPI don't tell.
-func (c *comm) within(n int) int {
-	if c.grid == nil {
-		return n
+// keepsPlaces reports whether a rank has the place that it had in the communicator that this one is
+// made of, although those of all ranks are not known yet: all ranks call, and keep their order.
+func (c *comm) keepsPlaces() bool {
+	return !c.known && (c.making.kind == inOrder || c.making.kind == copied)
+}
+
+// places returns a function that does what placeOf does, for many ranks.
+func (c *comm) places() func(rank int32) (place int64, ok bool) {
+	if c.all {
+		return c.placeOf
 	}
-	return min(n, c.grid.size())
+	elsewhere := func(int32) (int64, bool) { return 0, false }
+	if c.keepsPlaces() {
+		elsewhere = c.making.of.places()
+	}
+	places := make(map[int32]int64, len(c.ranks))
+	for place, rank := range slices.Backward(c.ranks) {
+		places[rank] = int64(place)
+	}
+	return func(rank int32) (int64, bool) {
+		if place, ok := places[rank]; ok {
+			return place, true
+		}
+		return elsewhere(rank)
+	}
+}
+
+// joined returns how many of the ranks that made a communicator are in it: the first ones, if it
+// has a grid. The others have none, which handles of Open MPI don't tell.
+func (c *comm) joined() int {
+	if c.grid == nil {
+		return len(c.members)
+	}
+	return min(len(c.members), c.grid.size)
+}
+
+// part returns what grid.sub does for a rank. ok is false also if its place in a grid is not known.
+func (c *comm) part(rank int32, keep []int64) (sub *grid, sibling int64, ok bool) {
+	place, ok := c.placeOf(rank)
+	if !ok || c.grid == nil {
+		return nil, 0, false
+	}
+	return c.grid.sub(keep, place)
 }
 
 // topology notes what a call that makes a communicator says of neighbours.
@@ -152,13 +179,12 @@ func (p *Pairer) topology(r *rank, a arguments, c *comm) {
 		return // they are places in the old communicator
 	}
 	c.graph.sources[r.number] = slices.Clone(sources)
-	c.graph.numbers += len(sources) + 1
 	p.sources += len(sources) + 1
 }
 
-// neighbours returns the places from which a rank receives in collectives of neighbours. ok is false
-// if they are not known.
-func (c *comm) neighbours(dst []int64, rank int32) (places []int64, ok bool) {
+// neighbours appends to dst the places from which a rank receives in collectives of neighbours. ok is
+// false if they are not known. It finds the rank's own place by placeOf.
+func (c *comm) neighbours(dst []int64, rank int32, placeOf func(int32) (int64, bool)) (places []int64, ok bool) {
 	if c.graph != nil {
 		sources, known := c.graph.sources[rank]
 		return append(dst, sources...), known
@@ -166,8 +192,8 @@ func (c *comm) neighbours(dst []int64, rank int32) (places []int64, ok bool) {
 	if c.grid == nil {
 		return dst, false
 	}
-	place, ok := c.placeOf(rank)
-	if !ok || place >= int64(c.grid.size()) {
+	place, ok := placeOf(rank)
+	if !ok || place >= int64(c.grid.size) {
 		return dst, false
 	}
 	return c.grid.neighbours(dst, place), true
