@@ -46,11 +46,14 @@ var unescapeMaps = strings.NewReplacer(`\012`, "\n")
 //
 //	7f5c1a000000-7f5c1a021000 rw-p 00001000 08:01 1234   /usr/lib/libc.so
 func parseMapped(line string) (m Mapped, ok bool) {
+	at := strings.IndexByte(line, '/')
+	if at < 0 {
+		return Mapped{}, false // memory of no file
+	}
 	var protection string
 	dev := &m.File.Dev
 	n, _ := fmt.Sscanf(line, "%x-%x %s %x %x:%x %d", &m.Start, &m.End, &protection, &m.Offset, &dev.Major, &dev.Minor, &m.File.Ino)
-	at := strings.IndexByte(line, '/')
-	if n < 7 || at < 0 || len(protection) < 4 {
+	if n < 7 || len(protection) < 4 {
 		return Mapped{}, false
 	}
 	m.Writable, m.Executable, m.Private = protection[1] == 'w', protection[2] == 'x', protection[3] == 'p'

@@ -81,63 +81,6 @@ INLINE void become_ready(struct thread *t, u32 cpu, u64 now)
 	mark_clocks(t, cpu, now);
 }
 
-/* The fault of a thread has come so far as to wait no longer. What the thread was ready for since it
- * began is none of its time. */
-INLINE void time_fault(struct thread *t, u64 now)
-{
-	struct fault *f = &t->fault;
-	u64 off = 0;
-
-	for (int i = 0; i < NUM_OFF; i++)
-		off += t->off[i];
-	if (now - f->start > off)
-		f->took = now - f->start - off;
-}
-
-/* Counts the time off the processor of a thread that comes back to it. */
-INLINE void count_off(struct thread *t, u64 now)
-{
-	u64 ready, own, taken, blocked;
-
-	if (!t->ready) { /* it was woken before it had left */
-		if (t->early)
-			t->waker = t->early;
-		t->early = 0;
-		t->ready = t->left + 1;
-		t->woken = t->ready;
-		t->slept = t->left;
-	}
-	blocked = t->ready - t->left;
-	if (t->waits == WAITS_FAULT && t->ready < t->fault.start)
-		t->waits = 1; /* that fault is over, as no switch back was seen */
-	if (t->waits == WAITS_FAULT)
-		time_fault(t, t->ready);
-	ready = now - t->ready;
-	own = processor(t->cpu)->clock - t->mark;
-	if (own > ready)
-		own = ready;
-	ready -= own;
-	taken = taken_on(processor(t->cpu), now) - t->taken;
-	if (taken > ready)
-		taken = ready;
-	ready -= taken;
-	t->lately[OFF_READY] = ready;
-	t->lately[OFF_OWN] = own;
-	t->off[OFF_READY] += ready;
-	t->off[OFF_OWN] += own;
-	t->off[OFF_RECORDER] += taken;
-	if (t->waits == WAITS_FAULT) {
-		/* It is in the time of the fault. */
-	} else if (t->waits) {
-		t->off[OFF_STORAGE] += blocked;
-		if (t->waits - 2 < NUM_MISSING)
-			add(&missing[t->waits - 2].nanos, blocked);
-	} else {
-		t->blocked += blocked;
-	}
-	t->left = 0;
-}
-
 /* A followed thread leaves the processor. */
 INLINE void leave_processor(struct thread *t, struct task_struct *task, int preempted, u32 cpu, u64 now)
 {
@@ -200,6 +143,63 @@ INLINE void wake(struct thread *t, struct task_struct *task)
 	t->waker = waker_of(task);
 	if (t->waker)
 		t->rested = 1;
+}
+
+/* The fault of a thread has come so far as to wait no longer. What the thread was ready for since it
+ * began is none of its time. */
+INLINE void time_fault(struct thread *t, u64 now)
+{
+	struct fault *f = &t->fault;
+	u64 off = 0;
+
+	for (int i = 0; i < NUM_OFF; i++)
+		off += t->off[i];
+	if (now - f->start > off)
+		f->took = now - f->start - off;
+}
+
+/* Counts the time off the processor of a thread that comes back to it. */
+INLINE void count_off(struct thread *t, u64 now)
+{
+	u64 ready, own, taken, blocked;
+
+	if (!t->ready) { /* it was woken before it had left */
+		if (t->early)
+			t->waker = t->early;
+		t->early = 0;
+		t->ready = t->left + 1;
+		t->woken = t->ready;
+		t->slept = t->left;
+	}
+	blocked = t->ready - t->left;
+	if (t->waits == WAITS_FAULT && t->ready < t->fault.start)
+		t->waits = 1; /* that fault is over, as no switch back was seen */
+	if (t->waits == WAITS_FAULT)
+		time_fault(t, t->ready);
+	ready = now - t->ready;
+	own = processor(t->cpu)->clock - t->mark;
+	if (own > ready)
+		own = ready;
+	ready -= own;
+	taken = taken_on(processor(t->cpu), now) - t->taken;
+	if (taken > ready)
+		taken = ready;
+	ready -= taken;
+	t->lately[OFF_READY] = ready;
+	t->lately[OFF_OWN] = own;
+	t->off[OFF_READY] += ready;
+	t->off[OFF_OWN] += own;
+	t->off[OFF_RECORDER] += taken;
+	if (t->waits == WAITS_FAULT) {
+		/* It is in the time of the fault. */
+	} else if (t->waits) {
+		t->off[OFF_STORAGE] += blocked;
+		if (t->waits - 2 < NUM_MISSING)
+			add(&missing[t->waits - 2].nanos, blocked);
+	} else {
+		t->blocked += blocked;
+	}
+	t->left = 0;
 }
 
 /* A thread that was off the processor within a recorded call comes back to it. What

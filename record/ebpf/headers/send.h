@@ -258,11 +258,10 @@ INLINE void explain_wait(struct thread *t, struct task_struct *task, u32 nr, s64
  * do not tell of switches from some threads of theirs. What it has run for since counts as ready. */
 static __attribute__((noinline)) int come_back(struct thread *t, struct task_struct *task)
 {
-	struct processor *here = processor(bpf_get_smp_processor_id());
-	u32 calls = here->calls;
+	u32 cpu = bpf_get_smp_processor_id(), calls = processor(cpu)->calls;
 
-	enter_processor(t, bpf_get_smp_processor_id(), bpf_ktime_get_ns());
-	here->calls = calls;
+	enter_processor(t, cpu, bpf_ktime_get_ns());
+	processor(cpu)->calls = calls;
 	if (t->blocked)
 		explain_wait(t, task, t->blocked_in, -EINTR);
 	return 0;
