@@ -10,6 +10,7 @@ import (
 
 // Mount is a line of a mountinfo file.
 type Mount struct {
+	ID, Parent   int      // Parent is the ID of the mount that Point is in
 	Major, Minor uint32   // of the device; Major is 0 if the file system has no device
 	Point        string   // absolute
 	Type         string   // ext4
@@ -46,7 +47,15 @@ func parse(line string) (m Mount, ok bool) {
 	if err != nil {
 		return m, false
 	}
-	m = Mount{Major: uint32(a), Minor: uint32(b), Point: unescape(place[4]), Type: kind[0], Source: unescape(kind[1])}
+	id, err := strconv.Atoi(place[0])
+	if err != nil {
+		return m, false
+	}
+	parent, err := strconv.Atoi(place[1])
+	if err != nil {
+		return m, false
+	}
+	m = Mount{ID: id, Parent: parent, Major: uint32(a), Minor: uint32(b), Point: unescape(place[4]), Type: kind[0], Source: unescape(kind[1])}
 	m.Options = strings.Split(place[5], ",")
 	if len(kind) > 2 {
 		for option := range strings.SplitSeq(kind[2], ",") {

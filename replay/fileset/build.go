@@ -129,6 +129,8 @@ func (p *preparation) write(ctx context.Context, w *worker, it *item) error {
 	defer w.guard.Shut(fd)
 	if !it.there {
 		w.setAttributes(fd, it)
+	} else if err := p.refuseLinkedSince(w, fd, it); err != nil {
+		return err
 	}
 	from, size := it.have, it.length()
 	if len(it.Blocks) > 0 {

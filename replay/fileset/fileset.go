@@ -23,6 +23,7 @@ type item struct {
 	there bool  // exists, with the right type, mode and attributes
 	have  int64 // bytes at the start of the existing file that are kept
 	anew  bool  // the existing empty file must be allocated again
+	inode inode // of what exists, for files with several names; else 0
 }
 
 // length returns the size of a file. A file that replaces a pipe, a socket or a

@@ -88,11 +88,11 @@ type preparation struct {
 	*Options
 	set     *set
 	workers *workerPool
-	claimed sync.Map // inodes with several names that belong to a file of the fileset
 
-	mu    sync.Mutex // of what follows
-	done  Prepared
-	state Progress
+	mu     sync.Mutex // of what follows
+	done   Prepared
+	state  Progress
+	linked map[inode]*links
 }
 
 // Claim marks a root and makes it ready for a fileset. It removes the files of an
@@ -103,8 +103,9 @@ func Claim(r *sandbox.Root, how Prepare, compressibility int) error {
 	mark := fmt.Sprintf("compressibility %d\n", compressibility)
 	if !r.Fresh() {
 		switch same := r.Marked(mark); {
-		case same && how != PrepareAlways:
+		case same && how != PrepareAlways && !r.Linked():
 			return nil
+		case same && how != PrepareAlways:
 		case how == PrepareNever:
 			mark = "compressibility mixed\n" // once something was written
 		default:
@@ -125,7 +126,7 @@ func (p *Plan) Prepare(ctx context.Context, o Options) (Prepared, error) {
 	if err != nil {
 		return Prepared{}, err
 	}
-	r := &preparation{Options: &o, set: set}
+	r := &preparation{Options: &o, set: set, linked: make(map[inode]*links)}
 	if r.workers, err = startWorkers(poolSize(), o.Guard, o.Bind); err != nil {
 		return Prepared{}, err
 	}
@@ -137,6 +138,11 @@ func (p *Plan) Prepare(ctx context.Context, o Options) (Prepared, error) {
 
 func (p *preparation) run(ctx context.Context) error {
 	if p.Options.Prepare == PrepareNever {
+		if p.Root != nil && !p.Root.Fresh() && !p.Root.Joined() {
+			if err := p.refuseLinked(ctx); err != nil {
+				return err
+			}
+		}
 		if err := p.look(ctx); err != nil {
 			return err
 		}
@@ -224,6 +230,9 @@ func (p *preparation) fits(w *worker, _ *item) error {
 // look finds out which files exist. It changes nothing.
 func (p *preparation) look(ctx context.Context) error {
 	look := func(w *worker, it *item) error {
+		if it.there {
+			return nil
+		}
 		_, err := w.stat(it.path)
 		if it.there = err == nil; it.there || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
 			return nil

@@ -3,7 +3,6 @@ package fileset
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,7 +19,8 @@ import (
 // attributes, and cuts files that are too long. It compares only the files
 // themselves, so it does not matter where an earlier preparation stopped.
 // Directories come first, from the top, so that a link in the place of a
-// directory is removed before names below it are looked up.
+// directory is removed before names below it are looked up. Files with several names
+// come last, when all names in the root are known.
 func (p *preparation) restore(ctx context.Context) error {
 	for _, level := range p.set.dirs {
 		if err := p.workers.each(ctx, level, p.restoreDir); err != nil {
@@ -28,6 +28,18 @@ func (p *preparation) restore(ctx context.Context) error {
 		}
 	}
 	if err := p.workers.each(ctx, p.set.files, p.restoreFile); err != nil {
+		return err
+	}
+	if err := p.workers.each(ctx, p.set.links, p.findLink); err != nil {
+		return err
+	}
+	var several []*item
+	for _, it := range p.set.files {
+		if it.inode != (inode{}) {
+			several = append(several, it)
+		}
+	}
+	if err := p.workers.each(ctx, several, p.restoreLinked); err != nil {
 		return err
 	}
 	return p.workers.each(ctx, p.set.links, p.restoreLink)
@@ -59,24 +71,13 @@ func (p *preparation) restoreDir(w *worker, it *item) error {
 	}
 	w.setAttributes(fd, it)
 	it.there = true
-	for {
-		names, err := dir.Readdirnames(1024)
-		for _, name := range names {
-			path := filepath.Join(it.path, name)
-			if p.set.names[path] != nil || path == sandbox.Marker {
-				continue
-			}
-			if err := p.remove(path); err != nil {
-				return err
-			}
-		}
-		if errors.Is(err, io.EOF) {
+	return eachName(dir, func(name string) error {
+		path := filepath.Join(it.path, name)
+		if p.set.names[path] != nil || path == sandbox.Marker {
 			return nil
 		}
-		if err != nil {
-			return err
-		}
-	}
+		return p.remove(path)
+	})
 }
 
 // find returns what exists at the path of an item, nil for nothing.
@@ -94,15 +95,32 @@ func (p *preparation) find(w *worker, it *item) (*unix.Statx_t, error) {
 	return st, nil
 }
 
+// restoreFile restores a file that has one name, and notes one that has several.
 func (p *preparation) restoreFile(w *worker, it *item) error {
+	st, err := p.find(w, it)
+	if st == nil || p.several(it, st) {
+		return err
+	}
+	return p.settle(w, it, st)
+}
+
+// restoreLinked restores a file that has several names.
+func (p *preparation) restoreLinked(w *worker, it *item) error {
 	st, err := p.find(w, it)
 	if st == nil {
 		return err
 	}
+	if l := p.linked[it.inode]; l.outside() || st.Nlink > l.names || l.claimed.Swap(true) {
+		return p.remove(it.path)
+	}
+	return p.settle(w, it, st)
+}
+
+func (p *preparation) settle(w *worker, it *item, st *unix.Statx_t) error {
 	if it.Type == format.TypeLnk {
-		it.there = st.Mode&unix.S_IFMT == unix.S_IFLNK && p.claim(st) && w.pointsTo(it)
+		it.there = st.Mode&unix.S_IFMT == unix.S_IFLNK && w.pointsTo(it)
 	} else {
-		it.there = st.Mode&unix.S_IFMT == unix.S_IFREG && p.claim(st) && w.restoreRegular(it, st)
+		it.there = st.Mode&unix.S_IFMT == unix.S_IFREG && w.restoreRegular(it, st)
 	}
 	if !it.there {
 		it.have = 0
@@ -111,32 +129,24 @@ func (p *preparation) restoreFile(w *worker, it *item) error {
 	return nil
 }
 
-func (p *preparation) restoreLink(w *worker, it *item) error {
+// findLink notes which file the name of a hard link has, and removes a file that has no
+// other name.
+func (p *preparation) findLink(w *worker, it *item) error {
 	st, err := p.find(w, it)
-	if st == nil {
+	if st == nil || p.several(it, st) {
 		return err
 	}
-	if it.target.there {
-		to, err := w.stat(it.target.path)
-		if err != nil {
-			return err
-		}
-		it.there = st.Ino == to.Ino && st.Mode&unix.S_IFMT != unix.S_IFDIR
+	return p.remove(it.path)
+}
+
+func (p *preparation) restoreLink(_ *worker, it *item) error {
+	if it.inode == (inode{}) {
+		return nil
 	}
-	if !it.there {
+	if it.there = it.target.there && it.inode == it.target.inode; !it.there {
 		return p.remove(it.path)
 	}
 	return nil
-}
-
-// claim reports whether no other file of the fileset is the same file: a
-// replay may have put a link in the place of one.
-func (p *preparation) claim(st *unix.Statx_t) bool {
-	if st.Nlink < 2 {
-		return true
-	}
-	_, taken := p.claimed.LoadOrStore(st.Ino, true)
-	return !taken
 }
 
 func (w *worker) pointsTo(it *item) bool {

@@ -103,13 +103,25 @@ func (p *workerPool) each(ctx context.Context, items []*item, do func(*worker, *
 func (w *worker) at(path string, call func(dir int64, last uintptr) int64) error {
 	n := sandbox.NewName(path)
 	dir, last := w.guard.Parent(&n)
-	if sandbox.Lost(dir) {
-		return unix.Errno(-dir)
+	return w.call(&n, dir, func() int64 { return call(dir, last) })
+}
+
+// call makes a call on what the guard has opened for a name, and releases that.
+func (w *worker) call(n *sandbox.Name, opened int64, call func() int64) error {
+	if sandbox.Lost(opened) {
+		return result(n, opened)
 	}
-	defer w.guard.Leave(dir)
-	err := sandbox.Error(call(dir, last))
-	runtime.KeepAlive(&n)
-	return err
+	defer w.guard.Leave(opened)
+	return result(n, call())
+}
+
+// result is sandbox.Error, but says what EXDEV means below a root.
+func result(n *sandbox.Name, got int64) error {
+	if got == -int64(unix.EXDEV) {
+		return fmt.Errorf("%q is behind a mount point: %w", n, sandbox.ErrMount)
+	}
+	runtime.KeepAlive(n)
+	return sandbox.Error(got)
 }
 
 // open opens a file, but follows no link to it. The descriptor is to be given
@@ -117,24 +129,32 @@ func (w *worker) at(path string, call func(dir int64, last uintptr) int64) error
 func (w *worker) open(path string, flags, mode uintptr) (int64, error) {
 	n := sandbox.NewName(path)
 	fd := w.guard.Open(&n, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
-	runtime.KeepAlive(&n)
-	return fd, sandbox.Error(fd)
+	return fd, result(&n, fd)
 }
 
 // stat returns the attributes of a name, without following a link.
 func (w *worker) stat(path string) (*unix.Statx_t, error) {
-	st := new(unix.Statx_t)
-	return st, w.at(path, func(dir int64, last uintptr) int64 {
-		return w.guard.Kernel(unix.SYS_STATX, uintptr(dir), last, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BASIC_STATS, uintptr(unsafe.Pointer(st)), 0)
+	st, n := new(unix.Statx_t), sandbox.NewName(path)
+	fd, last, flags := w.guard.Target(&n, false)
+	return st, w.call(&n, fd, func() int64 {
+		return w.guard.Kernel(unix.SYS_STATX, uintptr(fd), last, flags, unix.STATX_BASIC_STATS, uintptr(unsafe.Pointer(st)), 0)
 	})
 }
 
-// chmod changes the permissions of a file that is not a symbolic link.
+// chmod changes the permissions of a file that is not a symbolic link. Without a jail
+// and /proc, a mount on the very file that was made since its stat is not noticed.
 func (w *worker) chmod(path string, mode uint32) error {
-	err := w.at(path, func(dir int64, last uintptr) int64 {
-		return w.guard.Kernel.Call(unix.SYS_FCHMODAT, uintptr(dir), last, uintptr(mode))
-	})
-	if err != nil {
+	n := sandbox.NewName(path)
+	var fd int64
+	var name uintptr
+	if w.guard.LacksProc() {
+		fd, name = w.guard.Parent(&n)
+	} else {
+		fd, name, _ = w.guard.Whole(&n, false)
+	}
+	if err := w.call(&n, fd, func() int64 {
+		return w.guard.Kernel.Call(unix.SYS_FCHMODAT, uintptr(fd), name, uintptr(mode))
+	}); err != nil {
 		return fmt.Errorf("set the mode of %q: %w", path, err)
 	}
 	return nil

@@ -27,11 +27,18 @@ type identity struct {
 
 func (i identity) is(s *unix.Stat_t) bool { return s.Ino == i.ino && uint64(s.Dev) == i.dev }
 
-// Roots returns the descriptors of the root and of the branches.
+// Roots returns descriptors of the root and of the branches: in a jail, those of their
+// mounts that only the replay sees.
 func (g *Guard) Roots() []uintptr {
-	all := []uintptr{g.Root}
+	own := func(root uintptr, mount int) uintptr {
+		if mount > 0 {
+			return uintptr(mount)
+		}
+		return root
+	}
+	all := []uintptr{own(g.Root, g.mount)}
 	for _, b := range g.Branches {
-		all = append(all, b.Root)
+		all = append(all, own(b.Root, b.mount))
 	}
 	return all
 }

@@ -11,12 +11,13 @@ import (
 )
 
 // Guard resolves the file names of a thread. No name reaches a file outside the
-// root: not by "..", an absolute path, a symbolic link, or one of the kernel's
-// magic links.
+// root: not by "..", an absolute path, a symbolic link, one of the kernel's magic
+// links, or a mount below the root, whenever that was made.
 //
 // If the thread is allowed to, it makes the root its own root directory (a jail), so
 // that a call costs as much as in the application. That root directory is a mount of
-// its own (a detached clone, open_tree(2)). Otherwise a directory that another process
+// its own (a detached clone, open_tree(2)), without the mounts below it; the kernel
+// propagates none into it. Otherwise a directory that another process
 // moves out of the root would lead up to the whole file system, because ".." stops at
 // the root directory only from below it. Outside of a mount, the kernel resolves no
 // ".." at all (path_connected in fs/namei.c). Without a jail, openat2 resolves every
@@ -122,9 +123,10 @@ func (g *Guard) detach() (err error) {
 	return nil
 }
 
-// detached returns a mount of a directory that only the replay sees.
+// detached returns a mount of a directory that only the replay sees, without the mounts
+// below that directory.
 func detached(root uintptr) (int, error) {
-	fd, err := unix.OpenTree(int(root), "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	fd, err := unix.OpenTree(int(root), "", unix.AT_EMPTY_PATH|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 	if err != nil {
 		return 0, fmt.Errorf("mount the root in a private namespace: %w", err)
 	}
@@ -229,7 +231,7 @@ func (g *Guard) resolve(n *Name, p *byte, flags, mode uintptr) (fd int64) {
 	if n.branch != nil {
 		root = n.branch.Root
 	}
-	g.how = unix.OpenHow{Flags: uint64(flags), Mode: uint64(mode), Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
+	g.how = unix.OpenHow{Flags: uint64(flags), Mode: uint64(mode), Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV}
 	for range 16 {
 		fd = g.Kernel(unix.SYS_OPENAT2, root, Pointer(p), uintptr(unsafe.Pointer(&g.how)), unix.SizeofOpenHow, 0, 0)
 		if fd != -int64(unix.EAGAIN) {
@@ -239,10 +241,11 @@ func (g *Guard) resolve(n *Name, p *byte, flags, mode uintptr) (fd int64) {
 	return fd
 }
 
-// Parent returns the arguments of a call that doesn't follow a link at the end
-// of the path: a directory, which Leave closes, and a name in it. The directory
-// is -errno if it can't be reached. A path that ends in a slash leads to a
-// directory, through a link too.
+// Parent returns the arguments of a call that makes or reads a name, and doesn't follow
+// a link there: a directory, which Leave closes, and a name in it. The directory is
+// -errno if it can't be reached. A path that ends in a slash leads to a directory,
+// through a link too. The name may be a mount point, so a call that changes its file
+// takes Target.
 func (g *Guard) Parent(n *Name) (dir int64, last uintptr) { return g.within(n, n.parent, n.last) }
 
 // within returns the arguments of a call on a name in a directory.
@@ -259,13 +262,32 @@ func (g *Guard) within(n *Name, parent, last *byte) (dir int64, name uintptr) {
 // report as an error.
 func (g *Guard) Entry(n *Name) (dir int64, entry uintptr) { return g.within(n, n.holder, n.entry) }
 
-// Target is like Parent for a call that follows a link at the end; without a
-// jail the descriptor is the file's own, and the call gets AT_EMPTY_PATH.
-func (g *Guard) Target(n *Name) (fd int64, last, flags uintptr) {
-	if g.jailed {
+// Target is like Parent for a call on the file of a name, and follows a link at the end
+// if it is told to. The call gets the flags. Without a jail the descriptor is the file's
+// own, and the flags are AT_EMPTY_PATH.
+func (g *Guard) Target(n *Name, follow bool) (fd int64, last, flags uintptr) {
+	switch {
+	case g.jailed && follow:
 		return int64(n.dir), Pointer(n.rest), 0
+	case g.jailed:
+		return int64(n.dir), Pointer(n.rest), unix.AT_SYMLINK_NOFOLLOW
 	}
-	return g.resolve(n, n.full, unix.O_PATH|unix.O_CLOEXEC, 0), Pointer(Empty), unix.AT_EMPTY_PATH
+	how := uintptr(unix.O_PATH | unix.O_CLOEXEC)
+	if !follow {
+		how |= unix.O_NOFOLLOW
+	}
+	return g.resolve(n, n.full, how, 0), Pointer(Empty), unix.AT_EMPTY_PATH
+}
+
+// OpenDir opens a directory that is a name in another one, below a root of Roots, to
+// list it. It follows no link. It returns a descriptor, which Shut closes, or -errno.
+func (g *Guard) OpenDir(dir uintptr, name *byte) int64 {
+	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	if g.jailed {
+		return g.Kernel(unix.SYS_OPENAT, dir, Pointer(name), flags, 0, 0, 0)
+	}
+	g.how = unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_NO_XDEV}
+	return g.Kernel(unix.SYS_OPENAT2, dir, Pointer(name), uintptr(unsafe.Pointer(&g.how)), unix.SizeofOpenHow, 0, 0)
 }
 
 // Whole is like Target for a call that takes neither a directory nor flags, and

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,22 +25,43 @@ const lifted = ".pianola-lifted-"
 // Remove removes a name below the root, with all below it, for any modes that a
 // trace has set on directories. It may be called concurrently.
 func (r *Root) Remove(name string) error {
-	dir, err := r.inside.Open(filepath.Dir(name))
-	if err != nil {
-		return fmt.Errorf("remove from the root: %w", err)
+	if err := r.remove(name); err != nil {
+		return fmt.Errorf("remove %q from the root: %w", name, err)
 	}
-	defer dir.Close()
+	return nil
+}
+
+func (r *Root) remove(name string) error {
+	top := int(r.below.Fd())
+	dir, err := r.descend(top, filepath.Dir(name))
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
 	m := removal{root: r}
 	err = m.remove(dir, filepath.Base(name), 0)
 	for err == nil && len(m.lifted) > 0 {
 		next := m.lifted[len(m.lifted)-1]
 		m.lifted = m.lifted[:len(m.lifted)-1]
-		err = m.remove(r.dir, next, 0)
+		err = m.remove(top, next, 0)
 	}
-	if err != nil {
-		return fmt.Errorf("remove %q from the root: %w", name, err)
+	return err
+}
+
+// descend opens a directory by a path in another one, a name at a time.
+func (r *Root) descend(top int, path string) (int, error) {
+	dir := top
+	for name := range strings.SplitSeq(path, "/") {
+		next, err := r.open(dir, name, unix.O_PATH|unix.O_DIRECTORY, 0)
+		if dir != top {
+			_ = unix.Close(dir)
+		}
+		if err != nil {
+			return -1, err
+		}
+		dir = next
 	}
-	return nil
+	return dir, nil
 }
 
 // removal is the removal of one name.
@@ -48,8 +70,7 @@ type removal struct {
 	lifted []string // names in the root, to be removed too
 }
 
-func (m *removal) remove(dir *os.File, name string, depth int) error {
-	at := int(dir.Fd())
+func (m *removal) remove(at int, name string, depth int) error {
 	switch err := unix.Unlinkat(at, name, 0); {
 	case err == nil || errors.Is(err, unix.ENOENT):
 		return nil
@@ -62,7 +83,7 @@ func (m *removal) remove(dir *os.File, name string, depth int) error {
 	case !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.EEXIST):
 		return err
 	}
-	child, err := openUp(at, name)
+	child, err := m.root.openUp(at, name)
 	if err != nil {
 		return err
 	}
@@ -73,7 +94,7 @@ func (m *removal) remove(dir *os.File, name string, depth int) error {
 	for {
 		names, err := child.Readdirnames(1024)
 		for _, name := range names {
-			if err := m.remove(child, name, depth+1); err != nil {
+			if err := m.remove(int(child.Fd()), name, depth+1); err != nil {
 				return err
 			}
 		}
@@ -87,11 +108,10 @@ func (m *removal) remove(dir *os.File, name string, depth int) error {
 	}
 }
 
-// openUp opens a directory. If its mode forbids that, it changes the mode
+// openUp opens a directory to list it. If its mode forbids that, it changes the mode
 // first.
-func openUp(at int, name string) (*os.File, error) {
-	const flags = unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
-	place, err := unix.Openat(at, name, unix.O_PATH|flags, 0)
+func (r *Root) openUp(at int, name string) (*os.File, error) {
+	place, err := r.open(at, name, unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +119,7 @@ func openUp(at int, name string) (*os.File, error) {
 	// That name leads to exactly this directory. Only the owner may change its
 	// mode.
 	_ = unix.Chmod(ownFiles+strconv.Itoa(place), 0o700)
-	fd, err := unix.Openat(place, ".", unix.O_RDONLY|flags, 0)
+	fd, err := r.open(place, ".", unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +130,7 @@ func openUp(at int, name string) (*os.File, error) {
 func (m *removal) lift(at int, name string) error {
 	for {
 		to := lifted + strconv.FormatInt(m.root.lifts.Add(1), 10)
-		err := unix.Renameat2(at, name, int(m.root.dir.Fd()), to, unix.RENAME_NOREPLACE)
+		err := unix.Renameat2(at, name, int(m.root.below.Fd()), to, unix.RENAME_NOREPLACE)
 		if errors.Is(err, unix.EEXIST) {
 			continue
 		}

@@ -7,14 +7,21 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"pianola/internal/mounts"
 )
 
 // Marker is the file that marks a root as Pianola's own. Only files in such a
 // directory are ever removed.
 const Marker = ".pianola-root"
+
+// marking is the name of a new marker until it replaces the marker.
+const marking = Marker + "-new"
 
 // several is the text in the marker of a directory that holds the roots of
 // several traces. In any other root the text says how compressible the files
@@ -29,6 +36,9 @@ var (
 	// ErrShared is wrapped if another replay uses the directory, because a
 	// trace that moves directories must not affect another trace's files.
 	ErrShared = errors.New("another replay uses this directory")
+
+	// ErrMount is wrapped if something is mounted below the directory.
+	ErrMount = errors.New("a replay crosses no mount below its root")
 )
 
 // Root is the directory of a replay. It is used by one goroutine at a time, but
@@ -37,13 +47,15 @@ type Root struct {
 	path    string
 	dir     *os.File   // locked, so that no other replay uses it
 	above   []*os.File // its parent directories, locked against use as a root
-	inside  *os.Root   // the same as dir, for operations that don't leave it
+	below   *os.File   // the same as dir, for operations on what is in it
+	alone   bool       // below is a mount of its own, without the mounts below dir
 	created bool       // by this run
 	joined  bool       // another process removes what was made
 	fresh   bool       // there is nothing in it but the marker
 	own     bool       // it has had the marker: what is in it is Pianola's
 	keep    bool       // what is in it at the end
 	parent  bool       // it holds the roots of several traces
+	linked  bool       // the marker has had other hard links
 	before  ownAttributes
 	lifts   atomic.Int64 // directories that were moved up to be removed
 }
@@ -52,13 +64,16 @@ type Root struct {
 // replay. If it is one of several roots of a run, it is in parent, which holds
 // the locks on the directories above; else parent is nil. The caller closes the
 // root. Close restores the attributes of the directory itself, and keeps the files of an earlier replay, and a directory that
-// OpenRoot did not create.
+// OpenRoot did not create. A mount below the root is an error; the root itself may be one.
 func OpenRoot(path string, parent *Root) (*Root, error) {
 	r, err := lockRoot(path, parent)
 	if err != nil {
 		return nil, err
 	}
-	if err = r.look(); err == nil && !r.fresh && r.Marked(several) {
+	if err = r.refuseMounts(); err == nil {
+		err = r.look()
+	}
+	if err == nil && !r.fresh && r.Marked(several) {
 		err = fmt.Errorf("root %s holds the files of several traces: %w", r.path, ErrShared)
 	}
 	if err != nil {
@@ -76,11 +91,10 @@ func JoinRoot(path string) (*Root, error) {
 	if r.dir, err = os.OpenFile(path, os.O_RDONLY|unix.O_DIRECTORY, 0); err != nil {
 		return nil, fmt.Errorf("open the root: %w", err)
 	}
-	if r.inside, err = os.OpenRoot(path); err != nil {
-		_ = r.dir.Close()
-		return nil, fmt.Errorf("open the root: %w", err)
+	if err = r.enter(); err == nil {
+		err = r.refuseMounts()
 	}
-	if err = r.same(); err == nil {
+	if err == nil {
 		err = r.look()
 	}
 	if err != nil {
@@ -135,15 +149,10 @@ func lockRoot(path string, parent *Root) (*Root, error) {
 	if r.dir, err = os.OpenFile(path, flags, 0); err != nil {
 		return nil, fmt.Errorf("open the root: %w", err)
 	}
-	if r.inside, err = os.OpenRoot(path); err != nil {
-		_ = r.dir.Close()
-		return nil, fmt.Errorf("open the root: %w", err)
+	if err = r.enter(); err == nil {
+		err = r.lock(parent)
 	}
-	if err := r.same(); err != nil {
-		r.release()
-		return nil, err
-	}
-	if err = r.lock(parent); err == nil {
+	if err == nil {
 		r.before, err = readAttributes(r.dir)
 	}
 	if err != nil {
@@ -231,20 +240,75 @@ func (r *Root) release() {
 		_ = unix.Flock(int(dir.Fd()), unix.LOCK_UN)
 		_ = dir.Close()
 	}
-	_ = r.inside.Close()
+	if r.below != nil {
+		_ = r.below.Close()
+	}
 }
 
-// same verifies that dir and inside are one directory: between the two opens
-// the path may have changed to another directory, or to a link. Opening inside
-// through /proc/self/fd would avoid this, but needs /proc.
-func (r *Root) same() error {
-	inside, err := r.inside.Open(".")
-	if err != nil {
-		return fmt.Errorf("stat the root: %w", err)
+// enter opens the root for operations on what is in it: as a mount of its own if the
+// kernel allows that, or as it is.
+func (r *Root) enter() error {
+	fd, err := detached(r.dir.Fd())
+	r.alone = err == nil
+	if refused(err) {
+		fd, err = unix.Openat(int(r.dir.Fd()), ".", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	}
-	defer inside.Close()
-	if same, err := sameFile(r.dir, inside); err != nil || !same {
-		return fmt.Errorf("open the root: %s was replaced by another directory", r.path)
+	if err != nil {
+		return fmt.Errorf("open the root: %w", err)
+	}
+	r.below = os.NewFile(uintptr(fd), r.path)
+	return nil
+}
+
+// open opens a name in a directory of below. It follows no link and crosses no mount:
+// there is none if below is alone, and openat2 refuses others.
+func (r *Root) open(dir int, name string, flags, mode int) (int, error) {
+	flags |= unix.O_NOFOLLOW | unix.O_CLOEXEC
+	if r.alone {
+		return unix.Openat(dir, name, flags, uint32(mode))
+	}
+	fd, err := unix.Openat2(dir, name, &unix.OpenHow{Flags: uint64(flags), Mode: uint64(mode), Resolve: unix.RESOLVE_NO_XDEV})
+	if errors.Is(err, unix.EXDEV) {
+		err = ErrMount
+	}
+	return fd, err
+}
+
+// list opens the root to list it.
+func (r *Root) list() (*os.File, error) {
+	fd, err := r.open(int(r.below.Fd()), ".", unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, fmt.Errorf("list the root: %w", err)
+	}
+	return os.NewFile(uintptr(fd), r.path), nil
+}
+
+// refuseMounts returns an error that names a mount below the root. Without /proc none is
+// found, and still none is crossed.
+func (r *Root) refuseMounts() error {
+	own := strconv.Itoa(int(r.dir.Fd()))
+	info, err := os.ReadFile(procFS + "thread-self/fdinfo/" + own)
+	if err != nil {
+		return nil
+	}
+	_, rest, _ := strings.Cut(string(info), "mnt_id:")
+	rest, _, _ = strings.Cut(rest, "\n")
+	id, err := strconv.Atoi(strings.TrimSpace(rest))
+	if err != nil {
+		return nil
+	}
+	path, err := os.Readlink(ownFiles + own)
+	if err != nil {
+		return nil
+	}
+	text, err := os.ReadFile(procFS + "thread-self/mountinfo")
+	if err != nil {
+		return nil
+	}
+	for _, m := range mounts.Parse(string(text)) {
+		if name, below := strings.CutPrefix(m.Point, strings.TrimSuffix(path, "/")+"/"); below && m.Parent == id {
+			return fmt.Errorf("root %s: %q is a mount point: %w", r.path, name, ErrMount)
+		}
 	}
 	return nil
 }
@@ -258,10 +322,11 @@ func (r *Root) look() error {
 	if r.fresh = len(names) == 0; r.fresh {
 		return nil
 	}
-	if info, err := r.inside.Lstat(Marker); err != nil || !info.Mode().IsRegular() {
+	var st unix.Stat_t
+	if err := unix.Fstatat(int(r.below.Fd()), Marker, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return fmt.Errorf("root %s: %w", r.path, ErrRoot)
 	}
-	r.own, r.keep = true, true
+	r.own, r.keep, r.linked = true, true, st.Nlink > 1
 	return nil
 }
 
@@ -278,23 +343,52 @@ func (r *Root) Made() { r.created = true }
 // Keep makes Close leave the files in the root.
 func (r *Root) Keep() { r.keep = true }
 
+// Linked reports whether the marker had other hard links when the root was opened. Then
+// it must be marked again, because a trace could write to the marker.
+func (r *Root) Linked() bool { return r.linked }
+
+// Joined reports whether another process prepares the root.
+func (r *Root) Joined() bool { return r.joined }
+
 // Mark writes the marker, with a text about the contents of files. It must come
-// before any other change in the root.
+// before any other change in the root. A marker that is there is replaced by another
+// file, because it can have hard links outside the root.
 func (r *Root) Mark(text string) error {
-	if err := r.inside.WriteFile(Marker, []byte(text), 0o600); err != nil {
+	err := r.write(Marker, text)
+	if errors.Is(err, unix.EEXIST) {
+		if err = r.Remove(marking); err == nil {
+			err = r.write(marking, text)
+		}
+		if err == nil {
+			err = unix.Renameat(int(r.below.Fd()), marking, int(r.below.Fd()), Marker)
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("mark the root: %w", err)
 	}
 	r.own = true
 	return nil
 }
 
+// write makes a file in the root.
+func (r *Root) write(name, text string) error {
+	fd, err := r.open(int(r.below.Fd()), name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
+
 // Marked reports whether the marker holds exactly the text. A replay may have
 // changed it.
 func (r *Root) Marked(mark string) bool {
-	f, err := r.inside.Open(Marker)
+	fd, err := r.open(int(r.below.Fd()), Marker, unix.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return false
 	}
+	f := os.NewFile(uintptr(fd), Marker)
 	defer f.Close()
 	b := make([]byte, len(mark)+1)
 	n, err := io.ReadFull(f, b)
@@ -302,11 +396,15 @@ func (r *Root) Marked(mark string) bool {
 }
 
 // Empty removes everything in the root, the marker last, so that a partly
-// emptied root is still marked. The root must be marked again before use.
+// emptied root is still marked. The root must be marked again before use. A mount below
+// the root is an error, and nothing is removed.
 func (r *Root) Empty() error {
-	dir, err := r.inside.Open(".")
+	if err := r.refuseMounts(); err != nil {
+		return err
+	}
+	dir, err := r.list()
 	if err != nil {
-		return fmt.Errorf("list the root: %w", err)
+		return err
 	}
 	defer dir.Close()
 	names, err := dir.Readdirnames(-1)
@@ -354,9 +452,9 @@ func (r *Root) Close() error {
 // keepRest keeps a directory of several roots if it holds more than the marker:
 // a root that could not be removed, or other files.
 func (r *Root) keepRest() error {
-	dir, err := r.inside.Open(".")
+	dir, err := r.list()
 	if err != nil {
-		return fmt.Errorf("list the root: %w", err)
+		return err
 	}
 	defer dir.Close()
 	if names, err := dir.Readdirnames(2); err == nil && len(names) > 1 {
