@@ -5,6 +5,7 @@ import (
 	"math"
 	"net"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 )
@@ -25,6 +26,20 @@ func TestAsked(t *testing.T) {
 	for _, wrong := range [][]byte{{4}, {4, 0}, {4, 0, 2, 1}, {4, 0, 255, 255, 255, 255, 15, 1}, {255, 255, 255, 255, 255, 1, 0, 1, 1}} {
 		require.ErrorIs(t, s.ask(asked, 1, wrong), errWanted, "%v", wrong)
 	}
+}
+
+// A session whose carrier ends is told so, though the one who waited for the players has given up.
+func TestReadAfterInterrupt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		own, its := net.Pipe()
+		require.NoError(t, its.Close())
+		s := &Session{Size: 2, link: NewLink(own), failed: make(chan struct{})}
+		joined := make(chan error, 1)
+		joined <- nil
+		s.read(joined)
+		<-s.failed
+		require.ErrorContains(t, s.failure, "has ended")
+	})
 }
 
 // A board in two mappings, as in two processes.

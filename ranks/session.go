@@ -164,9 +164,18 @@ func (s *Session) read(joined chan<- error) {
 		if err != nil {
 			s.failure = err
 			close(s.failed)
-			joined <- err // the channel has room for the first
+			tell(joined, err)
 			return
 		}
+	}
+}
+
+// tell says once whether the players have joined; the channel has room for that. It does not wait for
+// one who has given up.
+func tell(joined chan<- error, err error) {
+	select {
+	case joined <- err:
+	default:
 	}
 }
 
@@ -176,7 +185,7 @@ func (s *Session) take(kind FrameKind, b []byte, joined chan<- error) error {
 		if err := json.Unmarshal(b, &s.Joined); err != nil || len(s.Nodes) != s.Size {
 			return fmt.Errorf("%s sent no list of players", program)
 		}
-		joined <- nil
+		tell(joined, nil)
 	case FrameMessage:
 		m, err := ParseMessage(b)
 		if err != nil {

@@ -18,7 +18,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"golang.org/x/sys/unix"
 
@@ -198,7 +197,7 @@ func explain(err error) error {
 
 func (c *carrier) dial() (err error) {
 	options := []nats.Option{
-		nats.Name("rank-" + strconv.Itoa(c.join.Rank)), nats.NoReconnect(), nats.NoEcho(), nats.DontRandomize(), nats.Timeout(5 * time.Second),
+		nats.Name(clientName(c.join.Rank)), nats.NoReconnect(), nats.NoEcho(), nats.DontRandomize(), nats.Timeout(5 * time.Second),
 		nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(maxPings), nats.ClosedHandler(c.disconnected),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.fail(fmt.Errorf("NATS: %w", err)) }),
 	}
@@ -484,10 +483,8 @@ func (c *carrier) watch() {
 	c.mu.Unlock()
 	for {
 		_ = c.conn.Load().Publish(c.subject("alive", c.join.Rank), nil)
-		for range 5 {
-			time.Sleep(aliveEvery / 5)
-			c.lookAtConnections()
-		}
+		time.Sleep(aliveEvery)
+		c.lookAtConnections()
 		c.mu.Lock()
 		lost := slices.IndexFunc(c.alive, func(t time.Time) bool { return !t.IsZero() && time.Since(t) > silence })
 		over := c.leaving
@@ -515,22 +512,18 @@ func (c *carrier) lose(rank int, why string) {
 // lookAtConnections finds the ranks whose connection with the own server has ended.
 func (c *carrier) lookAtConnections() {
 	s := c.met.server.Load()
-	if s == nil || s.NumClients() >= c.join.Size {
+	if s == nil {
 		return
 	}
-	open, err := s.Connz(&server.ConnzOptions{Limit: c.join.Size + 1})
+	here, err := connected(s)
 	if err != nil {
 		return
-	}
-	here := make(map[string]bool)
-	for _, conn := range open.Conns {
-		here[conn.Name] = true
 	}
 	for rank := 1; rank < c.join.Size; rank++ {
 		c.mu.Lock()
 		expected := !c.alive[rank].IsZero()
 		c.mu.Unlock()
-		if expected && !here["rank-"+strconv.Itoa(rank)] {
+		if expected && !here[clientName(rank)] {
 			c.lose(rank, "has died")
 			return
 		}
@@ -613,8 +606,8 @@ func peakMemory() int64 {
 func Main() {
 	runtime.GOMAXPROCS(max(2, min(runtime.NumCPU(), 4))) // it mostly waits
 	// A launcher that ends a job signals this process, too. The player ends it, once all
-	// have heard why.
-	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	// have heard why. A standard error without a reader does not end this process, either.
+	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGPIPE)
 	unix.CloseOnExec(3)
 	link := ranks.NewLink(os.NewFile(3, "link"))
 	var manager io.ReadWriter

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -17,8 +17,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
-	"golang.org/x/sys/unix"
 
+	"pianola/internal/ownfile"
 	"pianola/ranks"
 )
 
@@ -115,10 +115,10 @@ func (m *meeting) inDirectory(dir string) (p place, err error) {
 
 // readPlace reads the file of rank 0, which may not be there yet, or not as a whole.
 func readPlace(file string) (p place, err error) {
-	text, err := readFile(file)
+	text, err := ownfile.Read(file, maxPlace)
 	switch {
 	case errors.Is(err, os.ErrPermission):
-		return p, &finalError{fmt.Errorf("rendezvous: %w: it is not a file of this user", err)}
+		return p, &finalError{fmt.Errorf("rendezvous: %w", err)}
 	case err != nil:
 		return p, fmt.Errorf("rendezvous: %w", err)
 	case json.Unmarshal(text, &p) != nil || len(p.URLs) == 0:
@@ -127,29 +127,8 @@ func readPlace(file string) (p place, err error) {
 	return p, nil
 }
 
-// readFile reads a file that this user has written. Others may have put something else in its
-// place, such as a pipe, at which a reader waits forever, or the address of their own server.
-func readFile(name string) ([]byte, error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
-		return nil, err
-	}
-	// On a network file system, files of root can belong to user 65534.
-	if own := uint32(os.Geteuid()); st.Uid != own && !(own == 0 && st.Uid == squashed) || st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return nil, fmt.Errorf("%s: %w", name, os.ErrPermission)
-	}
-	return io.ReadAll(io.LimitReader(f, maxPlace))
-}
-
-const (
-	squashed = 65534
-	maxPlace = 64 << 10 // bytes of the file of rank 0
-)
+// maxPlace is the maximum size of the file of rank 0, in bytes.
+const maxPlace = 64 << 10
 
 // publish writes the file that the others read. It replaces that of an earlier run whose
 // rank 0 was killed.
@@ -300,12 +279,36 @@ func addresses() (list []string) {
 	return append(list, "127.0.0.1")
 }
 
+// clientName is what a rank calls itself at the server of rank 0.
+func clientName(rank int) string { return "rank-" + strconv.Itoa(rank) }
+
+// connected returns the names of the clients of the server of rank 0. Strangers have none: the
+// server closes a connection whose first message has another token.
+func connected(s *server.Server) (map[string]bool, error) {
+	open, err := s.Connz(&server.ConnzOptions{Limit: math.MaxInt32})
+	if err != nil {
+		return nil, err
+	}
+	here := make(map[string]bool)
+	for _, conn := range open.Conns {
+		if conn.Name != "" {
+			here[conn.Name] = true
+		}
+	}
+	return here, nil
+}
+
 // linger waits until the other ranks have left the server of rank 0, because what it sent
 // last can be on its way.
 func (m *meeting) linger() {
 	s := m.server.Load()
-	for end := time.Now().Add(5 * time.Second); s != nil && time.Now().Before(end) && s.NumClients() > 1; {
-		time.Sleep(time.Millisecond)
+	if s == nil {
+		return
+	}
+	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if here, err := connected(s); err != nil || len(here) <= 1 {
+			return
+		}
 	}
 }
 

@@ -38,6 +38,15 @@ func TestServerIsSecure(t *testing.T) {
 	_, err = nats.Connect(at, nats.Token("secret"), nats.Timeout(time.Minute))
 	require.True(t, isRefusal(err), "no authority knows its certificate: %v", err)
 
+	// A stranger that says nothing does not count as a rank.
+	silent, err := net.Dial("tcp", m.server.Load().Addr().String())
+	require.NoError(t, err)
+	defer silent.Close()
+	require.Eventually(t, func() bool { return m.server.Load().NumClients() == 1 }, time.Minute, time.Millisecond)
+	here, err := connected(m.server.Load())
+	require.NoError(t, err)
+	require.Empty(t, here)
+
 	// Without encryption, the token opens nothing.
 	u, err := url.Parse(at)
 	require.NoError(t, err)

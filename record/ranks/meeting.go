@@ -19,6 +19,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"pianola/internal/ownfile"
 )
 
 // meetingFile is the file in the directory of the recordings by which the recorders of the nodes
@@ -41,9 +43,10 @@ type greeting struct {
 }
 
 const (
-	maxGreeting = 1 << 20 // bytes
-	nonceBytes  = 16
-	rounds      = 100 // of a measurement of clocks
+	maxGreeting   = 1 << 20  // bytes
+	maxInvitation = 64 << 10 // bytes
+	nonceBytes    = 16
+	rounds        = 100 // of a measurement of clocks
 )
 
 // The requests of a recorder to the one of rank 0, a byte each.
@@ -87,8 +90,9 @@ type server struct {
 	node   map[int]string // of the ranks that are there
 	faults []error
 
-	complete chan struct{}  // closed once all ranks are there
-	accepted sync.WaitGroup // accept, and the connections that it serves
+	complete chan struct{} // closed once all ranks are there
+	door     door
+	served   chan struct{} // closed once no connection is served any more
 }
 
 // newServer invites the recorders of the other nodes.
@@ -99,7 +103,8 @@ func newServer(dir, job string, g greeting, clock func() int64) (*server, error)
 	}
 	s := &server{
 		file: filepath.Join(dir, meetingFile), listener: l, clock: clock, size: g.Size,
-		node: map[int]string{}, complete: make(chan struct{}),
+		node: map[int]string{}, complete: make(chan struct{}), served: make(chan struct{}),
+		door: door{accept: l.Accept, most: maxStrangers, wait: strangerWait},
 	}
 	s.Token = make([]byte, sha256.Size)
 	run := make([]byte, 8)
@@ -120,7 +125,10 @@ func newServer(dir, job string, g greeting, clock func() int64) (*server, error)
 		l.Close()
 		return nil, err
 	}
-	s.accepted.Go(s.accept)
+	go func() {
+		s.door.run(s.serve)
+		close(s.served)
+	}()
 	return s, nil
 }
 
@@ -196,34 +204,20 @@ func (s *server) missing() (ranks []int) {
 	return ranks
 }
 
-func (s *server) accept() {
-	for {
-		conn, err := s.listener.Accept()
-		if err != nil {
-			return // closed
-		}
-		s.accepted.Go(func() {
-			defer conn.Close()
-			s.serve(conn)
-		})
-	}
-}
-
 // serve answers the recorder of a node until it ends.
 func (s *server) serve(conn net.Conn) {
-	_ = conn.SetDeadline(time.Now().Add(Patience))
-	g, err := s.greet(conn)
-	if err != nil {
+	defer conn.Close()
+	g, proof, err := s.greet(conn)
+	if err != nil || !s.door.admit(conn) {
 		return // a stranger, who is told nothing
 	}
 	if err := s.add(g); err != nil {
-		_, _ = fmt.Fprintf(conn, "%v\n", err) // the other recorder says it
+		_, _ = fmt.Fprintf(conn, "%s%v\n", proof, err) // the other recorder says it
 		return
 	}
-	if _, err := io.WriteString(conn, "ok\n"); err != nil {
+	if _, err := fmt.Fprintf(conn, "%s%s", proof, welcome); err != nil {
 		return
 	}
-	_ = conn.SetDeadline(time.Time{})
 	if err := s.answer(conn); err != nil {
 		s.mu.Lock()
 		s.faults = append(s.faults, fmt.Errorf("the recorder of node %s is gone: %w", g.Node, err))
@@ -231,38 +225,51 @@ func (s *server) serve(conn net.Conn) {
 	}
 }
 
-// greet lets a recorder prove that it has the token, and reads its greeting.
-func (s *server) greet(conn net.Conn) (g greeting, err error) {
-	nonce := make([]byte, nonceBytes)
-	_, _ = rand.Read(nonce)
+// greet lets a recorder prove that it has the token, and reads its greeting. It returns the own
+// proof for the recorder.
+func (s *server) greet(conn net.Conn) (g greeting, own []byte, err error) {
+	nonce := newNonce()
 	if _, err := conn.Write(nonce); err != nil {
-		return g, err
+		return g, nil, err
 	}
-	var proof [sha256.Size]byte
-	if _, err := io.ReadFull(conn, proof[:]); err != nil {
-		return g, err
+	var head [sha256.Size + nonceBytes + 4]byte // the proof, a nonce, and the length of the greeting
+	if _, err := io.ReadFull(conn, head[:]); err != nil {
+		return g, nil, err
 	}
-	if !hmac.Equal(proof[:], s.proof(nonce)) {
-		return g, errors.New("the token is wrong")
+	proof, theirs, length := head[:sha256.Size], head[sha256.Size:][:nonceBytes], head[sha256.Size+nonceBytes:]
+	if !hmac.Equal(proof, s.proof(guestRole, nonce)) {
+		return g, nil, errors.New("the token is wrong")
 	}
-	var length [4]byte
-	if _, err := io.ReadFull(conn, length[:]); err != nil {
-		return g, err
-	}
-	n := binary.BigEndian.Uint32(length[:])
+	n := binary.BigEndian.Uint32(length)
 	if n > maxGreeting {
-		return g, fmt.Errorf("a greeting of %d bytes", n)
+		return g, nil, fmt.Errorf("a greeting of %d bytes", n)
 	}
 	text := make([]byte, n)
 	if _, err := io.ReadFull(conn, text); err != nil {
-		return g, err
+		return g, nil, err
 	}
-	return g, json.Unmarshal(text, &g)
+	return g, s.proof(serverRole, theirs), json.Unmarshal(text, &g)
 }
 
+func newNonce() []byte {
+	nonce := make([]byte, nonceBytes)
+	_, _ = rand.Read(nonce) // never fails
+	return nonce
+}
+
+// Who proves that it has the token: the answer of one is none of the other.
+const (
+	guestRole  = "guest"
+	serverRole = "server"
+)
+
+// welcome is the line by which a recorder is let in. Another one says why it is not.
+const welcome = "ok\n"
+
 // proof returns what only the owner of the token can answer to a nonce.
-func (i *invitation) proof(nonce []byte) []byte {
+func (i *invitation) proof(role string, nonce []byte) []byte {
 	mac := hmac.New(sha256.New, i.Token)
+	io.WriteString(mac, role)
 	mac.Write(nonce)
 	return mac.Sum(nil)
 }
@@ -309,10 +316,9 @@ func (s *server) await(ctx context.Context) error {
 // finish waits for the ends of the other recorders, and returns what went wrong with them.
 func (s *server) finish(ctx context.Context) error {
 	s.listener.Close()
-	ended := make(chan struct{})
-	go func() { s.accepted.Wait(); close(ended) }()
+	s.door.close()
 	select {
-	case <-ended:
+	case <-s.served:
 	case <-ctx.Done():
 	}
 	s.mu.Lock()
@@ -322,7 +328,8 @@ func (s *server) finish(ctx context.Context) error {
 
 func (s *server) close() {
 	s.listener.Close()
-	if text, err := os.ReadFile(s.file); err == nil && strings.Contains(string(text), s.Run) {
+	s.door.close()
+	if text, err := ownfile.Read(s.file, maxInvitation); err == nil && strings.Contains(string(text), s.Run) {
 		os.Remove(s.file)
 	}
 }
@@ -374,7 +381,7 @@ func (r *refusal) Error() string { return "the recorder of rank 0: " + r.text }
 // attempt joins by the file that is there, which can be left from an earlier run, or come from
 // another one.
 func attempt(ctx context.Context, file, job string, g greeting) (*guest, error) {
-	text, err := os.ReadFile(file)
+	text, err := ownfile.Read(file, maxInvitation)
 	if err != nil {
 		return nil, err
 	}
@@ -394,7 +401,8 @@ func attempt(ctx context.Context, file, job string, g greeting) (*guest, error) 
 		d := net.Dialer{Timeout: 2 * time.Second}
 		conn, err := d.DialContext(ctx, "tcp", address)
 		if err == nil {
-			if err = i.introduce(conn, hello); err == nil {
+			stop := context.AfterFunc(ctx, func() { conn.Close() })
+			if err = i.introduce(conn, hello); stop() && err == nil {
 				return &guest{i.Run, conn}, nil
 			}
 			conn.Close()
@@ -405,20 +413,29 @@ func attempt(ctx context.Context, file, job string, g greeting) (*guest, error) 
 }
 
 func (i *invitation) introduce(conn net.Conn, hello []byte) error {
-	_ = conn.SetDeadline(time.Now().Add(Patience))
+	_ = conn.SetDeadline(time.Now().Add(strangerWait)) // the address can be that of a stranger by now
 	nonce := make([]byte, nonceBytes)
 	if _, err := io.ReadFull(conn, nonce); err != nil {
 		return err
 	}
-	message := slices.Concat(i.proof(nonce), binary.BigEndian.AppendUint32(nil, uint32(len(hello))), hello)
+	own := newNonce()
+	message := slices.Concat(i.proof(guestRole, nonce), own, binary.BigEndian.AppendUint32(nil, uint32(len(hello))), hello)
 	if _, err := conn.Write(message); err != nil {
 		return err
 	}
-	answer, err := bufio.NewReader(io.LimitReader(conn, 4096)).ReadString('\n')
+	in := bufio.NewReader(io.LimitReader(conn, 4096))
+	var proof [sha256.Size]byte
+	if _, err := io.ReadFull(in, proof[:]); err != nil {
+		return err
+	}
+	if !hmac.Equal(proof[:], i.proof(serverRole, own)) {
+		return errors.New("it is not the recorder of rank 0: it has another token")
+	}
+	answer, err := in.ReadString('\n')
 	if err != nil {
 		return err
 	}
-	if answer != "ok\n" {
+	if answer != welcome {
 		return &refusal{strings.TrimSpace(answer)}
 	}
 	return conn.SetDeadline(time.Time{})

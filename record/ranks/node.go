@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -77,17 +78,18 @@ func Join(dir string, p launcher.Place) error {
 			continue
 		}
 		if err != nil || n == 0 {
-			return fmt.Errorf("rank %d: the recorder of node %s has ended", p.Rank, p.Node)
+			return fmt.Errorf("rank %d: the recorder of node %s has ended, or has a rank %d already", p.Rank, p.Node, p.Rank)
 		}
 		return nil
 	}
 }
 
-// dial connects to a recorder, which may not have begun yet.
+// dial connects to a recorder, which may not have begun yet, or has not taken the connections of
+// others yet.
 func dial(name string) (*net.UnixConn, error) {
 	for until := time.Now().Add(Patience); ; time.Sleep(retry) {
 		conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: name, Net: "unix"})
-		if err == nil || !errors.Is(err, syscall.ECONNREFUSED) || time.Now().After(until) {
+		if err == nil || !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, syscall.EAGAIN) || time.Now().After(until) {
 			return conn, err
 		}
 	}
@@ -146,30 +148,75 @@ func newHost(dir string, p launcher.Place) (*host, error) {
 
 // gather waits until the other ranks of the node have registered.
 func (h *host) gather(ctx context.Context) error {
-	stop := context.AfterFunc(ctx, func() { _ = h.listener.SetDeadline(time.Now()) })
-	defer stop()
-	if err := h.listener.SetDeadline(time.Now().Add(Patience)); err != nil {
-		return err
-	}
+	ctx, cancel := context.WithTimeoutCause(ctx, Patience, errLate)
+	registered, refused := make(chan member), make(chan error)
+	d := &door{accept: h.accept, most: maxStrangers + h.place.LocalSize, wait: strangerWait}
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		d.run(func(conn net.Conn) {
+			m, err := h.admit(conn.(*net.UnixConn))
+			if err == nil && d.admit(conn) {
+				select {
+				case registered <- m:
+					return
+				case <-ctx.Done():
+				}
+			}
+			conn.Close()
+			select {
+			case refused <- err:
+			case <-ctx.Done():
+			}
+		})
+	}()
+	defer func() {
+		cancel()
+		_ = h.listener.SetDeadline(time.Now())
+		d.close()
+		<-closed
+		_ = h.listener.SetDeadline(time.Time{})
+	}()
+	var last error // of those who were refused
 	for len(h.members) < h.place.LocalSize-1 {
-		conn, err := h.listener.AcceptUnix()
-		if err != nil && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return fmt.Errorf("only %d of the %d ranks of node %s have registered within %v", len(h.members)+1, h.place.LocalSize, h.place.Node, Patience)
-		}
-		if err != nil {
+		select {
+		case m := <-registered:
+			if i := slices.IndexFunc(h.members, func(other member) bool { return other.rank == m.rank }); i >= 0 {
+				m.conn.Close()
+				last = fmt.Errorf("processes %d and %d both say that they are rank %d", h.members[i].pid, m.pid, m.rank)
+				continue
+			}
+			h.members = append(h.members, m)
+		case last = <-refused:
+		case <-ctx.Done():
+			if context.Cause(ctx) != errLate {
+				return ctx.Err()
+			}
+			err := fmt.Errorf("only %d of the %d ranks of node %s have registered within %v", len(h.members)+1, h.place.LocalSize, h.place.Node, Patience)
+			if last != nil {
+				err = fmt.Errorf("%w; the last process that was refused: %w", err, last)
+			}
 			return err
 		}
-		m, err := h.admit(conn)
-		if err != nil {
-			conn.Close()
-			return fmt.Errorf("a rank of node %s: %w", h.place.Node, err)
-		}
-		h.members = append(h.members, m)
 	}
 	return nil
+}
+
+// errLate ends a wait for others.
+var errLate = errors.New("too late")
+
+// accept returns the next connection of a process of this user.
+func (h *host) accept() (net.Conn, error) {
+	for {
+		conn, err := h.listener.AcceptUnix()
+		if err != nil {
+			return nil, err
+		}
+		if _, err := peer(conn); err == nil {
+			return conn, nil
+		}
+		conn.Close()
+	}
 }
 
 // admit reads the rank of a process that registers.
@@ -178,21 +225,13 @@ func (h *host) admit(conn *net.UnixConn) (m member, err error) {
 	if m.pid, err = peer(conn); err != nil {
 		return m, err
 	}
-	if err := conn.SetDeadline(time.Now().Add(Patience)); err != nil {
-		return m, err
-	}
 	var number [4]byte
 	if _, err := io.ReadFull(conn, number[:]); err != nil {
-		return m, err
+		return m, fmt.Errorf("process %d does not say its rank: %w", m.pid, err)
 	}
 	m.rank = int(binary.BigEndian.Uint32(number[:]))
-	if m.rank < 0 || m.rank >= h.place.Size || m.rank == h.place.Rank {
+	if m.rank >= h.place.Size || m.rank == h.place.Rank {
 		return m, fmt.Errorf("process %d says that it is rank %d of %d", m.pid, m.rank, h.place.Size)
-	}
-	for _, other := range h.members {
-		if other.rank == m.rank {
-			return m, fmt.Errorf("processes %d and %d both say that they are rank %d", other.pid, m.pid, m.rank)
-		}
 	}
 	return m, nil
 }

@@ -94,6 +94,8 @@ func (n *Node) Meet(ctx context.Context, begun int64, clock func() int64) (*form
 			return nil, err
 		}
 		n.run = n.guest.run
+		stop := context.AfterFunc(ctx, func() { n.guest.conn.Close() })
+		defer stop()
 		o, err := measure(clock, n.guest.time)
 		if err == nil {
 			err = n.guest.ask(askStart, make([]byte, 1))
