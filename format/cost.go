@@ -47,7 +47,10 @@ func (c Cost) Around(op Op) int64 {
 // calls that are not recorded and, if the thread was off the processor, of one switch.
 // Around has the cost that belongs to the previous event.
 func (c Cost) Before(e *Event) int64 {
-	cost := min(e.Calls, MaxNote/max(c.Call, 1)) * c.Call
+	cost := int64(0)
+	if e.Calls != 0 {
+		cost = min(e.Calls, MaxNote/max(c.Call, 1)) * c.Call
+	}
 	if !e.Off.IsZero() {
 		cost += c.Switch
 	}

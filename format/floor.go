@@ -27,9 +27,15 @@ func (f *Floor) fields() [len(floorNames)]*int64 {
 	return [...]*int64{&f.Total, &f.Timers, &f.Storage, &f.Clients, &f.Waits}
 }
 
+// Sum sets f to the sums of the parts of g and h.
+func (f *Floor) Sum(g, h *Floor) {
+	f.Total, f.Timers, f.Storage, f.Clients, f.Waits = g.Total+h.Total, g.Timers+h.Timers, g.Storage+h.Storage, g.Clients+h.Clients, g.Waits+h.Waits
+}
+
 // Plus returns the sums of the parts.
 func (f Floor) Plus(g Floor) Floor {
-	return Floor{f.Total + g.Total, f.Timers + g.Timers, f.Storage + g.Storage, f.Clients + g.Clients, f.Waits + g.Waits}
+	f.Sum(&f, &g)
+	return f
 }
 
 // Minus returns the differences of the parts.
@@ -71,15 +77,66 @@ func (h *Header) Floor() (f Floor, ok bool) {
 	return f, ok
 }
 
+// ReplayFloor returns the floor of the replay whose log has the header, at its speed. ok is
+// false if the header is not that of a log, if it does not tell, or if the replay does
+// not keep to the floor.
+func (h *Header) ReplayFloor() (f Floor, ok bool) {
+	words := replayWords(h)
+	if words == nil || words["timing"] != "compute" || words["order"] == "thread" {
+		return f, false
+	}
+	if f, ok = h.Floor(); !ok {
+		return f, false
+	}
+	if pace := PaceOf(h); !pace.Recorded() {
+		f = f.At(pace.Speed)
+	}
+	return f, true
+}
+
+// floorPart is a part of a floor, in words.
+type floorPart struct {
+	nanos int64
+	what  string
+}
+
+func (f Floor) parts() []floorPart {
+	return []floorPart{{f.Timers, "timers"}, {f.Storage, "I/O that was not recorded"}, {f.Clients, "clients that were not recorded"}, {f.Waits, "waits without a known cause"}}
+}
+
+// bindingShare is the share of a floor from which on Binding names a part.
+const bindingShare = 0.05
+
+// Binding says what makes up the floor and that it binds something: "timers and compute
+// bind". It ends with the verb.
+func (f Floor) Binding() string {
+	compute := f.Total
+	var words []string
+	for _, part := range f.parts() {
+		compute -= part.nanos
+		if float64(part.nanos) >= bindingShare*float64(f.Total) {
+			words = append(words, part.what)
+		}
+	}
+	if float64(compute) >= bindingShare*float64(f.Total) {
+		words = append(words, "compute")
+	}
+	switch n := len(words); {
+	case n == 1 && words[0] == "compute":
+		return "compute binds"
+	case n <= 1:
+		return strings.Join(words, "") + " bind"
+	default:
+		return strings.Join(words[:n-1], ", ") + " and " + words[n-1] + " bind"
+	}
+}
+
 // Text describes the floor and its parts, in a sentence without a full stop.
 func (f Floor) Text() string {
 	seconds := func(nanos int64) string { return fmt.Sprintf("%.3f s", Seconds(nanos)) }
 	text := "the replay cannot be shorter than " + seconds(f.Total)
 	sep := ", of which "
-	for _, part := range []struct {
-		nanos int64
-		what  string
-	}{{f.Timers, "timers"}, {f.Storage, "I/O that was not recorded"}, {f.Clients, "clients that were not recorded"}, {f.Waits, "waits without a known cause"}} {
+	for _, part := range f.parts() {
 		if part.nanos*1000 >= f.Total && part.nanos > 0 {
 			text += sep + seconds(part.nanos) + " " + part.what
 			sep = ", "

@@ -37,6 +37,11 @@ func (h *Header) Grouping() (g Grouping, ok bool) {
 	return g, ok
 }
 
+// Needs says how many syncs the application may need on slower storage, in a phrase.
+func (g Grouping) Needs() string {
+	return fmt.Sprintf("group commit: %d threads shared %d syncs, and may need only %d on slower storage", g.Threads, g.Syncs, g.Least())
+}
+
 // Text returns a sentence without a full stop.
 func (g Grouping) Text() string {
 	b := strings.Builder{}

@@ -37,35 +37,36 @@ type Meta struct{ Key, Value string }
 
 // Well-known keys of Meta.
 const (
-	MetaCommand     = "command"      // the recorded command
-	MetaStart       = "start"        // its start, or that of the replay, RFC 3339
-	MetaKernel      = "kernel"       // uname -r
-	MetaArch        = "arch"         // GOARCH
-	MetaLost        = "lost"         // events that the recorder lost
-	MetaCost        = "cost"         // "inside=NANOS outside=NANOS rich=NANOS": the recorder's own time per event
-	MetaCwd         = "cwd"          // working directory at the start, quoted
-	MetaUmask       = "umask"        // that of the command at the start, octal
-	MetaProcess     = "process"      // a process that the recorder was attached to
-	MetaPart        = "part of"      // a recording that began so many seconds before this script
-	MetaEnded       = "ended"        // why a recording ended before what it is of
-	MetaCgroup      = "cgroup"       // the cgroup that is recorded, quoted
-	MetaFileSystems = "file systems" // "MOUNT"=TYPE …: those of the files that were opened
-	MetaCoverage    = "coverage"     // what the events moved on files: package coverage
-	MetaRequests    = "requests"     // the part of it that requests of io_uring and libaio moved
-	MetaUnsupported = "unsupported"  // I/O that the recording does not hold, by kind: package coverage
-	MetaExit        = "exit"         // exit status of the command
-	MetaElapsed     = "elapsed"      // its run time, seconds
-	MetaPaths       = "paths"        // PathsFlat if the paths of the trace have no directories
-	MetaLeftOut     = "left out"     // "OP=N …": events that compile left out
-	MetaReplay      = "replay"       // options of the replay; marks a script as a replay's log
-	MetaTool        = "recorder"     // which recorder made the script
-	MetaUnexplained = "unexplained"  // number of recorded results that contradict the simulation of compile
-	MetaFloor       = "floor"        // of a trace: the minimum time of a replay (Floor)
-	MetaGrouped     = "grouped"      // of a trace: how threads share syncs (Grouping)
-	MetaSharing     = "sharing"      // of a trace: number of processes that share a table of descriptors (CLONE_FILES)
-	MetaLayer       = "layer"        // "NAME LIBRARY …": a library whose calls were recorded as spans
-	MetaGlobal      = "global"       // "LAYER NAME VALUE": the handle that a variable of a layer's library has
-	MetaMapped      = "mapped"       // of a trace: maximum size of the mapped files in the address space of a process, in bytes
+	MetaCommand     = "command"       // the recorded command
+	MetaStart       = "start"         // its start, or that of the replay, RFC 3339
+	MetaKernel      = "kernel"        // uname -r
+	MetaArch        = "arch"          // GOARCH
+	MetaLost        = "lost"          // events that the recorder lost
+	MetaCost        = "cost"          // "inside=NANOS outside=NANOS rich=NANOS": the recorder's own time per event
+	MetaCwd         = "cwd"           // working directory at the start, quoted
+	MetaUmask       = "umask"         // that of the command at the start, octal
+	MetaProcess     = "process"       // a process that the recorder was attached to
+	MetaPart        = "part of"       // a recording that began so many seconds before this script
+	MetaEnded       = "ended"         // why a recording ended before what it is of
+	MetaCgroup      = "cgroup"        // the cgroup that is recorded, quoted
+	MetaFileSystems = "file systems"  // "MOUNT"=TYPE …: those of the files that were opened
+	MetaCoverage    = "coverage"      // what the events moved on files: package coverage
+	MetaRequests    = "requests"      // the part of it that requests of io_uring and libaio moved
+	MetaUnsupported = "unsupported"   // I/O that the recording does not hold, by kind: package coverage
+	MetaExit        = "exit"          // exit status of the command
+	MetaElapsed     = "elapsed"       // its run time, seconds
+	MetaPaths       = "paths"         // PathsFlat if the paths of the trace have no directories
+	MetaLeftOut     = "left out"      // "OP=N …": events that compile left out
+	MetaReplay      = "replay"        // options of the replay; marks a script as a replay's log
+	MetaTool        = "recorder"      // which recorder made the script
+	MetaUnexplained = "unexplained"   // number of recorded results that contradict the simulation of compile
+	MetaUncached    = "cache unknown" // of a trace: reads of which it is unknown whether they were in the page cache: package coverage
+	MetaFloor       = "floor"         // of a trace: the minimum time of a replay (Floor)
+	MetaGrouped     = "grouped"       // of a trace: how threads share syncs (Grouping)
+	MetaSharing     = "sharing"       // of a trace: number of processes that share a table of descriptors (CLONE_FILES)
+	MetaLayer       = "layer"         // "NAME LIBRARY …": a library whose calls were recorded as spans
+	MetaGlobal      = "global"        // "LAYER NAME VALUE": the handle that a variable of a layer's library has
+	MetaMapped      = "mapped"        // of a trace: maximum size of the mapped files in the address space of a process, in bytes
 
 	MetaRanks = "ranks" // of a recording of a node: "N run=ID machine=ID begun=SECONDS" (Program)
 	MetaClock = "clock" // of the same: a Clock
@@ -118,6 +119,38 @@ type Descriptor struct {
 	Flags   int64 // canonical
 	Offset  int64
 	Path    string // absolute in a script, below the root in a trace; "pipe:[1]" and the like in a script
+
+	// A recorder notes of a file or a block device what the notes of its open would have.
+	Has    Noted // which of the fields below are known: NotedType, NotedMode, NotedSize, NotedCached
+	Type   FileType
+	Mode   uint32
+	Size   int64
+	Cached int64
+}
+
+// Notes returns what a recorder knew of the file.
+func (d *Descriptor) Notes() *Notes {
+	return &Notes{Has: d.Has, Type: d.Type, Mode: d.Mode, Size: d.Size, Cached: d.Cached}
+}
+
+func (d *Descriptor) append(dst []byte) []byte {
+	dst = fmt.Appendf(dst, "# fd: %d %d ", d.Process, d.FD)
+	dst = OpenFlags.Append(dst, d.Flags)
+	dst = fmt.Appendf(dst, " %d ", d.Offset)
+	dst = AppendQuoted(dst, []byte(d.Path))
+	if d.Has&NotedType != 0 {
+		dst = fmt.Appendf(dst, " type=%s", d.Type)
+	}
+	if d.Has&NotedMode != 0 {
+		dst = fmt.Appendf(dst, " mode=%#o", d.Mode)
+	}
+	if d.Has&NotedSize != 0 {
+		dst = fmt.Appendf(dst, " size=%d", d.Size)
+	}
+	if d.Has&NotedCached != 0 {
+		dst = fmt.Appendf(dst, " cached=%d", d.Cached)
+	}
+	return append(dst, '\n')
 }
 
 // FileType is the type of a file.
@@ -228,11 +261,8 @@ func (h *Header) Append(dst []byte) []byte {
 	for i := range h.Ranks {
 		dst = h.Ranks[i].append(dst)
 	}
-	for _, d := range h.Descriptors {
-		dst = fmt.Appendf(dst, "# fd: %d %d ", d.Process, d.FD)
-		dst = OpenFlags.Append(dst, d.Flags)
-		dst = fmt.Appendf(dst, " %d ", d.Offset)
-		dst = append(AppendQuoted(dst, []byte(d.Path)), '\n')
+	for i := range h.Descriptors {
+		dst = h.Descriptors[i].append(dst)
 	}
 	for i := range h.Files {
 		dst = h.Files[i].append(dst)
@@ -342,6 +372,27 @@ func (h *Header) parseDescriptor(value []byte) error {
 		return fmt.Errorf("%w: %w", errHeader, err)
 	}
 	d.Flags, d.Offset, d.Path = flags, s.int(63), s.quoted()
+	for s.skip(' '); len(s.rest) > 0 && !s.failed; {
+		word := s.word()
+		key, value, _ := bytes.Cut(word, []byte("="))
+		switch string(key) {
+		case "type":
+			d.Type, d.Has = ParseFileType(value), d.Has|NotedType
+			s.failed = s.failed || d.Type == TypeUnknown
+		case "mode":
+			mode := s.number(value, 31)
+			d.Mode, d.Has = uint32(mode), d.Has|NotedMode
+			s.failed = s.failed || mode < 0
+		case "size":
+			d.Size, d.Has = s.number(value, 63), d.Has|NotedSize
+			s.failed = s.failed || d.Size < 0
+		case "cached":
+			d.Cached, d.Has = s.number(value, 63), d.Has|NotedCached
+			s.failed = s.failed || d.Cached < 0
+		default:
+			s.failed = true
+		}
+	}
 	if err := s.end("fd"); err != nil {
 		return err
 	}

@@ -25,6 +25,8 @@ func TestHeaderRoundTrip(t *testing.T) {
 		Descriptors: []Descriptor{
 			{Process: 1, FD: 0, Flags: RDONLY, Path: "pipe:[1]"},
 			{Process: 1, FD: 3, Flags: RDWR | APPEND, Offset: 1 << 40, Path: "a \"b\"\n"},
+			{Process: 1, FD: 4, Flags: RDONLY, Path: "/srv/x", Has: NotedType | NotedMode | NotedSize | NotedCached, Type: TypeReg, Mode: 0o640, Size: 8192},
+			{Process: 1, FD: 5, Flags: RDONLY, Path: "/dev/sda", Has: NotedType | NotedCached, Type: TypeBlk, Cached: 17},
 		},
 		Files: []File{
 			{Path: "d", Type: TypeDir, Mode: 0o755, Size: 64, Cached: -1},
@@ -49,6 +51,8 @@ func TestHeaderRoundTrip(t *testing.T) {
 # rank: 2147483646 node=b.example
 # fd: 1 0 O_RDONLY 0 "pipe:[1]"
 # fd: 1 3 O_RDWR|O_APPEND 1099511627776 "a \"b\"\n"
+# fd: 1 4 O_RDONLY 0 "/srv/x" type=reg mode=0640 size=8192 cached=0
+# fd: 1 5 O_RDONLY 0 "/dev/sda" type=blk cached=17
 # file: "d" dir mode=0755 size=64 cached=-1
 # file: "d/f\377" reg mode=04600 size=1125899906842624 cached=3 sparse
 # file: "d/l" lnk mode=0777 size=0 cached=0 target="f x"
@@ -110,6 +114,7 @@ func TestHeaderErrors(t *testing.T) {
 		"# thread: 1 process=1 parent=0 start=0.0 x", "# thread: 1 process=1 parent=0 rank=-1 start=0.0", "# thread: 1 process=1 parent=0 rank=2147483647 start=0.0", "# thread: 1 process=4294967296 parent=0 start=0.0",
 		"# rank: ", "# rank: 0", "# rank: -1 node=n1", "# rank: 0 node=", "# rank: 0 node=n1 x", "# rank: 0 process=0 node=n1", "# rank: 0 process=x node=n1", "# rank: 0 node=n\x1b1",
 		"# fd: 1 2", `# fd: 1 x O_RDONLY 0 "a"`, `# fd: 1 2 O_NOSUCH 0 "a"`, "# fd: 1 2 O_RDONLY 0 a", `# fd: 1 2 O_RDONLY 0 "a" b`,
+		`# fd: 1 2 O_RDONLY 0 "a" type=x`, `# fd: 1 2 O_RDONLY 0 "a" size=-1`, `# fd: 1 2 O_RDONLY 0 "a" cached=`, `# fd: 1 2 O_RDONLY 0 "a" mode=-1`,
 		"# file: ", `# file: "a"`, `# file: "a" door mode=0 size=0 cached=0`, `# file: "a" reg mode=0 size=x cached=0`,
 		`# file: "a" reg mode=-1 size=0 cached=0`, `# file: "a" reg mode=0 size=-1 cached=0`,
 		`# file: "a" reg mode=0 size=0 cached=0 dense`, `# file: "a" reg mode=0 size=0 cached=0 target=x`, `# file: "a reg mode=0 size=0 cached=0`,
@@ -130,6 +135,7 @@ func TestHeaderErrors(t *testing.T) {
 func FuzzHeader(f *testing.F) {
 	f.Add([]byte("# command: ./app\n#a: b\n# thread: 1 process=1 parent=0 start=0.5\n"))
 	f.Add([]byte("# thread: 1 process=1 parent=0 rank=3 start=0.5\n# rank: 3 process=7 node=n1\n# rank: 4 node=n2\n"))
+	f.Add([]byte("# fd: 1 4 O_RDONLY 0 \"a\" type=reg mode=0640 size=8192 cached=2\n"))
 	f.Add([]byte("# fd: 1 3 O_RDWR|O_APPEND 12 \"a \\\"b\\n\"\n"))
 	f.Add([]byte("# file: \"a\" reg mode=0644 size=1 cached=-1 sparse target=\"x\" link=\"y\"\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {

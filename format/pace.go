@@ -19,17 +19,27 @@ type Pace struct {
 // the header is not that of a log, if the speed is 1, and for a replay as fast as
 // possible, which leaves compute out.
 func PaceOf(h *Header) Pace {
-	text, _ := h.Value(MetaReplay)
-	words := map[string]string{}
-	for word := range strings.FieldsSeq(text) {
-		key, value, _ := strings.Cut(word, "=")
-		words[key] = value
-	}
+	words := replayWords(h)
 	v, err := strconv.ParseFloat(words["speed"], 64)
 	if err != nil || !(v > 0) || math.IsInf(v, 1) || v == 1 || words["timing"] == "afap" {
 		return Pace{}
 	}
 	return Pace{Speed: v, Schedule: words["timing"] == "schedule", Unordered: words["order"] == "thread", Timed: words["outside"] == "timed"}
+}
+
+// replayWords returns the options of the replay whose log has a header, nil for a header
+// that is not that of a log.
+func replayWords(h *Header) map[string]string {
+	text, ok := h.Value(MetaReplay)
+	if !ok {
+		return nil
+	}
+	words := map[string]string{}
+	for word := range strings.FieldsSeq(text) {
+		key, value, _ := strings.Cut(word, "=")
+		words[key] = value
+	}
+	return words
 }
 
 // Recorded reports whether the pace is that of the recording.

@@ -94,13 +94,24 @@ func (s *submissions) Read(events []Event) (n int, err error) {
 		case s.err != nil:
 			return 0, s.err
 		default:
-			s.i = 0
-			if s.n, s.err = s.Reader.Read(s.batch); s.n == 0 && s.err == nil {
-				return 0, nil
+			if n = s.fill(events[:min(len(events), len(s.batch))]); n > 0 || s.n == 0 && s.err == nil {
+				return n, nil
 			}
 		}
 	}
 	return n, nil
+}
+
+// fill reads the next events. Those before the first that concerns requests go to the
+// caller: all of most recordings. The others go to the batch. Events are borrowed, as
+// they are from the source.
+func (s *submissions) fill(events []Event) (n int) {
+	read, err := s.Reader.Read(events)
+	for n < read && s.kept() == 0 && !s.concerns(&events[n]) {
+		n++
+	}
+	s.n, s.i, s.err = copy(s.batch, events[n:read]), 0, err
+	return n
 }
 
 // kept returns how many events the window has.

@@ -133,7 +133,12 @@ func (w *Writer) event(e *format.Event) error {
 		if l.encode == nil {
 			continue // of the whole trace, or of spans
 		}
-		if err := w.add(t, kindRecords+kind(i), l.encode(w, e, t.events, t.streams[i].rows)); err != nil {
+		rows := t.streams[i].rows
+		more := l.encode(w, e, t.events, rows)
+		if len(more) == len(rows) {
+			continue // most kinds hold few events
+		}
+		if err := w.add(t, kindRecords+kind(i), more); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -240,4 +241,34 @@ func FuzzRead(f *testing.F) {
 		require.NoError(t, err)
 		require.Len(t, again, len(events))
 	})
+}
+
+// repeatedly is a source of a text again and again.
+type repeatedly string
+
+func (r repeatedly) Read(b []byte) (n int, err error) {
+	for n = 0; n+len(r) <= len(b); n += len(r) {
+		copy(b[n:], r)
+	}
+	return n, nil
+}
+
+// A small compressed file can hold any number of empty lines. Reading them ends with an
+// error, wherever they are.
+func TestEmptyLinesAreBounded(t *testing.T) {
+	for _, tt := range []struct{ head, line string }{
+		{"", "\n"},
+		{"", " \t\r\n"},
+		{"# pianola script 1\n", "\n"},
+		{"10 0.1 close(3) = 0 <0.1>\n", "\n"},
+		{"fio version 2 iolog\n", "\n"},
+		{"10 0.1 close(3) = 0 <0.1>\n% time     seconds  usecs/call     calls    errors syscall\n", "x\n"},
+	} {
+		lines := int64(script.MaxEmpty + 10) // all of them are read without the bound
+		open := func() (io.ReadCloser, error) {
+			return io.NopCloser(io.MultiReader(strings.NewReader(tt.head), io.LimitReader(repeatedly(tt.line), lines*int64(len(tt.line))))), nil
+		}
+		_, _, _, err := read(Options{}, File{"f", open})
+		require.EqualError(t, err, fmt.Sprintf("f:%d: more than 4194304 empty lines", script.MaxEmpty+1+strings.Count(tt.head, "\n")), "%q", tt.head)
+	}
 }

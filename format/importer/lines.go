@@ -6,15 +6,23 @@ import (
 	"fmt"
 	"io"
 	"math/bits"
+
+	"pianola/format/script"
 )
 
 // nextLine returns the next line without its end, valid until the next call.
 func (l *lines) nextLine() ([]byte, error) {
 	for {
 		if n := bytes.IndexByte(l.buf[l.start:l.end], '\n'); n >= 0 {
-			line := l.buf[l.start : l.start+n]
+			line := bytes.TrimSuffix(l.buf[l.start:l.start+n], []byte{'\r'})
 			l.start += n + 1
-			return bytes.TrimSuffix(line, []byte{'\r'}), nil
+			if blanks(line, 0) == len(line) {
+				if l.empty++; l.empty > script.MaxEmpty {
+					l.line++
+					return nil, l.fault(script.ErrEmpty)
+				}
+			}
+			return line, nil
 		}
 		if l.ended != nil {
 			break

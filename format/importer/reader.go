@@ -153,6 +153,7 @@ type lines struct {
 	buf        []byte
 	start, end int
 	line       int
+	empty      int   // lines that hold nothing
 	ended      error // why r holds no more
 	err        error // the next call of Read returns it
 	queue      []format.Event

@@ -124,7 +124,7 @@ func recognise(f File, o Options) (Kind, *Format, error) {
 		if kind, ok := kindOf(bytes.TrimSpace(line), n == 1); ok {
 			return kind, nil, nil
 		}
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || err == bufio.ErrBufferFull {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || err == bufio.ErrBufferFull || n > script.MaxEmpty {
 			return Script, nil, nil
 		}
 		if err != nil && n > 1 {

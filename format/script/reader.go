@@ -27,6 +27,13 @@ const (
 	maxNames = 4096
 )
 
+// MaxEmpty bounds the lines of one source that hold nothing. No program writes so many,
+// but a small compressed file can hold some thousand million, which would take minutes.
+const MaxEmpty = 1 << 22
+
+// ErrEmpty is the error of a source with more.
+var ErrEmpty = fmt.Errorf("more than %d empty lines", MaxEmpty)
+
 // processLine begins the line of a process.
 const processLine = "# " + format.MetaProcess + ":"
 
@@ -66,6 +73,7 @@ type Reader struct {
 	buf         []byte
 	start, end  int // what of buf has not been read yet
 	line        int
+	empty       int   // lines that hold nothing
 	err         error // the next call of Read returns it
 	readErr     error // why r holds no more
 	dialect     Dialect
@@ -246,7 +254,10 @@ func (r *Reader) parseLine(line []byte, e *format.Event) (filled bool, err error
 	switch {
 	case len(line) > 0 && line[0] == '#':
 		return false, r.parseHeader(line)
-	case len(bytes.TrimLeft(line, " \t")) == 0:
+	case r.summed || len(bytes.TrimLeft(line, " \t")) == 0:
+		if r.empty++; r.empty > MaxEmpty {
+			return false, ErrEmpty
+		}
 		return false, nil
 	}
 	if r.dialect == Unrecognised || r.dialect == Recorded && !r.announced {
