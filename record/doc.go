@@ -20,8 +20,8 @@ import "context"
 //
 // SIGINT and SIGQUIT are left to the command, which a terminal sends them as
 // well; SIGTERM and SIGHUP are passed on to it. Once the command has ended, any
-// of them ends the recording. When ctx ends, the command is killed and
-// descendants are not waited for.
+// of them ends the recording. When ctx ends, the command is killed, or not
+// started, and descendants are not waited for.
 //
 // A recorder may run once at a time in a process, for it takes over its signals.
 type Recorder func(ctx context.Context, o Options, s Sink) (Result, error)

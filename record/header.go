@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -108,22 +109,56 @@ func Descriptors(pid int) []format.Descriptor {
 		if err != nil {
 			continue
 		}
-		if ino, ok := namedPipe(dir + "fd/" + entry.Name()); ok && path[0] == '/' {
-			path = fmt.Sprintf("pipe:[%d]", ino) // by its name it could be taken for a file
-		}
 		d := format.Descriptor{Process: int32(pid), FD: int32(fd), Path: path}
 		d.Offset, d.Flags = parseFdinfo(string(info))
+		if path[0] == '/' {
+			describeOpen(&d, dir+"fd/"+entry.Name())
+		}
 		all = append(all, d)
 	}
 	slices.SortFunc(all, func(a, b format.Descriptor) int { return int(a.FD - b.FD) })
 	return all
 }
 
-// namedPipe reports whether a file is a pipe, and returns its inode. It waits for no network.
-func namedPipe(name string) (ino uint64, ok bool) {
+// describeOpen describes what a descriptor with a path leads to, whose name in /proc is given. It
+// waits for no network.
+func describeOpen(d *format.Descriptor, name string) {
 	var st unix.Statx_t
-	err := unix.Statx(unix.AT_FDCWD, name, unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE|unix.STATX_INO, &st)
-	return st.Ino, err == nil && st.Mode&unix.S_IFMT == unix.S_IFIFO
+	if unix.Statx(unix.AT_FDCWD, name, unix.AT_STATX_DONT_SYNC, unix.STATX_BASIC_STATS, &st) != nil {
+		return
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFIFO:
+		d.Path = fmt.Sprintf("pipe:[%d]", st.Ino) // by its name it could be taken for a file
+		return
+	case unix.S_IFREG:
+		d.Size, d.Has = int64(st.Size), format.NotedSize
+	case unix.S_IFBLK:
+	default:
+		return
+	}
+	d.Type, d.Mode = fileTypes[st.Mode>>12], uint32(st.Mode&0o7777)
+	d.Has |= format.NotedType | format.NotedMode
+	own, ok := Borrow(d.Process, int64(d.FD))
+	if !ok {
+		return
+	}
+	defer unix.Close(own)
+	if n := CachedPages(own); n != UnknownCached {
+		d.Cached, d.Has = int64(n), d.Has|format.NotedCached
+	}
+}
+
+// CachedPages returns how many pages of a file are in the page cache, UnknownCached where the
+// kernel does not say (before Linux 6.5).
+func CachedPages(fd int) uint64 {
+	var whole unix.CachestatRange
+	var stat unix.Cachestat_t
+	_, _, e := unix.RawSyscall6(unix.SYS_CACHESTAT, uintptr(fd), uintptr(unsafe.Pointer(&whole)), uintptr(unsafe.Pointer(&stat)), 0, 0, 0)
+	if e != 0 {
+		return UnknownCached
+	}
+	return stat.Cache
 }
 
 // parseFdinfo returns the offset and the canonical flags in the text of a file

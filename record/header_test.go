@@ -77,3 +77,29 @@ func TestDescriptorsOfPipes(t *testing.T) {
 	require.Regexp(t, `^pipe:\[[0-9]+\]$`, paths[int32(pipe.Fd())])
 	require.Equal(t, file.Name(), paths[int32(file.Fd())])
 }
+
+// A file that is open is described as its open would be, with those of its pages that are in the
+// page cache.
+func TestDescriptorsOfFiles(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	require.NoError(t, err)
+	defer file.Close()
+	require.NoError(t, file.Chmod(0o640))
+	_, err = file.Write(make([]byte, 3*pageBytes+1))
+	require.NoError(t, err)
+	null, err := os.Open(os.DevNull)
+	require.NoError(t, err)
+	defer null.Close()
+
+	all := map[int32]format.Descriptor{}
+	for _, d := range Descriptors(os.Getpid()) {
+		all[d.FD] = d
+	}
+	d := all[int32(file.Fd())]
+	want := &format.Notes{Has: format.NotedType | format.NotedMode | format.NotedSize, Type: format.TypeReg, Mode: 0o640, Size: int64(3*pageBytes + 1)}
+	if CachedPages(int(file.Fd())) != UnknownCached {
+		want.Cached, want.Has = 4, want.Has|format.NotedCached
+	}
+	require.Equal(t, want, d.Notes())
+	require.Zero(t, all[int32(null.Fd())].Has)
+}

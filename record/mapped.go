@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"pianola/format"
 )
 
@@ -36,6 +38,25 @@ func MappedFiles(tid int32) (files []Mapped, err error) {
 		}
 	}
 	return files, lines.Err()
+}
+
+// Describe returns the line of a header for a file that a process has mapped. ok is false if it
+// can't be reached any more.
+func (m *Mapped) Describe(pid int32) (f format.File, ok bool) {
+	own, err := unix.Open(fmt.Sprintf("/proc/%d/map_files/%x-%x", pid, m.Start, m.End), unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return f, false
+	}
+	defer unix.Close(own)
+	var st unix.Stat_t
+	if unix.Fstat(own, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return f, false
+	}
+	f = format.File{Path: m.Path, Type: format.TypeReg, Mode: st.Mode & 0o7777, Size: st.Size, Cached: -1}
+	if n := CachedPages(own); n != UnknownCached {
+		f.Cached = int64(n)
+	}
+	return f, true
 }
 
 // unescapeMaps undoes how the kernel writes a newline, the only character that it

@@ -60,6 +60,10 @@ type Options struct {
 	NoHost  bool          // the name of the machine stays out of the recording
 	Remarks []format.Meta // what else its header says of how it was made
 
+	// Begin is called when all is set up, before anything is written and before the command
+	// starts. Its error ends the recording without the command. Nil for none.
+	Begin func() error
+
 	// Ranks are the processes of a parallel program to record besides the command; nil for
 	// none.
 	Ranks Ranks
@@ -143,6 +147,9 @@ type Result struct {
 
 	// Probed are the files whose functions were probed for Options.Layers.
 	Probed []Probed
+
+	// Spans is the number of recorded calls by layer, for those of Options.Layers.
+	Spans map[string]int64
 
 	// Coverage is how much of the command's I/O the events hold.
 	Coverage coverage.Account

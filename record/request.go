@@ -1,6 +1,11 @@
 package record
 
 import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
 	"pianola/coverage"
 	"pianola/format"
 )
@@ -99,15 +104,24 @@ const maxInFlight = 1 << 16
 // inFlight are the requests that have no completion yet.
 type inFlight struct {
 	places map[RequestID]int32 // in all
-	all    []Submission        // with their own text
-	free   []int32             // places that are free
+	all    []pending
+	free   []int32         // places that are free
+	last   map[int32]int32 // by thread, the place of the request of libaio that it submitted last
+	count  uint64          // of requests so far
+}
+
+// pending is a request in flight, with its own text.
+type pending struct {
+	Submission
+	number uint64 // in the order of submission
+	before int32  // place of the request of libaio that the thread submitted before; one that has ended can have left it to another
 }
 
 // add copies a submission, and reports whether there was room. The caller has
 // taken what had its ID.
 func (f *inFlight) add(s *Submission) bool {
 	if f.places == nil {
-		f.places = make(map[RequestID]int32)
+		f.places, f.last = make(map[RequestID]int32), make(map[int32]int32)
 	}
 	n := len(f.free)
 	switch {
@@ -116,15 +130,24 @@ func (f *inFlight) add(s *Submission) bool {
 		return false
 	default:
 		f.free, n = append(f.free, int32(len(f.all))), 1
-		f.all = append(f.all, Submission{})
+		f.all = append(f.all, pending{})
 	}
 	place := f.free[n-1]
 	f.free = f.free[:n-1]
 	own := &f.all[place]
 	text := append(own.Text[:0], s.Text...)
-	*own = *s
+	*own = pending{Submission: *s, number: f.count, before: noPlace}
 	own.Text = text
+	f.count++
 	f.places[s.ID] = place
+	if s.Via == format.ViaAIO {
+		if before, ok := f.last[s.TID]; ok {
+			own.before = before
+		} else if len(f.last) == maxInFlight {
+			clear(f.last)
+		}
+		f.last[s.TID] = place
+	}
 	return true
 }
 
@@ -137,17 +160,37 @@ func (f *inFlight) take(id RequestID) *Submission {
 	}
 	delete(f.places, id)
 	f.free = append(f.free, place)
-	return &f.all[place]
+	return &f.all[place].Submission
 }
 
-// cut drops the requests of a batch from an index on, which the kernel did not
-// take.
-func (f *inFlight) cut(batch int64, from uint32) {
-	for id, place := range f.places {
-		if s := &f.all[place]; s.Via == format.ViaAIO && s.Batch == batch && s.Index >= from {
-			f.take(id)
+// noPlace is before the first request of a thread.
+const noPlace = -1
+
+// cut drops the requests of a thread's last batch from an index on, which the kernel did not take.
+// So they are in flight, the last one first.
+func (f *inFlight) cut(tid int32, batch int64, from uint32) {
+	place, ok := f.last[tid]
+	if !ok {
+		return
+	}
+	for index := int64(math.MaxInt64); place != noPlace; {
+		s := &f.all[place]
+		if s.TID != tid || s.Batch != batch || s.Index < from || int64(s.Index) >= index {
+			break
+		}
+		index, place = int64(s.Index), s.before
+		if s.Via == format.ViaAIO {
+			f.take(s.ID)
 		}
 	}
+	f.last[tid] = place
+}
+
+// oldest returns the requests in the order of submission.
+func (f *inFlight) oldest() []RequestID {
+	return slices.SortedFunc(maps.Keys(f.places), func(a, b RequestID) int {
+		return cmp.Compare(f.all[f.places[a]].number, f.all[f.places[b]].number)
+	})
 }
 
 // Submit notes that a request was submitted. It reports whether the batch is full,
@@ -203,10 +246,10 @@ func (w *Writer) miss(via format.Via, opcode uint8, bytes int64) {
 	w.account.Add(m)
 }
 
-// Unfinished puts the requests into batches whose completion was not seen, and
-// hands them to the sink.
+// Unfinished puts the requests into batches whose completion was not seen, in the order of
+// submission, and hands them to the sink.
 func (w *Writer) Unfinished() error {
-	for id := range w.requests.places {
+	for _, id := range w.requests.oldest() {
 		if w.end(w.requests.take(id), nil) {
 			if err := w.Write(); err != nil {
 				return err

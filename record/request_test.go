@@ -1,7 +1,9 @@
 package record
 
 import (
+	"cmp"
 	"encoding/binary"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -95,7 +97,7 @@ func TestPartOfABatch(t *testing.T) {
 	w := NewWriter(&k, 0)
 	for i := range 3 {
 		s := submitted(uint64(i), 0)
-		s.Via, s.Index, s.ID.Process = format.ViaAIO, uint32(i), 1
+		s.Via, s.Index, s.ID.Process, s.TID = format.ViaAIO, uint32(i), 1, 1
 		w.Submit(s)
 	}
 	call := &Call{Nr: number(format.OpIOSubmit), TID: 1, Ret: 1, Args: [6]uint64{0x10, 3, 0x20}, Flags: FlagBatch, Channel: 7, Pos: 1}
@@ -109,6 +111,68 @@ func TestPartOfABatch(t *testing.T) {
 	require.Len(t, k.events, 2)
 	require.Equal(t, []int64{1, 7}, []int64{int64(k.events[0].Notes.Request.Ring), k.events[0].Notes.Request.Batch})
 	require.Empty(t, w.Account().Missing)
+}
+
+// A batch is cut whatever else is in flight, and has ended since.
+func TestBatchesAreCut(t *testing.T) {
+	var f inFlight
+	add := func(tid int32, batch int64, index uint32, key uint64) {
+		s := submitted(key, 0)
+		s.Via, s.TID, s.Batch, s.Index = format.ViaAIO, tid, batch, index
+		f.take(s.ID)
+		require.True(t, f.add(s))
+	}
+	keys := func() (all []uint64) {
+		for _, id := range f.oldest() {
+			all = append(all, id.Key)
+		}
+		return all
+	}
+	add(1, 1, 0, 10)
+	add(1, 1, 1, 11)
+	add(2, 2, 0, 20)
+	add(1, 3, 0, 30)
+	add(2, 2, 1, 21)
+	add(1, 3, 1, 31)
+	add(1, 3, 2, 32)
+	ring := submitted(40, opRead)
+	ring.TID, ring.Batch = 1, 3
+	require.True(t, f.add(ring))
+	f.cut(1, 3, 1)
+	require.Equal(t, []uint64{10, 11, 20, 30, 21, 40}, keys())
+	f.cut(1, 3, 1)
+	f.cut(3, 3, 0)
+	f.cut(2, 1, 0)
+	require.Equal(t, []uint64{10, 11, 20, 30, 21, 40}, keys(), "none of another thread or batch")
+	f.cut(2, 2, 0)
+	require.Equal(t, []uint64{10, 11, 30, 40}, keys())
+
+	f.take(RequestID{Key: 30})
+	add(1, 4, 0, 50)
+	add(1, 4, 1, 50) // the same request twice
+	add(1, 4, 2, 51)
+	f.cut(1, 4, 1)
+	require.Equal(t, []uint64{10, 11, 40}, keys())
+	f.cut(1, 1, 0)
+	require.Equal(t, []uint64{10, 11, 40}, keys(), "long since submitted")
+}
+
+// Requests without a completion stand in the order of their submission.
+func TestUnfinishedRequestsAreInOrder(t *testing.T) {
+	const n = 1000
+	var k kept
+	w := NewWriter(&k, 0)
+	for i := range uint64(n) {
+		w.Submit(submitted(i, opFsync))
+	}
+	for i := uint64(0); i < n; i += 3 { // so that later ones take their places
+		w.Complete(&Completion{ID: RequestID{Key: i}})
+		w.Submit(submitted(n+i, opFsync))
+	}
+	require.NoError(t, w.Unfinished())
+	unfinished := slices.DeleteFunc(k.events, func(e format.Event) bool { return e.Ret != format.NoResult })
+	require.Len(t, unfinished, n)
+	require.True(t, slices.IsSortedFunc(unfinished, func(a, b format.Event) int { return cmp.Compare(a.Start, b.Start) }))
 }
 
 func TestRequestsHaveNamesAndSlots(t *testing.T) {
@@ -199,6 +263,24 @@ func TestRequestsAllocateNothing(t *testing.T) {
 	}
 	round()
 	require.Zero(t, testing.AllocsPerRun(20, round))
+}
+
+// BenchmarkPartsOfBatches measures an io_submit of which the kernel takes nothing, with many requests
+// in flight.
+func BenchmarkPartsOfBatches(b *testing.B) {
+	var f inFlight
+	s := submitted(0, 0)
+	s.Via = format.ViaAIO
+	for i := range uint64(maxInFlight - 1) {
+		s.ID.Key, s.TID = i, int32(i)
+		f.add(s)
+	}
+	s.ID.Key, s.TID = maxInFlight, 1
+	for b.Loop() {
+		s.Batch++
+		f.add(s)
+		f.cut(s.TID, s.Batch, 0)
+	}
 }
 
 // BenchmarkRequest measures a request from its submission to its event.

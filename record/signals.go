@@ -1,11 +1,27 @@
 package record
 
 import (
+	"context"
 	"os"
 	"os/signal"
 
 	"golang.org/x/sys/unix"
 )
+
+// Ready is called by a recorder when all is set up, before it writes anything and lets the command
+// go. From here on the recorder has the signals, until it releases them.
+func (o *Options) Ready(ctx context.Context) (*Signals, error) {
+	s := catchSignals()
+	err := ctx.Err()
+	if err == nil && o.Begin != nil {
+		err = o.Begin()
+	}
+	if err != nil {
+		s.Release()
+		return nil, err
+	}
+	return s, nil
+}
 
 // Signals are those that would end the recorder.
 type Signals struct {
@@ -13,13 +29,13 @@ type Signals struct {
 	dropped chan os.Signal // never received from
 }
 
-// CatchSignals takes over the signals until Release. Those that are ignored stay
+// catchSignals takes over the signals until Release. Those that are ignored stay
 // ignored. It catches the others rather than ignoring them, because the command
 // would inherit that.
 //
 // It also catches the signal that says that the script's file may grow no more:
 // the error of the write says the same and does not end the recorder.
-func CatchSignals() *Signals {
+func catchSignals() *Signals {
 	s := &Signals{C: make(chan os.Signal, 8), dropped: make(chan os.Signal)}
 	signal.Notify(s.dropped, unix.SIGXFSZ)
 	for _, n := range []os.Signal{unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP} {

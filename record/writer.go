@@ -82,7 +82,7 @@ func (w *Writer) Add(c *Call) (full bool, err error) {
 		accountMapped(&w.account, e, w.spaces.call(c.Space, e))
 	}
 	if e.Op == format.OpIOSubmit && e.Ret < e.Args[1] && e.Notes.Known(format.NotedBatch) {
-		w.requests.cut(e.Notes.Request.Batch, uint32(max(e.Ret, 0)))
+		w.requests.cut(e.TID, e.Notes.Request.Batch, uint32(max(e.Ret, 0)))
 	}
 	w.n++
 	return w.n == len(w.batch), nil

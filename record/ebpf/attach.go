@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
@@ -42,7 +43,7 @@ func Attach(ctx context.Context, o record.Options, s record.Sink) (record.Result
 		return record.Result{}, err
 	}
 	defer what.close()
-	r, err := attach(&o, what, s)
+	r, err := attach(ctx, &o, what, s)
 	if err != nil {
 		return record.Result{}, err
 	}
@@ -111,7 +112,7 @@ func processOf(tid int) (pid int) {
 }
 
 // attach sets everything up and begins to record.
-func attach(o *record.Options, what target, s record.Sink) (_ *recording, err error) {
+func attach(ctx context.Context, o *record.Options, what target, s record.Sink) (_ *recording, err error) {
 	r := &recording{sink: s}
 	defer func() {
 		if err != nil {
@@ -120,7 +121,6 @@ func attach(o *record.Options, what target, s record.Sink) (_ *recording, err er
 	}()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	r.signals = record.CatchSignals() // one that comes while all is set up ends the recording then
 	if err = r.load(o); err != nil {
 		return nil, err
 	}
@@ -160,8 +160,14 @@ func attach(o *record.Options, what target, s record.Sink) (_ *recording, err er
 		return nil, err
 	}
 	h.Meta = append(h.Meta, r.probed()...)
+	if h.Files, err = r.program.mappedFiles(all, h.Descriptors); err != nil {
+		return nil, err
+	}
 	if o.Cgroup != "" {
 		r.drain.joined = newcomers(o, all, listed, r.drain.writer)
+	}
+	if err := r.ready(ctx, o); err != nil {
+		return nil, err
 	}
 	if err := s.WriteHeader(h); err != nil {
 		return nil, err
@@ -218,6 +224,38 @@ func (r *recording) learnMapped(members []member) {
 			r.drain.writer.Learn(m.Space, int32(m.Tid))
 		}
 	}
+}
+
+// mappedFiles describes the files that processes have mapped already, except for programs and for
+// what they have open as well.
+func (p *program) mappedFiles(all []process, open []format.Descriptor) (files []format.File, err error) {
+	told := map[string]bool{}
+	for i := range open {
+		told[open[i].Path] = true
+	}
+	for _, process := range all {
+		mapped, _ := record.MappedFiles(process.pid) // none of one that has ended
+		for _, m := range mapped {
+			if told[m.Path] || m.Deleted {
+				continue
+			}
+			told[m.Path] = true
+			id := recorderFileId{Ino: m.File.Ino, Dev: m.File.Dev.Major<<20 | m.File.Dev.Minor}
+			var known recorderMapped
+			if err := p.coll.Maps[recorderMapFiles].Lookup(id, &known); errors.Is(err, ebpf.ErrKeyNotExist) {
+				continue // it has no storage
+			} else if err != nil {
+				return nil, fmt.Errorf("list mapped files: %w", err)
+			}
+			if known.Exec != 0 {
+				continue
+			}
+			if f, ok := m.Describe(process.pid); ok {
+				files = append(files, f)
+			}
+		}
+	}
+	return files, nil
 }
 
 // process is a process that the recorder was attached to.

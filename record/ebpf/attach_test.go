@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"pianola/format"
 	"pianola/internal/testkit/recordkit"
@@ -294,3 +295,59 @@ type failing struct{ recordkit.Discard }
 var errFailing = errors.New("no room")
 
 func (failing) WriteHeader(*format.Header) error { return errFailing }
+
+// The header has the pages in the page cache of the files that are open and mapped when the recorder
+// attaches.
+func TestCachedAtAttach(t *testing.T) {
+	const pages = 64
+	dir := storage(t)
+	cached := map[string]int64{}
+	for name, read := range map[string]int64{"open": 3, "mapped": 5} {
+		f, err := os.Create(filepath.Join(dir, name))
+		require.NoError(t, err)
+		defer f.Close()
+		_, err = f.Write(make([]byte, pages*4096))
+		require.NoError(t, err)
+		evict(t, f.Name())
+		require.NoError(t, unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_RANDOM))
+		for i := range read {
+			_, err = f.ReadAt(make([]byte, 4096), 8*i*4096)
+			require.NoError(t, err)
+		}
+		n := record.CachedPages(int(f.Fd()))
+		if n == record.UnknownCached {
+			t.Skip("the kernel does not say what is in the page cache")
+		}
+		require.Less(t, n, uint64(pages))
+		cached[f.Name()] = int64(n)
+	}
+	open, mapped := filepath.Join(dir, "open"), filepath.Join(dir, "mapped")
+	cmd, in, _, _ := running(t, recordkit.Python(t, "import mmap, os",
+		"f = os.open('"+open+"', os.O_RDWR); g = os.open('"+mapped+"', os.O_RDWR)",
+		"m = mmap.mmap(g, 0); [os.close(int(fd)) for fd in os.listdir('/proc/self/fd') if int(fd) > f and os.path.exists('/proc/self/fd/' + fd)]",
+		"print(flush=True); os.read(0, 1)"))
+	s := watch(nil)
+	go func() {
+		<-s.began
+		_ = in.Close()
+	}()
+	_, err := Attach(context.Background(), record.Options{PID: cmd.Process.Pid, RingBytes: 1 << 20}, s)
+	require.NoError(t, err)
+
+	i := slices.IndexFunc(s.Headers[0].Descriptors, func(d format.Descriptor) bool { return d.Path == open })
+	require.GreaterOrEqual(t, i, 0)
+	d := s.Headers[0].Descriptors[i]
+	require.Equal(t, &format.Notes{Has: format.NotedType | format.NotedMode | format.NotedSize | format.NotedCached,
+		Type: format.TypeReg, Mode: 0o644, Size: pages * 4096, Cached: cached[open]}, d.Notes())
+	require.Equal(t, []format.File{{Path: mapped, Type: format.TypeReg, Mode: 0o644, Size: pages * 4096, Cached: cached[mapped]}}, s.Headers[0].Files)
+}
+
+// Where the recording may not begin, nothing is written of the process.
+func TestAttachBegin(t *testing.T) {
+	cmd, _, _, _ := running(t, recordkit.Shell("echo ready; read x"))
+	var c recordkit.Collect
+	refused := errors.New("refused")
+	_, err := Attach(t.Context(), record.Options{PID: cmd.Process.Pid, RingBytes: 1 << 20, Begin: func() error { return refused }}, &c)
+	require.ErrorIs(t, err, refused)
+	require.Empty(t, c.Headers)
+}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"runtime"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -141,14 +140,12 @@ func calibrateSpan(p *program, ring *ring, entry layer.Entry) (cost int64, err e
 
 // runLoop runs the program, recorded.
 func runLoop(p *program, name string) error {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return err
 	}
 	defer null.Close()
-	c, err := startChild(&record.Options{Command: []string{name}, Stdin: null, Stdout: null, Stderr: null})
+	c, err := p.startChild(&record.Options{Command: []string{name}, Stdin: null, Stdout: null, Stderr: null})
 	if err != nil {
 		return err
 	}
@@ -157,7 +154,7 @@ func runLoop(p *program, name string) error {
 		c.kill()
 		return err
 	}
-	status, err := c.wait()
+	status, err := c.wait(0)
 	if err == nil && status.ExitStatus() != 0 {
 		err = fmt.Errorf("the program ended with %v", status)
 	}

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
@@ -42,6 +44,33 @@ func findCgroup(path string) (string, error) {
 		return "", fmt.Errorf("cgroup %s: %w", path, err)
 	}
 	return found, nil
+}
+
+// Cgroup says what a recording of a cgroup, named as record.Options say, would hold.
+type Cgroup struct {
+	Dir       string
+	Processes int  // in it and below
+	Own       bool // this process is one of them
+}
+
+// LookAtCgroup finds a cgroup and the processes in it.
+func LookAtCgroup(path string) (Cgroup, error) {
+	dir, err := findCgroup(path)
+	if err != nil {
+		return Cgroup{}, err
+	}
+	c, own := Cgroup{Dir: dir}, strconv.Itoa(os.Getpid())
+	return c, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.Name() != "cgroup.procs" {
+			return nil // it was removed meanwhile
+		}
+		text, _ := os.ReadFile(path) // of threads alone it can't be read
+		for pid := range strings.FieldsSeq(string(text)) {
+			c.Processes++
+			c.Own = c.Own || pid == own
+		}
+		return nil
+	})
 }
 
 // isCgroup reports whether a path is the directory of a cgroup.

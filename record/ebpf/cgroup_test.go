@@ -193,3 +193,27 @@ func TestCgroupByItsPath(t *testing.T) {
 	_, err = findCgroup(t.TempDir())
 	require.ErrorContains(t, err, "not the directory of a cgroup")
 }
+
+// A cgroup that holds the recorder is told from one that does not.
+func TestLookAtCgroup(t *testing.T) {
+	for version, mount := range hierarchies(t) {
+		all, err := LookAtCgroup(mount)
+		require.NoError(t, err, version)
+		require.True(t, all.Own, version)
+		require.Positive(t, all.Processes, version)
+		dir := makeCgroup(t, mount, "pianola-look")
+		below := makeCgroup(t, dir, "below")
+		sleeper := exec.Command("sleep", "1000")
+		require.NoError(t, sleeper.Start())
+		enter(t, below, sleeper.Process.Pid)
+		c, err := LookAtCgroup("/pianola-look")
+		require.NoError(t, sleeper.Process.Kill())
+		_ = sleeper.Wait()
+		require.NoError(t, err)
+		require.Equal(t, Cgroup{Dir: dir, Processes: 1}, c, version)
+		require.NoError(t, os.Remove(below))
+		require.NoError(t, os.Remove(dir))
+	}
+	_, err := LookAtCgroup("/nosuch.slice")
+	require.EqualError(t, err, "cgroup /nosuch.slice: file does not exist")
+}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
 	"pianola/record"
@@ -18,25 +19,28 @@ type child struct {
 	pidfd int
 }
 
-// startChild starts the command and leaves it stopped. The calling goroutine
-// must be locked to its thread until release, for only that thread may let
-// the command go.
-func startChild(o *record.Options) (*child, error) {
+// startChild starts the command, which the program in the kernel stops. A tracer would do that as
+// well, but then the kernel ignores the set-user-ID bit for a command that runs as another user.
+func (p *program) startChild(o *record.Options) (*child, error) {
 	path, err := o.Program()
 	if err != nil {
 		return nil, err
 	}
+	if _, err := p.coll.Programs[recorderProgHoldChildren].Run(&ebpf.RunOptions{}); err != nil {
+		return nil, fmt.Errorf("hold the command: %w", err)
+	}
+	defer func() { _ = p.coll.Variables[recorderVarHolding].Set(int32(0)) }()
 	pid, err := syscall.ForkExec(path, o.Command, &syscall.ProcAttr{
 		Dir:   o.Dir,
 		Env:   o.Env,
 		Files: []uintptr{o.Stdin.Fd(), o.Stdout.Fd(), o.Stderr.Fd()},
-		Sys:   &syscall.SysProcAttr{Ptrace: true, Credential: o.Credential},
+		Sys:   &syscall.SysProcAttr{Credential: o.Credential},
 	})
 	if err != nil {
 		return nil, record.NewStartError(o.Command[0], err)
 	}
 	c := &child{pid: pid, pidfd: -1}
-	status, err := c.wait()
+	status, err := c.wait(unix.WUNTRACED)
 	if err == nil && !status.Stopped() {
 		err = errors.New("it ended before its first instruction")
 	}
@@ -50,18 +54,18 @@ func startChild(o *record.Options) (*child, error) {
 	return c, nil
 }
 
-// release lets the command run, free of the tracer.
+// release lets the command run.
 func (c *child) release() error {
-	if err := unix.PtraceDetach(c.pid); err != nil {
+	if err := unix.Kill(c.pid, unix.SIGCONT); err != nil {
 		return fmt.Errorf("let the command go: %w", err)
 	}
 	return nil
 }
 
-// wait waits until the command stops or ends.
-func (c *child) wait() (status unix.WaitStatus, err error) {
+// wait waits until the command ends, or with WUNTRACED stops.
+func (c *child) wait(options int) (status unix.WaitStatus, err error) {
 	for {
-		if _, err = unix.Wait4(c.pid, &status, 0, nil); err != unix.EINTR {
+		if _, err = unix.Wait4(c.pid, &status, options, nil); err != unix.EINTR {
 			return status, os.NewSyscallError("wait4", err)
 		}
 	}
@@ -75,10 +79,13 @@ func (c *child) signal(s os.Signal) {
 	}
 }
 
-// kill ends a command that could not be recorded.
+// kill ends a command that could not be recorded. One that has become another user goes on.
 func (c *child) kill() {
-	_ = unix.Kill(c.pid, unix.SIGKILL)
-	_, _ = c.wait()
+	if unix.Kill(c.pid, unix.SIGKILL) == nil {
+		_, _ = c.wait(0)
+	} else {
+		_ = c.release()
+	}
 	c.close()
 }
 

@@ -20,9 +20,9 @@ const (
 )
 
 const (
-	durBits   = 48
-	typeShift = 12
-	nrBits    = 9
+	durBits   = recorderBitsDUR_BITS
+	typeShift = recorderBitsTYPE_SHIFT
+	nrBits    = recorderBitsNR_BITS
 	flagRich  = record.Flags(recorderFlagFLAG_RICH)
 	flagWide  = record.Flags(recorderFlagFLAG_WIDE)
 )
@@ -33,13 +33,13 @@ type requestKind uint16
 
 const (
 	noRequest requestKind = 0
-	submitted requestKind = format.MaxSys - 2
-	completed requestKind = format.MaxSys - 3
-	faulted   requestKind = format.MaxSys - 4
-	begun     requestKind = format.MaxSys - 5
-	mapped    requestKind = format.MaxSys - 6
-	joined    requestKind = format.MaxSys - 7
-	spanned   requestKind = record.NrSpan
+	submitted requestKind = requestKind(recorderNumberNR_SUBMITTED)
+	completed requestKind = requestKind(recorderNumberNR_COMPLETED)
+	faulted   requestKind = requestKind(recorderNumberNR_FAULT)
+	begun     requestKind = requestKind(recorderNumberNR_SPACE)
+	mapped    requestKind = requestKind(recorderNumberNR_PROGRAM)
+	joined    requestKind = requestKind(recorderNumberNR_JOINED)
+	spanned   requestKind = requestKind(recorderNumberNR_SPAN)
 )
 
 const (
@@ -48,8 +48,8 @@ const (
 	faultSize      = int(unsafe.Offsetof(recorderFault{}.Off))
 	spaceSize      = int(unsafe.Offsetof(recorderSpace{}.Address))
 	joinedSize     = int(unsafe.Sizeof(recorderJoined{}))
-	flagAIO        = 2048
-	opcodeMask     = format.NumOpcodes - 1
+	flagAIO        = uint16(recorderRequestFlagFLAG_AIO)
+	opcodeMask     = 1<<recorderBitsOPCODE_BITS - 1
 )
 
 // requestIn returns what a record of the ring holds of a request.

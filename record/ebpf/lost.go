@@ -9,16 +9,15 @@ import (
 
 // lost is what the program could not record.
 type lost struct {
-	bySyscall  map[int]uint64 // events that found the ring full, by system call
-	byCPU      []uint64       // the same by processor
-	untracked  uint64         // calls of libraries that could not be followed: too deep within others, or for want of memory
-	unfollowed uint64         // threads that could not be followed, for want of memory
-	recursed   uint64         // runs that the kernel left out, within another run on the same processor
+	byNumber  map[int]uint64                             // records that found the ring full, by the number in them
+	byCPU     []uint64                                   // the same by processor
+	untracked [recorderUntrackedKindNUM_UNTRACKED]uint64 // what could not be followed
+	recursed  uint64                                     // runs that the kernel left out, within another run on the same processor
 }
 
 // lost returns what has been lost so far.
 func (p *program) lost() (lost, error) {
-	l := lost{bySyscall: make(map[int]uint64)}
+	l := lost{byNumber: make(map[int]uint64)}
 	var perCPU []uint64
 	for nr := range uint32(format.MaxSys) {
 		if err := p.coll.Maps[recorderMapLost].Lookup(nr, &perCPU); err != nil {
@@ -29,17 +28,15 @@ func (p *program) lost() (lost, error) {
 		}
 		for cpu, n := range perCPU {
 			if n > 0 {
-				l.bySyscall[int(nr)] += n
+				l.byNumber[int(nr)] += n
 				l.byCPU[cpu] += n
 			}
 		}
 	}
-	for name, n := range map[string]*uint64{recorderVarUnfollowed: &l.unfollowed, recorderVarSpansUntracked: &l.untracked} {
-		if err := p.coll.Variables[name].Get(n); err != nil {
-			return l, fmt.Errorf("read the count of lost events: %w", err)
-		}
+	if err := p.coll.Variables[recorderVarUntracked].Get(&l.untracked); err != nil {
+		return l, fmt.Errorf("read the count of lost events: %w", err)
 	}
-	for _, prog := range p.programs(attached) {
+	for _, prog := range p.coll.Programs {
 		s, err := prog.Stats()
 		if err != nil {
 			return l, fmt.Errorf("read the count of lost events: %w", err)
@@ -49,14 +46,30 @@ func (p *program) lost() (lost, error) {
 	return l, nil
 }
 
-// spans is what a result calls lost calls of libraries.
-const spans = "spans"
+// lostNames is what a result calls records of something else than a call.
+var lostNames = map[int]string{
+	int(recorderNumberNR_SUBMITTED): "submissions",
+	int(recorderNumberNR_COMPLETED): "completions",
+	int(recorderNumberNR_FAULT):     "faults",
+	int(recorderNumberNR_SPACE):     "spaces",
+	int(recorderNumberNR_PROGRAM):   "programs",
+	int(recorderNumberNR_JOINED):    "processes",
+	int(recorderNumberNR_SPAN):      "spans",
+}
+
+// untrackedNames is what a result calls what could not be followed.
+var untrackedNames = [recorderUntrackedKindNUM_UNTRACKED]string{
+	recorderUntrackedKindUNTRACKED_THREAD:  "threads",
+	recorderUntrackedKindUNTRACKED_SPAN:    "spans",
+	recorderUntrackedKindUNTRACKED_SPACE:   "spaces",
+	recorderUntrackedKindUNTRACKED_MESSAGE: "messages",
+}
 
 // addTo counts in a result what has been lost.
 func (l *lost) addTo(r *record.Result) {
-	for nr, n := range l.bySyscall {
-		name := spans
-		if nr != record.NrSpan {
+	for nr, n := range l.byNumber {
+		name, ok := lostNames[nr]
+		if !ok {
 			name = record.OpOf(format.HostArch, nr).String()
 		}
 		r.AddLost(name, n)
@@ -67,7 +80,8 @@ func (l *lost) addTo(r *record.Result) {
 			r.LostByCPU[cpu] = int64(n)
 		}
 	}
-	r.AddLost(spans, l.untracked)
-	r.AddLost("threads", l.unfollowed)
+	for what, n := range l.untracked {
+		r.AddLost(untrackedNames[what], n)
+	}
 	r.AddLost("recursion", l.recursed)
 }

@@ -12,6 +12,7 @@ import (
 	"pianola/coverage"
 	"pianola/format"
 	"pianola/internal/testkit/recordkit"
+	"pianola/record"
 )
 
 // blocked is a record.Sink that takes no events before the command has ended, so that
@@ -79,4 +80,36 @@ func TestLostEventsAreCounted(t *testing.T) {
 	lost, _ := s.Headers[1].Value(format.MetaLost)
 	require.Regexp(t, fmt.Sprintf(`^%d .*\bread=%d\b`, r.Lost, r.LostByOp["read"]), lost)
 	require.Regexp(t, ` cpu\d+=\d+`, lost)
+}
+
+// A record that is no event is counted, too.
+func TestLostRecordsAreCounted(t *testing.T) {
+	const processes = 200
+	var s blocked
+	var err error
+	s.in, s.out, err = os.Pipe()
+	require.NoError(t, err)
+	defer s.in.Close()
+	o := recordkit.Shell(fmt.Sprintf("i=0; while [ $i -lt %d ]; do (:); /bin/true; i=$((i+1)); done 3>&1", processes))
+	o.Stdout, o.RingBytes = s.out, os.Getpagesize()
+	r, _ := recordOne(t, o, &s)
+
+	require.Greater(t, r.LostByOp["spaces"], int64(processes/2))
+	require.Greater(t, r.LostByOp["programs"], int64(processes/2))
+	lost, _ := s.Headers[1].Value(format.MetaLost)
+	require.Regexp(t, `\bprograms=\d+ .*\bspaces=\d+\b`, lost)
+}
+
+// Every record has a name among those that are lost.
+func TestLostNames(t *testing.T) {
+	for nr := recorderNumberNR_SPAN; nr <= recorderNumberNR_WAIT; nr++ {
+		l := lost{byNumber: map[int]uint64{int(nr): 1}}
+		var r record.Result
+		l.addTo(&r)
+		require.Len(t, r.LostByOp, 1)
+		require.NotContains(t, r.LostByOp, format.OpNone.String(), "%d", nr)
+	}
+	for _, name := range untrackedNames {
+		require.NotEmpty(t, name)
+	}
 }

@@ -118,6 +118,7 @@ func TestNumbers(t *testing.T) {
 		record.FlagKilled:     recorderFlagFLAG_KILLED,
 		record.FlagRenumbered: recorderFlagFLAG_RENUMBERED,
 		record.FlagUNIX:       recorderFlagFLAG_UNIX,
+		record.FlagBatch:      recorderFlagFLAG_BATCH,
 	} {
 		require.EqualValues(t, want, flag)
 	}
@@ -129,4 +130,30 @@ func TestNumbers(t *testing.T) {
 	} {
 		require.EqualValues(t, want, state)
 	}
+	for flag, want := range map[record.FaultFlags]recorderFaultFlag{
+		record.FaultWrite:   recorderFaultFlagFAULT_WRITE,
+		record.FaultPage:    recorderFaultFlagFAULT_PAGE,
+		record.FaultAround:  recorderFaultFlagFAULT_AROUND,
+		record.FaultProgram: recorderFaultFlagFAULT_PROGRAM,
+		record.FaultFilled:  recorderFaultFlagFAULT_FILLED,
+		record.FaultFailed:  recorderFaultFlagFAULT_FAILED,
+	} {
+		require.EqualValues(t, want, flag)
+	}
+	for place, want := range map[format.Place]recorderPlace{
+		format.PlaceOff:   recorderPlacePLACE_OFF,
+		format.PlaceAddr:  recorderPlacePLACE_ADDR,
+		format.PlaceAddr3: recorderPlacePLACE_ADDR3,
+	} {
+		require.EqualValues(t, want, place)
+	}
+	for number, want := range map[int]recorderNumber{
+		record.NrWait: recorderNumberNR_WAIT,
+		record.NrSpan: recorderNumberNR_SPAN,
+	} {
+		require.EqualValues(t, want, number)
+	}
+	require.EqualValues(t, recorderFileTypeTYPE_PSEUDO, record.PseudoType)
+	require.Equal(t, format.NumOpcodes, 1<<recorderBitsOPCODE_BITS)
+	require.Equal(t, format.MaxSys, 1<<recorderBitsNR_BITS)
 }

@@ -43,7 +43,7 @@ func TestProgram(t *testing.T) {
 		require.Zero(t, n)
 	}
 	missed.byCPU = nil
-	require.Equal(t, lost{bySyscall: map[int]uint64{}}, missed)
+	require.Equal(t, lost{byNumber: map[int]uint64{}}, missed)
 }
 
 func TestLoadBadSize(t *testing.T) {

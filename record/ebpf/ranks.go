@@ -14,16 +14,6 @@ import (
 // followRanks follows the command and the other ranks, which stand still, and returns the
 // header. It is as if the recorder had been attached to all of them.
 func (r *recording) followRanks(ctx context.Context, o *record.Options) (*format.Header, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() { // a signal ends the wait for the others; run does the rest
-		select {
-		case s := <-r.signals.C:
-			r.signals.C <- s
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
 	pids, err := r.ranks.Gather(ctx, r.child.pid)
 	if err != nil {
 		return nil, err

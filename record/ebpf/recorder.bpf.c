@@ -23,6 +23,12 @@ const enum thread_flag *unused_thread_flag __attribute__((unused));
 const enum counted *unused_counted __attribute__((unused));
 const enum kind *unused_kind __attribute__((unused));
 const enum flag *unused_flag __attribute__((unused));
+const enum number *unused_number __attribute__((unused));
+const enum bits *unused_bits __attribute__((unused));
+const enum file_type *unused_file_type __attribute__((unused));
+const enum request_flag *unused_request_flag __attribute__((unused));
+const enum untracked_kind *unused_untracked __attribute__((unused));
+const enum place *unused_place __attribute__((unused));
 const enum string_state *unused_string_state __attribute__((unused));
 const struct member *unused_member __attribute__((unused));
 const enum missing_kind *unused_missing __attribute__((unused));
@@ -199,10 +205,10 @@ INLINE int send_brief(struct thread *t, struct task_struct *task, struct pt_regs
 		      const struct plan *plan)
 {
 	u64 args[8] = {}; /* as many as three bits can number */
-	struct scratch *s = bpf_ringbuf_reserve(&ring, __builtin_offsetof(struct scratch, data) + NAME_BYTES, 0);
+	struct scratch *s = reserve(t->nr, __builtin_offsetof(struct scratch, data) + NAME_BYTES);
 
 	if (unlikely(!s)) {
-		count_lost(t->nr, first_of(regs), end - start, ret);
+		miss_call(t->nr, first_of(regs), end - start, ret);
 		return 1;
 	}
 	fill_wide(&s->event, t, start, end, ret);
@@ -254,9 +260,9 @@ INLINE int send_map(struct thread *t, struct task_struct *task, struct pt_regs *
 		t->calls++;
 		return 1;
 	}
-	s = bpf_ringbuf_reserve(&ring, __builtin_offsetof(struct scratch, data), 0);
+	s = reserve(t->nr, __builtin_offsetof(struct scratch, data));
 	if (unlikely(!s)) {
-		count_lost(t->nr, first_of(regs), end - start, ret);
+		miss_call(t->nr, first_of(regs), end - start, ret);
 		return 1;
 	}
 	fill_wide(&s->event, t, start, end, ret);
@@ -264,7 +270,7 @@ INLINE int send_map(struct thread *t, struct task_struct *task, struct pt_regs *
 	s->event.channel = space_of(task);
 	read_four(s->event.args, regs);
 	read_more(s->event.more, regs);
-	extend_bounds(s->event.channel, ret, s->event.args[1], s->event.args[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE));
+	extend_bounds(task, ret, s->event.args[1], s->event.args[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE));
 	__builtin_memset(&s->details, 0, sizeof(s->details));
 	describe_inode(&s->details, inode);
 	s->event.flags |= FLAG_STAT | FLAG_FILE;
@@ -289,7 +295,7 @@ INLINE void send_call(struct thread *t, struct task_struct *task, struct pt_regs
 		u64 args[4];
 
 		read_four(args, regs);
-		extend_bounds(space_of(task), ret, args[2], 0);
+		extend_bounds(task, ret, args[2], 0);
 	}
 	if (plan->kind <= KIND_FORK || plan->kind == KIND_MAP || plan->kind == KIND_SPACE) {
 		send_wide(t, task, regs, start, end, ret, plan->kind);
@@ -471,6 +477,8 @@ int process_exec(u64 *ctx)
 	u64 start;
 	long n;
 
+	if (unlikely(holding) && task->real_parent->tgid == holding)
+		bpf_send_signal(SIGSTOP);
 	t = followed(task);
 	if (!t)
 		return 0;
@@ -479,7 +487,7 @@ int process_exec(u64 *ctx)
 		hold(t, task);
 	if (t->fault.flags)
 		send_fault(t, task);
-	bpf_map_delete_elem(&spaces, &space); /* of a process that is gone */
+	bpf_task_storage_delete(&spaces, task); /* of the program before */
 
 	/* A thread that is not its process's first takes over the id of that. */
 	before = t->tid;
@@ -524,8 +532,8 @@ int process_fork(u64 *ctx)
 	if (!t || t->flags & THREAD_ALONE || (by_cgroup && !in_cgroup(child)))
 		return 0;
 	follow(child);
-	if (with_maps && space_of(child) != space_of(parent))
-		copy_space(space_of(child), space_of(parent));
+	if (with_maps && child == child->group_leader)
+		copy_space(child, parent);
 	name = name_of(child);
 	t->child = name.tid;
 	if (unlikely(name.innermost != pidns))
@@ -642,10 +650,10 @@ SEC("tp_btf/io_uring_create")
 int uring_create(u64 *ctx)
 {
 	struct thread *t = followed(bpf_get_current_task_btf());
-	u64 ring = ctx[1];
+	struct ring_key ring = {.address = ctx[1]};
 
 	if (t)
-		t->ring = new_ring(ring, t->tid);
+		t->ring = new_ring(ring.address, 0, t->tid);
 	else
 		bpf_map_delete_elem(&rings, &ring); /* it takes the place of one that is gone */
 	return 0;
@@ -862,7 +870,7 @@ int map_existing(u64 *ctx)
 	r.mm = (u64)vma->vm_mm;
 	note_file(&r);
 	if (r.data && with_maps)
-		extend_bounds(r.mm, vma->vm_start, r.length, 1);
+		extend_bounds(task, vma->vm_start, r.length, 1);
 	return 0;
 }
 
@@ -1018,6 +1026,13 @@ int follow_self(void *ctx)
 		return 1;
 	t->flags = THREAD_ALONE;
 	recorder = bpf_get_current_task_btf()->tgid;
+	return 0;
+}
+
+SEC("syscall")
+int hold_children(void *ctx)
+{
+	holding = bpf_get_current_task_btf()->tgid;
 	return 0;
 }
 

@@ -13,9 +13,18 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type recorderBits uint32
+
+const (
+	recorderBitsDUR_BITS    recorderBits = 48
+	recorderBitsTYPE_SHIFT  recorderBits = 12
+	recorderBitsNR_BITS     recorderBits = 9
+	recorderBitsOPCODE_BITS recorderBits = 6
+)
+
 type recorderBounds struct {
 	_     structs.HostLayout
-	Low   uint64
+	Below uint64
 	High  uint64
 	Fixed uint64
 }
@@ -102,6 +111,14 @@ type recorderFileId struct {
 	Dev uint32
 	Pad uint32
 }
+
+type recorderFileType uint32
+
+const (
+	recorderFileTypeTYPE_BLOCK  recorderFileType = 6
+	recorderFileTypeTYPE_FILE   recorderFileType = 8
+	recorderFileTypeTYPE_PSEUDO recorderFileType = 15
+)
 
 type recorderFlag uint32
 
@@ -241,6 +258,19 @@ const (
 	recorderMissingKindNUM_MISSING       recorderMissingKind = 8
 )
 
+type recorderNumber uint32
+
+const (
+	recorderNumberNR_WAIT      recorderNumber = 511
+	recorderNumberNR_SUBMITTED recorderNumber = 510
+	recorderNumberNR_COMPLETED recorderNumber = 509
+	recorderNumberNR_FAULT     recorderNumber = 508
+	recorderNumberNR_SPACE     recorderNumber = 507
+	recorderNumberNR_PROGRAM   recorderNumber = 506
+	recorderNumberNR_JOINED    recorderNumber = 505
+	recorderNumberNR_SPAN      recorderNumber = 504
+)
+
 type recorderOffKind uint32
 
 const (
@@ -285,6 +315,14 @@ const (
 	recorderPieceKindPIECE_ARRAY_BEFORE recorderPieceKind = 5
 )
 
+type recorderPlace uint32
+
+const (
+	recorderPlacePLACE_OFF   recorderPlace = 2
+	recorderPlacePLACE_ADDR  recorderPlace = 3
+	recorderPlacePLACE_ADDR3 recorderPlace = 7
+)
+
 type recorderPlan struct {
 	_      structs.HostLayout
 	Kind   uint8
@@ -306,6 +344,12 @@ type recorderProcessor struct {
 	Pad      [4]uint32
 }
 
+type recorderRequestFlag uint32
+
+const (
+	recorderRequestFlagFLAG_AIO recorderRequestFlag = 2048
+)
+
 type recorderRequestPlan struct {
 	_        structs.HostLayout
 	Recorded uint8
@@ -323,6 +367,13 @@ type recorderRingInfo struct {
 	Looked  uint64
 	Head    uint32
 	Waiting uint32
+}
+
+type recorderRingKey struct {
+	_       structs.HostLayout
+	Address uint64
+	Process uint32
+	Pad     uint32
 }
 
 type recorderSample struct {
@@ -539,6 +590,16 @@ const (
 	recorderTimedByTIMED_ERROR  recorderTimedBy = 3
 )
 
+type recorderUntrackedKind uint32
+
+const (
+	recorderUntrackedKindUNTRACKED_THREAD  recorderUntrackedKind = 0
+	recorderUntrackedKindUNTRACKED_SPAN    recorderUntrackedKind = 1
+	recorderUntrackedKindUNTRACKED_SPACE   recorderUntrackedKind = 2
+	recorderUntrackedKindUNTRACKED_MESSAGE recorderUntrackedKind = 3
+	recorderUntrackedKindNUM_UNTRACKED     recorderUntrackedKind = 4
+)
+
 type recorderWaitKind uint32
 
 const (
@@ -576,6 +637,7 @@ const (
 	recorderProgFindCgroup       = "find_cgroup"
 	recorderProgFollowSelf       = "follow_self"
 	recorderProgFollowTree       = "follow_tree"
+	recorderProgHoldChildren     = "hold_children"
 	recorderProgMapAround        = "map_around"
 	recorderProgMapDirty         = "map_dirty"
 	recorderProgMapExisting      = "map_existing"
@@ -607,6 +669,7 @@ const (
 	recorderVarCgroupRoot        = "cgroup_root"
 	recorderVarChannels          = "channels"
 	recorderVarEvery             = "every"
+	recorderVarHolding           = "holding"
 	recorderVarHuge              = "huge"
 	recorderVarIoctls            = "ioctls"
 	recorderVarLastBatch         = "last_batch"
@@ -623,23 +686,27 @@ const (
 	recorderVarRecorder          = "recorder"
 	recorderVarRequests          = "requests"
 	recorderVarSamples           = "samples"
-	recorderVarSpansUntracked    = "spans_untracked"
 	recorderVarTimed             = "timed"
-	recorderVarUnfollowed        = "unfollowed"
 	recorderVarUnmapped          = "unmapped"
+	recorderVarUntracked         = "untracked"
+	recorderVarUnusedBits        = "unused_bits"
 	recorderVarUnusedCgroupPath  = "unused_cgroup_path"
 	recorderVarUnusedCounted     = "unused_counted"
 	recorderVarUnusedFault       = "unused_fault"
 	recorderVarUnusedFaultFlag   = "unused_fault_flag"
+	recorderVarUnusedFileType    = "unused_file_type"
 	recorderVarUnusedFlag        = "unused_flag"
 	recorderVarUnusedJoined      = "unused_joined"
 	recorderVarUnusedKind        = "unused_kind"
 	recorderVarUnusedMember      = "unused_member"
 	recorderVarUnusedMissing     = "unused_missing"
+	recorderVarUnusedNumber      = "unused_number"
 	recorderVarUnusedOff         = "unused_off"
 	recorderVarUnusedOpened      = "unused_opened"
 	recorderVarUnusedPieceCount  = "unused_piece_count"
 	recorderVarUnusedPieceKind   = "unused_piece_kind"
+	recorderVarUnusedPlace       = "unused_place"
+	recorderVarUnusedRequestFlag = "unused_request_flag"
 	recorderVarUnusedSampleKind  = "unused_sample_kind"
 	recorderVarUnusedSpace       = "unused_space"
 	recorderVarUnusedSpan        = "unused_span"
@@ -648,6 +715,7 @@ const (
 	recorderVarUnusedSubmission  = "unused_submission"
 	recorderVarUnusedThreadFlag  = "unused_thread_flag"
 	recorderVarUnusedTimed       = "unused_timed"
+	recorderVarUnusedUntracked   = "unused_untracked"
 	recorderVarUnusedWait        = "unused_wait"
 	recorderVarUringDone         = "uring_done"
 	recorderVarUringFlight       = "uring_flight"
@@ -713,6 +781,7 @@ type recorderProgramSpecs struct {
 	FindCgroup    *ebpf.ProgramSpec `ebpf:"find_cgroup"`
 	FollowSelf    *ebpf.ProgramSpec `ebpf:"follow_self"`
 	FollowTree    *ebpf.ProgramSpec `ebpf:"follow_tree"`
+	HoldChildren  *ebpf.ProgramSpec `ebpf:"hold_children"`
 	MapAround     *ebpf.ProgramSpec `ebpf:"map_around"`
 	MapDirty      *ebpf.ProgramSpec `ebpf:"map_dirty"`
 	MapExisting   *ebpf.ProgramSpec `ebpf:"map_existing"`
@@ -772,6 +841,7 @@ type recorderVariableSpecs struct {
 	CgroupRoot        *ebpf.VariableSpec `ebpf:"cgroup_root"`
 	Channels          *ebpf.VariableSpec `ebpf:"channels"`
 	Every             *ebpf.VariableSpec `ebpf:"every"`
+	Holding           *ebpf.VariableSpec `ebpf:"holding"`
 	Huge              *ebpf.VariableSpec `ebpf:"huge"`
 	Ioctls            *ebpf.VariableSpec `ebpf:"ioctls"`
 	LastBatch         *ebpf.VariableSpec `ebpf:"last_batch"`
@@ -788,23 +858,27 @@ type recorderVariableSpecs struct {
 	Recorder          *ebpf.VariableSpec `ebpf:"recorder"`
 	Requests          *ebpf.VariableSpec `ebpf:"requests"`
 	Samples           *ebpf.VariableSpec `ebpf:"samples"`
-	SpansUntracked    *ebpf.VariableSpec `ebpf:"spans_untracked"`
 	Timed             *ebpf.VariableSpec `ebpf:"timed"`
-	Unfollowed        *ebpf.VariableSpec `ebpf:"unfollowed"`
 	Unmapped          *ebpf.VariableSpec `ebpf:"unmapped"`
+	Untracked         *ebpf.VariableSpec `ebpf:"untracked"`
+	UnusedBits        *ebpf.VariableSpec `ebpf:"unused_bits"`
 	UnusedCgroupPath  *ebpf.VariableSpec `ebpf:"unused_cgroup_path"`
 	UnusedCounted     *ebpf.VariableSpec `ebpf:"unused_counted"`
 	UnusedFault       *ebpf.VariableSpec `ebpf:"unused_fault"`
 	UnusedFaultFlag   *ebpf.VariableSpec `ebpf:"unused_fault_flag"`
+	UnusedFileType    *ebpf.VariableSpec `ebpf:"unused_file_type"`
 	UnusedFlag        *ebpf.VariableSpec `ebpf:"unused_flag"`
 	UnusedJoined      *ebpf.VariableSpec `ebpf:"unused_joined"`
 	UnusedKind        *ebpf.VariableSpec `ebpf:"unused_kind"`
 	UnusedMember      *ebpf.VariableSpec `ebpf:"unused_member"`
 	UnusedMissing     *ebpf.VariableSpec `ebpf:"unused_missing"`
+	UnusedNumber      *ebpf.VariableSpec `ebpf:"unused_number"`
 	UnusedOff         *ebpf.VariableSpec `ebpf:"unused_off"`
 	UnusedOpened      *ebpf.VariableSpec `ebpf:"unused_opened"`
 	UnusedPieceCount  *ebpf.VariableSpec `ebpf:"unused_piece_count"`
 	UnusedPieceKind   *ebpf.VariableSpec `ebpf:"unused_piece_kind"`
+	UnusedPlace       *ebpf.VariableSpec `ebpf:"unused_place"`
+	UnusedRequestFlag *ebpf.VariableSpec `ebpf:"unused_request_flag"`
 	UnusedSampleKind  *ebpf.VariableSpec `ebpf:"unused_sample_kind"`
 	UnusedSpace       *ebpf.VariableSpec `ebpf:"unused_space"`
 	UnusedSpan        *ebpf.VariableSpec `ebpf:"unused_span"`
@@ -813,6 +887,7 @@ type recorderVariableSpecs struct {
 	UnusedSubmission  *ebpf.VariableSpec `ebpf:"unused_submission"`
 	UnusedThreadFlag  *ebpf.VariableSpec `ebpf:"unused_thread_flag"`
 	UnusedTimed       *ebpf.VariableSpec `ebpf:"unused_timed"`
+	UnusedUntracked   *ebpf.VariableSpec `ebpf:"unused_untracked"`
 	UnusedWait        *ebpf.VariableSpec `ebpf:"unused_wait"`
 	UringDone         *ebpf.VariableSpec `ebpf:"uring_done"`
 	UringFlight       *ebpf.VariableSpec `ebpf:"uring_flight"`
@@ -901,6 +976,7 @@ type recorderVariables struct {
 	CgroupRoot        *ebpf.Variable `ebpf:"cgroup_root"`
 	Channels          *ebpf.Variable `ebpf:"channels"`
 	Every             *ebpf.Variable `ebpf:"every"`
+	Holding           *ebpf.Variable `ebpf:"holding"`
 	Huge              *ebpf.Variable `ebpf:"huge"`
 	Ioctls            *ebpf.Variable `ebpf:"ioctls"`
 	LastBatch         *ebpf.Variable `ebpf:"last_batch"`
@@ -917,23 +993,27 @@ type recorderVariables struct {
 	Recorder          *ebpf.Variable `ebpf:"recorder"`
 	Requests          *ebpf.Variable `ebpf:"requests"`
 	Samples           *ebpf.Variable `ebpf:"samples"`
-	SpansUntracked    *ebpf.Variable `ebpf:"spans_untracked"`
 	Timed             *ebpf.Variable `ebpf:"timed"`
-	Unfollowed        *ebpf.Variable `ebpf:"unfollowed"`
 	Unmapped          *ebpf.Variable `ebpf:"unmapped"`
+	Untracked         *ebpf.Variable `ebpf:"untracked"`
+	UnusedBits        *ebpf.Variable `ebpf:"unused_bits"`
 	UnusedCgroupPath  *ebpf.Variable `ebpf:"unused_cgroup_path"`
 	UnusedCounted     *ebpf.Variable `ebpf:"unused_counted"`
 	UnusedFault       *ebpf.Variable `ebpf:"unused_fault"`
 	UnusedFaultFlag   *ebpf.Variable `ebpf:"unused_fault_flag"`
+	UnusedFileType    *ebpf.Variable `ebpf:"unused_file_type"`
 	UnusedFlag        *ebpf.Variable `ebpf:"unused_flag"`
 	UnusedJoined      *ebpf.Variable `ebpf:"unused_joined"`
 	UnusedKind        *ebpf.Variable `ebpf:"unused_kind"`
 	UnusedMember      *ebpf.Variable `ebpf:"unused_member"`
 	UnusedMissing     *ebpf.Variable `ebpf:"unused_missing"`
+	UnusedNumber      *ebpf.Variable `ebpf:"unused_number"`
 	UnusedOff         *ebpf.Variable `ebpf:"unused_off"`
 	UnusedOpened      *ebpf.Variable `ebpf:"unused_opened"`
 	UnusedPieceCount  *ebpf.Variable `ebpf:"unused_piece_count"`
 	UnusedPieceKind   *ebpf.Variable `ebpf:"unused_piece_kind"`
+	UnusedPlace       *ebpf.Variable `ebpf:"unused_place"`
+	UnusedRequestFlag *ebpf.Variable `ebpf:"unused_request_flag"`
 	UnusedSampleKind  *ebpf.Variable `ebpf:"unused_sample_kind"`
 	UnusedSpace       *ebpf.Variable `ebpf:"unused_space"`
 	UnusedSpan        *ebpf.Variable `ebpf:"unused_span"`
@@ -942,6 +1022,7 @@ type recorderVariables struct {
 	UnusedSubmission  *ebpf.Variable `ebpf:"unused_submission"`
 	UnusedThreadFlag  *ebpf.Variable `ebpf:"unused_thread_flag"`
 	UnusedTimed       *ebpf.Variable `ebpf:"unused_timed"`
+	UnusedUntracked   *ebpf.Variable `ebpf:"unused_untracked"`
 	UnusedWait        *ebpf.Variable `ebpf:"unused_wait"`
 	UringDone         *ebpf.Variable `ebpf:"uring_done"`
 	UringFlight       *ebpf.Variable `ebpf:"uring_flight"`
@@ -969,6 +1050,7 @@ type recorderPrograms struct {
 	FindCgroup    *ebpf.Program `ebpf:"find_cgroup"`
 	FollowSelf    *ebpf.Program `ebpf:"follow_self"`
 	FollowTree    *ebpf.Program `ebpf:"follow_tree"`
+	HoldChildren  *ebpf.Program `ebpf:"hold_children"`
 	MapAround     *ebpf.Program `ebpf:"map_around"`
 	MapDirty      *ebpf.Program `ebpf:"map_dirty"`
 	MapExisting   *ebpf.Program `ebpf:"map_existing"`
@@ -1002,6 +1084,7 @@ func (p *recorderPrograms) Close() error {
 		p.FindCgroup,
 		p.FollowSelf,
 		p.FollowTree,
+		p.HoldChildren,
 		p.MapAround,
 		p.MapDirty,
 		p.MapExisting,

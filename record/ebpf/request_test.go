@@ -272,3 +272,31 @@ io_getevents(ADDRESS, 1, 3, ADDRESS, NULL) = 1 {ring=2}
 		})
 	}
 }
+
+// Contexts of libaio at one address differ by all of the number of the process.
+func TestContextsOfProcesses(t *testing.T) {
+	const file, most = "/proc/sys/kernel/pid_max", "4194304"
+	before, err := os.ReadFile(file)
+	require.NoError(t, err)
+	if err := os.WriteFile(file, []byte(most), 0); err != nil {
+		t.Skip(err)
+	}
+	defer func() { require.NoError(t, os.WriteFile(file, before, 0)) }()
+	var c recordkit.Collect
+	r, out := recordOne(t, record.Options{Command: []string{built(t, "contexts")}}, &c)
+	if r.Status == 2 {
+		t.Skip("no process with such a number, or no context at that address")
+	}
+	require.Zero(t, r.Status, out)
+	rings := map[int32][]int32{}
+	for _, op := range []format.Op{format.OpIOSetup, format.OpIODestroy} {
+		for _, e := range c.Of(op) {
+			rings[e.TID] = append(rings[e.TID], e.Notes.Request.Ring)
+		}
+	}
+	require.Len(t, rings, 2)
+	for tid, numbers := range rings {
+		require.Len(t, numbers, 2)
+		require.Equal(t, numbers[0], numbers[1], "process %d", tid)
+	}
+}

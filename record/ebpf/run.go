@@ -91,17 +91,18 @@ func start(ctx context.Context, o *record.Options, s record.Sink) (_ *recording,
 		}
 	}()
 
-	// Only the thread that started the command may let it go, and all of the
-	// cost must be measured on one thread.
+	// All of the cost must be measured on one thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err = r.load(o); err != nil {
 		return nil, err
 	}
-	if r.child, err = startChild(o); err != nil {
+	if err = ctx.Err(); err != nil { // loading takes long
 		return nil, err
 	}
-	r.signals = record.CatchSignals()
+	if r.child, err = r.program.startChild(o); err != nil {
+		return nil, err
+	}
 	if err = r.follow(ctx, o); err != nil {
 		return nil, err
 	}
@@ -118,6 +119,9 @@ func start(ctx context.Context, o *record.Options, s record.Sink) (_ *recording,
 // follow follows the command, and the ranks if there are some, and writes the header.
 func (r *recording) follow(ctx context.Context, o *record.Options) error {
 	if r.ranks == nil {
+		if err := r.ready(ctx, o); err != nil {
+			return err
+		}
 		h := record.StartHeader(o, r.child.pid, tool, r.result.Cost)
 		h.Meta = append(h.Meta, r.probed()...)
 		if err := r.sink.WriteHeader(h); err != nil {
@@ -132,8 +136,17 @@ func (r *recording) follow(ctx context.Context, o *record.Options) error {
 	if err != nil {
 		return err
 	}
+	if err := r.ready(ctx, o); err != nil {
+		return err
+	}
 	h.Meta = append(h.Meta, r.probed()...)
 	return r.sink.WriteHeader(h)
+}
+
+// ready takes over the signals.
+func (r *recording) ready(ctx context.Context, o *record.Options) (err error) {
+	r.signals, err = o.Ready(ctx)
+	return err
 }
 
 // load loads the program, lets it run and measures what it costs. The calling
@@ -287,7 +300,7 @@ func (r *recording) run(ctx context.Context, await func(_ context.Context, faile
 	h.Meta = append(h.Meta, r.probed()...)
 	if r.probes != nil {
 		h.Meta = append(h.Meta, r.probes.values()...)
-		r.result.Probed = r.probes.files
+		r.result.Probed, r.result.Spans = r.probes.files, r.probes.recorded()
 	}
 	return r.result, r.sink.WriteHeader(h)
 }
@@ -304,7 +317,7 @@ func (r *recording) await(ctx context.Context, failed <-chan struct{}) error {
 	}
 	ended := make(chan end, 1)
 	go func() {
-		status, err := r.child.wait()
+		status, err := r.child.wait(0)
 		ended <- end{status, err}
 	}()
 

@@ -6,9 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"pianola/format"
 	"pianola/internal/testkit/recordkit"
@@ -23,6 +25,11 @@ func TestStartError(t *testing.T) {
 	}
 	recordkit.RequireEBPF(t, MeasureCost)
 	recordkit.StartError(t, Run)
+}
+
+func TestBegin(t *testing.T) {
+	recordkit.RequireEBPF(t, MeasureCost)
+	recordkit.Begin(t, Run)
 }
 
 // resultOf is recordOne or recordLong without what was written to standard output.
@@ -183,4 +190,28 @@ func readFile(t *testing.T, path ...string) string {
 	text, err := os.ReadFile(filepath.Join(path...))
 	require.NoError(t, err)
 	return string(text)
+}
+
+// A command with the set-user-ID bit has it also when it runs as another user.
+func TestSetUserID(t *testing.T) {
+	dir := storage(t)
+	require.NoError(t, os.Chmod(dir, 0o755))
+	var fs unix.Statfs_t
+	require.NoError(t, unix.Statfs(dir, &fs))
+	if os.Getuid() != 0 || fs.Flags&unix.ST_NOSUID != 0 {
+		t.Skip("needs root, and a file system without nosuid")
+	}
+	text, err := os.ReadFile("/usr/bin/id")
+	require.NoError(t, err)
+	program := filepath.Join(dir, "id")
+	require.NoError(t, os.WriteFile(program, text, 0o755))
+	for mode, want := range map[os.FileMode]string{0o755: "65534\n", 0o755 | os.ModeSetuid: "0\n"} {
+		require.NoError(t, os.Chmod(program, mode))
+		var c recordkit.Collect
+		o := record.Options{Command: []string{program, "-u"}, Dir: dir, Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		r, out := recordOne(t, o, &c)
+		require.Zero(t, r.Status)
+		require.Equal(t, want, out, mode)
+		require.Len(t, c.Of(format.OpExitGroup), 1)
+	}
 }

@@ -402,6 +402,15 @@ func (p *probes) calibrate(ring *ring) error {
 // usualEntry is how the functions of most libraries begin.
 var usualEntry = map[format.Arch]layer.Entry{format.AMD64: layer.Push, format.ARM64: layer.Stepped}[format.HostArch]
 
+// recorded returns how many spans of each layer were recorded.
+func (p *probes) recorded() map[string]int64 {
+	spans := make(map[string]int64)
+	for i, n := range p.calls {
+		spans[p.all[i].Layer] += n
+	}
+	return spans
+}
+
 // cost returns what the spans so far cost, nanoseconds each.
 func (p *probes) cost() int64 {
 	if p == nil {

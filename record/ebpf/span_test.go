@@ -105,6 +105,7 @@ func TestSpans(t *testing.T) {
 				lines[i] = addresses.ReplaceAllString(line, "0x…")
 			}
 			require.Equal(t, test.want, lines)
+			require.Equal(t, map[string]int64{"queue": int64(len(lines))}, r.Spans)
 			require.Zero(t, r.Lost)
 			require.Len(t, r.Probed, 1)
 			require.Equal(t, "queue libqueue.so.1 functions=9 missing=1 stepped=1", r.Probed[0].String())

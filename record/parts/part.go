@@ -114,7 +114,7 @@ func (s *source) begins(open Open, from mark, stood *format.Header) (*part, erro
 	if err != nil {
 		return nil, err
 	}
-	h := &format.Header{Descriptors: stood.Descriptors}
+	h := &format.Header{Descriptors: stood.Descriptors, Files: stood.Files}
 	for _, m := range s.head.Meta {
 		switch m.Key {
 		case format.MetaProcess, format.MetaCwd, format.MetaUmask:

@@ -93,7 +93,7 @@ func (r *Rotate) finish(tail *format.Header) (mark, error) {
 
 // first returns how the processes stand in the header of a recording.
 func first(h *format.Header) *format.Header {
-	out := &format.Header{Descriptors: h.Descriptors}
+	out := &format.Header{Descriptors: h.Descriptors, Files: h.Files}
 	for _, m := range h.Meta {
 		switch m.Key {
 		case format.MetaProcess, format.MetaCwd, format.MetaUmask:

@@ -148,12 +148,6 @@ func cachedPages(tid int32, fd int64, mode uint16) uint64 {
 	if !ok {
 		return record.UnknownCached
 	}
-	var whole unix.CachestatRange
-	var stat unix.Cachestat_t
-	_, _, e := unix.RawSyscall6(unix.SYS_CACHESTAT, uintptr(file), uintptr(unsafe.Pointer(&whole)), uintptr(unsafe.Pointer(&stat)), 0, 0, 0)
-	_, _, _ = unix.Syscall(unix.SYS_CLOSE, uintptr(file), 0, 0)
-	if e != 0 {
-		return record.UnknownCached
-	}
-	return stat.Cache
+	defer unix.Close(file)
+	return record.CachedPages(file)
 }

@@ -62,6 +62,11 @@ func trace(ctx context.Context, o *record.Options, s record.Sink) (r record.Resu
 	if r.Cost, err = tr.start(o); err != nil {
 		return r, err
 	}
+	signals, err := o.Ready(ctx)
+	if err != nil {
+		return r, tr.abandon(err)
+	}
+	defer signals.Release()
 	if err = s.WriteHeader(record.StartHeader(o, int(tr.command), "ptrace", r.Cost)); err != nil {
 		return r, tr.abandon(err)
 	}
@@ -73,8 +78,6 @@ func trace(ctx context.Context, o *record.Options, s record.Sink) (r record.Resu
 		return r, tr.abandon(fmt.Errorf("open the command: %w", err))
 	}
 	defer unix.Close(pidfd)
-	signals := record.CatchSignals()
-	defer signals.Release()
 
 	stop, written, watched := make(chan struct{}), make(chan outcome, 1), make(chan struct{})
 	go func() {

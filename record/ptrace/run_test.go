@@ -36,6 +36,10 @@ func TestExitStatus(t *testing.T) { recordkit.ExitStatus(t, run) }
 
 func TestStartError(t *testing.T) { recordkit.StartError(t, Run) }
 
+func TestBegin(t *testing.T) {
+	recordkit.Begin(t, Run)
+}
+
 func TestHeaderAndStreams(t *testing.T) {
 	dir := t.TempDir()
 	in, err := os.Create(filepath.Join(dir, "in"))

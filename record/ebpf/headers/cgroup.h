@@ -97,7 +97,7 @@ INLINE int in_cgroup(struct task_struct *task)
 /* Tells that a process is in the cgroup now. */
 INLINE void tell_joined(struct task_struct *task)
 {
-	struct joined *j = bpf_ringbuf_reserve(&ring, sizeof(*j), 0);
+	struct joined *j = reserve(NR_JOINED, sizeof(*j));
 
 	if (!j)
 		return;

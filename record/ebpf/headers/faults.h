@@ -19,35 +19,50 @@
 
 #define EBUSY 16
 
-/* The range of an address space that has mappings of files in it, of those that are
- * no programs. */
+/* The range of addresses of a process that has mappings of files in it, of those that are
+ * no programs. Threads extend it at the same time, so each edge only grows. */
 struct bounds {
-	u64 low, high;
+	u64 below; /* the complement of the lowest address: all zeroes is no range */
+	u64 high;
 	u64 fixed; /* some were put at a given address, perhaps within other memory */
 };
 
+/* The first thread of a process has the bounds. */
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 16384);
-	__type(key, u64);
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
 	__type(value, struct bounds);
 } spaces SEC(".maps");
 
-/* An address space has a mapping of a file that is no program. */
-INLINE void extend_bounds(u64 space, u64 address, u64 length, u64 fixed)
-{
-	struct bounds fresh = {.low = address, .high = address + length, .fixed = fixed}, *b;
+INLINE struct bounds *bounds_of(struct task_struct *task) { return bpf_task_storage_get(&spaces, task->group_leader, NULL, 0); }
 
-	b = bpf_map_lookup_elem(&spaces, &space);
-	if (b) {
-		if (address < b->low)
-			b->low = address;
-		if (address + length > b->high)
-			b->high = address + length;
-		b->fixed |= fixed;
-	} else {
-		bpf_map_update_elem(&spaces, &space, &fresh, 0);
+/* Moves an edge of bounds at least so far. Reports false where other threads were always
+ * quicker, which each time moved it as well. */
+#define MAX_TRIES 16
+
+INLINE int widen(u64 *edge, u64 to)
+{
+	for (int i = 0; i < MAX_TRIES; i++) {
+		u64 now = ONCE(*edge);
+
+		if (now >= to || __sync_val_compare_and_swap(edge, now, to) == now)
+			return 1;
 	}
+	return 0;
+}
+
+/* A process has a mapping of a file that is no program. */
+INLINE void extend_bounds(struct task_struct *task, u64 address, u64 length, u64 fixed)
+{
+	struct bounds *b = bpf_task_storage_get(&spaces, task->group_leader, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!b)
+		b = bounds_of(task); /* another thread was quicker to make them */
+	if (b && fixed)
+		b->fixed = 1;
+	if (!b || !(widen(&b->below, ~address) & widen(&b->high, address + length)))
+		leave_untracked(UNTRACKED_SPACE);
 	mappings = 1;
 }
 
@@ -71,18 +86,19 @@ INLINE int shows_file(struct task_struct *task, u64 address)
  * memory, some calls that do not are taken for such. */
 INLINE int concerns_files(struct task_struct *task, const struct pt_regs *regs)
 {
-	u64 space = space_of(task), args[4];
 	struct bounds *b;
+	u64 args[4], low;
 
 	if (!mappings)
 		return 0;
-	b = bpf_map_lookup_elem(&spaces, &space);
+	b = bounds_of(task);
 	if (!b)
 		return 0;
+	low = ~b->below;
 	read_four(args, regs);
-	if (args[0] + args[1] <= b->low || args[0] >= b->high)
+	if (args[0] + args[1] <= low || args[0] >= b->high)
 		return 0;
-	return b->fixed || args[0] <= b->low || args[0] + args[1] >= b->high || shows_file(task, args[0]) ||
+	return b->fixed || args[0] <= low || args[0] + args[1] >= b->high || shows_file(task, args[0]) ||
 	       shows_file(task, args[0] + args[1] - 1);
 }
 
@@ -97,23 +113,25 @@ INLINE int may_map_file(struct task_struct *task, const struct pt_regs *regs)
 	return with_maps && args[3] & MAP_FIXED && concerns_files(task, regs);
 }
 
-/* A process begins with a copy of another one's address space, before it runs. */
-INLINE void copy_space(u64 space, u64 parent)
+/* A process begins with the address space of another one or with a copy of it, before it runs. */
+INLINE void copy_space(struct task_struct *child, struct task_struct *parent)
 {
+	struct bounds *b = bounds_of(parent), copy;
 	struct space *s;
-	struct bounds *b;
 
-	b = bpf_map_lookup_elem(&spaces, &parent);
-	if (b)
-		bpf_map_update_elem(&spaces, &space, b, 0);
-	else
-		bpf_map_delete_elem(&spaces, &space); /* of a process that is gone */
-	s = bpf_ringbuf_reserve(&ring, SPACE_BYTES, 0);
+	if (b) {
+		copy = *b;
+		if (!bpf_task_storage_get(&spaces, child, &copy, BPF_LOCAL_STORAGE_GET_F_CREATE))
+			leave_untracked(UNTRACKED_SPACE);
+	}
+	if (space_of(child) == space_of(parent))
+		return;
+	s = reserve(NR_SPACE, SPACE_BYTES);
 	if (!s)
 		return;
 	s->start = 0;
-	s->space = space;
-	s->parent = parent;
+	s->space = space_of(child);
+	s->parent = space_of(parent);
 	s->tid = 0;
 	s->nr = NR_SPACE;
 	s->flags = 0;
@@ -128,7 +146,7 @@ INLINE void tell_program(struct task_struct *task, struct inode *inode, u64 addr
 
 	s.ino = id.ino;
 	s.dev = id.dev;
-	bpf_ringbuf_output(&ring, &s, sizeof(s), BPF_RB_NO_WAKEUP);
+	output(NR_PROGRAM, &s, sizeof(s), BPF_RB_NO_WAKEUP);
 }
 
 INLINE u64 ended_faults(const struct task_struct *task) { return task->min_flt + task->maj_flt; }
@@ -164,7 +182,7 @@ static __attribute__((noinline)) int send_fault(struct thread *t, struct task_st
 {
 	struct fault *f = &t->fault;
 	u32 flags = f->flags;
-	long err;
+	int sent;
 
 	f->flags = 0;
 	processor(bpf_get_smp_processor_id())->faulted = 0;
@@ -179,12 +197,12 @@ static __attribute__((noinline)) int send_fault(struct thread *t, struct task_st
 	f->nr = NR_FAULT;
 	f->flags = flags;
 	if (flags & FAULT_RESTED)
-		err = bpf_ringbuf_output(&ring, f, sizeof(*f), BPF_RB_NO_WAKEUP);
+		sent = output(NR_FAULT, f, sizeof(*f), BPF_RB_NO_WAKEUP);
 	else
-		err = bpf_ringbuf_output(&ring, f, FAULT_BYTES, BPF_RB_NO_WAKEUP);
+		sent = output(NR_FAULT, f, FAULT_BYTES, BPF_RB_NO_WAKEUP);
 	f->flags = 0;
-	if (err) {
-		count_lost(NR_FAULT, 0, 0, 0);
+	if (!sent) {
+		miss_call(NR_FAULT, 0, 0, 0);
 		add(&missing[MISSING_LOST].bytes, f->pages * (u64)page_bytes);
 		add(&missing[MISSING_LOST].nanos, f->took);
 	}

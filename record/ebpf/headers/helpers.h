@@ -103,6 +103,7 @@ static void (*const bpf_ringbuf_discard)(void *data, u64 flags) = (void *)133;
 static void *(*const bpf_task_storage_get)(void *map, struct task_struct *task, void *init, u64 flags) = (void *)156;
 static long (*const bpf_task_storage_delete)(void *map, struct task_struct *task) = (void *)157;
 static struct task_struct *(*const bpf_get_current_task_btf)(void) = (void *)158;
+static long (*const bpf_send_signal)(u32 sig) = (void *)109;
 static u64 (*const bpf_get_attach_cookie)(void *ctx) = (void *)174;
 static long (*const bpf_task_pt_regs)(struct task_struct *task) = (void *)175;
 static struct unix_sock *(*const bpf_skc_to_unix_sock)(struct sock *sk) = (void *)178;

@@ -26,6 +26,7 @@
 #define PF_KTHREAD 0x200000
 #define IORING_SETUP_SQPOLL 2 /* include/uapi/linux/io_uring.h */
 #define SIGBUS 7        /* include/uapi/asm-generic/signal.h */
+#define SIGSTOP 19
 #define BUS_ADRERR 2    /* include/uapi/asm-generic/siginfo.h */
 #define MM_FILEPAGES 0  /* include/linux/mm_types_task.h */
 #define DUMPED_CORE 0x80 /* in task->exit_code */

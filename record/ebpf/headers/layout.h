@@ -225,19 +225,17 @@ enum wait_kind {
 	WAIT_SIGNAL,
 };
 
-/* The number of the call that the wait of a thread stands for in records. */
-#define NR_WAIT (MAX_SYS - 1)
-
-/* What stands for the number of a call in records of requests. */
-#define NR_SUBMITTED (MAX_SYS - 2)
-#define NR_COMPLETED (MAX_SYS - 3)
-
-/* The same of faults, and of address spaces that begin. */
-#define NR_FAULT (MAX_SYS - 4)
-#define NR_SPACE (MAX_SYS - 5)
-#define NR_PROGRAM (MAX_SYS - 6)
-#define NR_JOINED (MAX_SYS - 7) /* and of processes that enter the cgroup */
-#define NR_SPAN (MAX_SYS - 8)   /* and of calls of libraries */
+/* Records of something else than a system call have one of these in the place of its number. */
+enum number {
+	NR_WAIT = MAX_SYS - 1,      /* the wait of a thread */
+	NR_SUBMITTED = MAX_SYS - 2, /* a request is submitted */
+	NR_COMPLETED = MAX_SYS - 3, /* a request completes */
+	NR_FAULT = MAX_SYS - 4,
+	NR_SPACE = MAX_SYS - 5,     /* an address space begins */
+	NR_PROGRAM = MAX_SYS - 6,   /* a program or a library is mapped */
+	NR_JOINED = MAX_SYS - 7,    /* a process enters the cgroup */
+	NR_SPAN = MAX_SYS - 8,      /* a call of a library */
+};
 
 /* The states of thread.counted, which only ever grows. */
 enum counted {
@@ -307,6 +305,15 @@ struct mapped {
 	u32 pad;
 };
 
+/* What could not be followed, for want of memory or room. */
+enum untracked_kind {
+	UNTRACKED_THREAD,
+	UNTRACKED_SPAN,    /* also those too deep within others */
+	UNTRACKED_SPACE,   /* where a process has mapped files */
+	UNTRACKED_MESSAGE, /* which bytes a call on a UNIX socket moved */
+	NUM_UNTRACKED,
+};
+
 enum string_state {
 	STRING_NULL = 0, /* a NULL pointer, or no such string */
 	STRING_WHOLE,
@@ -334,7 +341,14 @@ struct event {
 
 #define PLAIN_BYTES __builtin_offsetof(struct event, more)
 
-enum { DUR_BITS = 48, TYPE_SHIFT = 12, NR_BITS = 9, MAX_CALLS = 127 };
+enum bits {
+	DUR_BITS = 48,
+	TYPE_SHIFT = 12,
+	NR_BITS = 9,
+	OPCODE_BITS = 6, /* of completion.flags */
+};
+
+#define MAX_CALLS 127
 
 /* What is measured of the program's own runs. */
 enum sample_kind {
@@ -350,7 +364,7 @@ struct sample {
 };
 
 /* Types of files that differ from those of a mode, or are looked for. */
-enum { TYPE_BLOCK = 6, TYPE_FILE = 8, TYPE_PSEUDO = 15 };
+enum file_type { TYPE_BLOCK = 6, TYPE_FILE = 8, TYPE_PSEUDO = 15 };
 
 struct details {
 	u64 size;   /* bytes */
@@ -432,7 +446,7 @@ struct completion {
 	u16 flags; /* the opcode, FLAG_AIO; above TYPE_SHIFT the type of the file, where it has no FLAG_AIO */
 };
 
-enum { FLAG_AIO = 2048, OPCODE_BITS = 6 };
+enum request_flag { FLAG_AIO = 2048 };
 
 /* What is read in memory for a span: what an argument points to. */
 enum piece_kind {

@@ -130,8 +130,10 @@ INLINE void unix_message(struct thread *t, struct sock *sk, u32 bytes, int sends
 			return;
 	}
 	box = bpf_sk_storage_get(&inboxes, to, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!box)
+	if (!box) {
+		leave_untracked(UNTRACKED_MESSAGE);
 		return;
+	}
 	if (unlikely(!box->channel))
 		__sync_val_compare_and_swap(&box->channel, 0, __sync_fetch_and_add(&channels, 1) + 1);
 	n += __sync_fetch_and_add(sends ? &box->sent : &box->received, n);

@@ -22,10 +22,16 @@ struct ring_info {
 	u32 waiting; /* threads in io_getevents */
 };
 
+struct ring_key {
+	u64 address;
+	u32 process; /* of a context, else 0: processes that do not share memory can have contexts at one address */
+	u32 pad;
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
-	__type(key, u64);
+	__type(key, struct ring_key);
 	__type(value, struct ring_info);
 } rings SEC(".maps");
 
@@ -47,12 +53,10 @@ struct {
 	__type(value, struct submission_scratch);
 } submissions SEC(".maps");
 
-/* Contexts of processes that do not share memory can have one address. */
-INLINE u64 context_key(u64 context, u32 process) { return context ^ (u64)process << 47; }
-
 /* Finds a ring or a context, which gets a number when it is first seen. */
-INLINE struct ring_info *ring_of(u64 key, u32 tid)
+INLINE struct ring_info *ring_of(u64 address, u32 process, u32 tid)
 {
+	struct ring_key key = {.address = address, .process = process};
 	struct ring_info *known = bpf_map_lookup_elem(&rings, &key);
 	struct ring_info fresh = {.tid = tid};
 
@@ -64,8 +68,9 @@ INLINE struct ring_info *ring_of(u64 key, u32 tid)
 }
 
 /* Makes a ring or a context known that may have the address of an earlier one. */
-INLINE u32 new_ring(u64 key, u32 tid)
+INLINE u32 new_ring(u64 address, u32 process, u32 tid)
 {
+	struct ring_key key = {.address = address, .process = process};
 	struct ring_info fresh = {.tid = tid};
 
 	fresh.number = __sync_fetch_and_add(&last_ring, 1) + 1;
@@ -73,23 +78,33 @@ INLINE u32 new_ring(u64 key, u32 tid)
 	return fresh.number;
 }
 
+/* Finds a ring or a context that was seen before, NULL if it was not. */
+INLINE struct ring_info *known_ring(u64 address, u32 process)
+{
+	struct ring_key key = {.address = address, .process = process};
+
+	return bpf_map_lookup_elem(&rings, &key);
+}
+
 /* Reports whether a ring is one of followed threads. Threads of the kernel that
  * work for it belong to the process, and are not followed. */
 INLINE int is_ours(struct task_struct *task, u64 ring)
 {
-	return followed(task) || followed(task->group_leader) || bpf_map_lookup_elem(&rings, &ring);
+	return followed(task) || followed(task->group_leader) || known_ring(ring, 0);
 }
 
-/* Counts a submission or a completion that found no room in the ring buffer, as an
- * event that is lost. */
-INLINE void lose_request(u32 nr)
+/* Adds a lost submission or completion to the account. */
+INLINE void miss_request(void)
 {
-	u64 *n = bpf_map_lookup_elem(&lost, &nr);
-
 	add(&missing[MISSING_LOST].calls, 1);
 	add(&missing[MISSING_LOST].unsized, 1);
-	if (n)
-		(*n)++;
+}
+
+/* Sends a submission or a completion. */
+INLINE void send_request(u32 nr, void *record, u64 size)
+{
+	if (!output(nr, record, size, BPF_RB_NO_WAKEUP))
+		miss_request();
 }
 
 /* Adds the lengths of the segments of a vector. */
@@ -156,17 +171,12 @@ __attribute__((noinline)) int send_submission_with(struct submission *s, u32 slo
 	}
 	if (at > sizeof(p->data))
 		return 0; /* never, but the verifier cannot know */
-	if (bpf_ringbuf_output(&ring, p, sizeof(p->s) + at, BPF_RB_NO_WAKEUP))
-		lose_request(NR_SUBMITTED);
+	send_request(NR_SUBMITTED, p, sizeof(p->s) + at);
 	return 0;
 }
 
 /* Sends a submission that is whole. */
-INLINE void send_submission(struct submission *s)
-{
-	if (bpf_ringbuf_output(&ring, s, sizeof(*s), BPF_RB_NO_WAKEUP))
-		lose_request(NR_SUBMITTED);
-}
+INLINE void send_submission(struct submission *s) { send_request(NR_SUBMITTED, s, sizeof(*s)); }
 
 /* Reads the entry that a ring is at; reports whether it is that of a request. */
 INLINE int read_sqe(struct sqe *sqe, struct io_kiocb *request, struct io_ring_ctx *ring)
@@ -190,15 +200,18 @@ INLINE int read_sqe(struct sqe *sqe, struct io_kiocb *request, struct io_ring_ct
 /* Sends the submission of a request of io_uring. */
 INLINE void submit(struct task_struct *task, struct io_kiocb *request, struct io_ring_ctx *ring)
 {
-	struct ring_info *info = ring_of((u64)ring, 0);
+	struct ring_info *info = ring_of((u64)ring, 0, 0);
 	struct thread *t = followed(task);
 	struct submission s = {};
 	struct io_rings *shared;
 	struct sqe sqe = {};
 	u8 opcode = LOAD(request, opcode) & (MAX_OPCODES - 1);
 
-	if (!info)
-		return; /* the map is full of rings that are newer than this one, just now */
+	if (!info) { /* the map is full of rings that are newer than this one, just now */
+		lose(NR_SUBMITTED);
+		miss_request();
+		return;
+	}
 	s.start = bpf_ktime_get_ns();
 	s.key = (u64)request;
 	s.nr = NR_SUBMITTED;
@@ -275,15 +288,13 @@ INLINE void complete(struct task_struct *task, struct io_kiocb *request)
 	if (unlikely(requests[opcode].opens)) {
 		o.c = c;
 		if (c.ret >= 0 && describe(&o.details, task, c.ret)) {
-			if (bpf_ringbuf_output(&ring, &o, sizeof(o), BPF_RB_NO_WAKEUP))
-				lose_request(NR_COMPLETED);
+			send_request(NR_COMPLETED, &o, sizeof(o));
 			return;
 		}
 	} else if (file && with_type && OP(opcode) & (READS | WRITES)) {
 		c.flags |= type_of(LOAD(file, f_inode)) << TYPE_SHIFT;
 	}
-	if (bpf_ringbuf_output(&ring, &c, sizeof(c), BPF_RB_NO_WAKEUP))
-		lose_request(NR_COMPLETED);
+	send_request(NR_COMPLETED, &c, sizeof(c));
 }
 
 /* Where the requests of io_submit stand. */
@@ -351,8 +362,7 @@ __attribute__((noinline)) int send_event(u64 address, u32 process, u64 end)
 		return 0;
 	c.key = e.request;
 	c.ret = e.result;
-	if (bpf_ringbuf_output(&ring, &c, sizeof(c), BPF_RB_NO_WAKEUP))
-		lose_request(NR_COMPLETED);
+	send_request(NR_COMPLETED, &c, sizeof(c));
 	return 0;
 }
 
@@ -385,12 +395,11 @@ INLINE void send_events(struct task_struct *task, const struct pt_regs *regs, s6
 {
 	struct aio_ring head = {};
 	struct ring_info *info;
-	u64 args[4], key;
+	u64 args[4];
 	u32 moved = 0;
 
 	read_four(args, regs);
-	key = context_key(args[0], task->tgid);
-	info = bpf_map_lookup_elem(&rings, &key);
+	info = known_ring(args[0], task->tgid);
 	bpf_probe_read_user(&head, sizeof(head), (void *)args[0]);
 	if (info) {
 		__sync_fetch_and_add(&info->waiting, -1);
@@ -412,16 +421,15 @@ INLINE void send_iocbs(struct thread *t, struct task_struct *task, const struct 
 	struct batch b = {.start = t->start, .tid = t->tid, .process = task->tgid, .number = t->batch};
 	struct aio_ring head = {};
 	struct ring_info *info;
-	u64 args[4], key;
+	u64 args[4];
 
 	read_four(args, regs);
-	key = context_key(args[0], b.process);
 	bpf_probe_read_user(&head, sizeof(head), (void *)args[0]);
-	info = bpf_map_lookup_elem(&rings, &key);
+	info = known_ring(args[0], b.process);
 	if (info) {
 		send_reaped(info, &head, args[0], b.process, t->woken);
 	} else {
-		info = ring_of(key, t->tid);
+		info = ring_of(args[0], b.process, t->tid);
 		if (info)
 			info->head = head.head;
 	}
@@ -440,9 +448,8 @@ INLINE void send_iocbs(struct thread *t, struct task_struct *task, const struct 
 INLINE u32 ring_behind(struct task_struct *task, u64 fd, int registered)
 {
 	struct io_uring_task *own;
-	struct file *file;
-	u64 key;
 	struct ring_info *info;
+	struct file *file;
 
 	if (registered) {
 		own = task->io_uring;
@@ -450,8 +457,7 @@ INLINE u32 ring_behind(struct task_struct *task, u64 fd, int registered)
 	} else {
 		file = file_of(task, fd);
 	}
-	key = file ? (u64)LOAD(file, private_data) : 0;
-	info = key ? bpf_map_lookup_elem(&rings, &key) : NULL;
+	info = file ? known_ring((u64)LOAD(file, private_data), 0) : NULL;
 	return info ? info->number : 0;
 }
 
@@ -460,11 +466,10 @@ INLINE void begin_wait(struct thread *t, struct task_struct *task, const struct 
 {
 	struct aio_ring head = {};
 	struct ring_info *info;
-	u64 args[4], key;
+	u64 args[4];
 
 	read_four(args, regs);
-	key = context_key(args[0], task->tgid);
-	info = bpf_map_lookup_elem(&rings, &key);
+	info = known_ring(args[0], task->tgid);
 	if (!info)
 		return;
 	bpf_probe_read_user(&head, sizeof(head), (void *)args[0]);
@@ -505,7 +510,7 @@ INLINE void send_batch(struct thread *t, struct task_struct *task, struct pt_reg
 	struct ring_info *info;
 	struct event *e;
 	u32 number = t->ring;
-	u64 batch = kind >= KIND_MISSING ? t->batch : 0, args[4], more[2], key;
+	u64 batch = kind >= KIND_MISSING ? t->batch : 0, args[4], more[2], at;
 
 	read_four(args, regs);
 	read_more(more, regs);
@@ -521,23 +526,22 @@ INLINE void send_batch(struct thread *t, struct task_struct *task, struct pt_reg
 		args[3] = params.sq_thread_idle;
 		break;
 	case KIND_CONTEXT:
-		key = args[1];
+		at = args[1];
 		args[1] = 0;
 		number = 0;
-		if (!ret && !bpf_probe_read_user(&args[1], sizeof(args[1]), (void *)key))
-			number = new_ring(context_key(args[1], task->tgid), t->tid);
+		if (!ret && !bpf_probe_read_user(&args[1], sizeof(args[1]), (void *)at))
+			number = new_ring(args[1], task->tgid, t->tid);
 		break;
 	default: /* of a context */
-		key = context_key(args[0], task->tgid);
-		info = bpf_map_lookup_elem(&rings, &key);
+		info = known_ring(args[0], task->tgid);
 		number = info ? info->number : 0;
 		if (info)
 			info->looked = end;
 	}
 	t->ring = 0;
-	e = bpf_ringbuf_reserve(&ring, sizeof(*e), 0);
+	e = reserve(t->nr, sizeof(*e));
 	if (unlikely(!e)) {
-		count_lost(t->nr, args[0], end - start, ret);
+		miss_call(t->nr, args[0], end - start, ret);
 		return;
 	}
 	fill_wide(e, t, start, end, ret);

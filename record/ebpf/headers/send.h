@@ -29,6 +29,37 @@ struct {
 	__type(value, u8);
 } libraries SEC(".maps");
 
+/* Counts a record that was not sent. It is a function of its own, for the verifier to look
+ * at it once. Programs at functions of libraries can be preempted. */
+__attribute__((noinline)) int lose(u32 nr)
+{
+	u64 *n = bpf_map_lookup_elem(&lost, &nr);
+
+	if (n)
+		__sync_fetch_and_add(n, 1);
+	return 0;
+}
+
+/* Every record goes through reserve or output, which count it as lost where the ring has no room.
+ * nr is the number in the record. The caller adds to the account what the record tells of I/O. */
+INLINE void *reserve(u32 nr, u64 size)
+{
+	void *record = bpf_ringbuf_reserve(&ring, size, 0);
+
+	if (unlikely(!record))
+		lose(nr);
+	return record;
+}
+
+/* Reports whether the record was sent. */
+INLINE int output(u32 nr, void *record, u64 size, u64 wake)
+{
+	if (likely(!bpf_ringbuf_output(&ring, record, size, wake)))
+		return 1;
+	lose(nr);
+	return 0;
+}
+
 /* Wakes the recorder, which else looks at the ring as seldom as it has room. */
 INLINE void wake_recorder(void)
 {
@@ -37,6 +68,9 @@ INLINE void wake_recorder(void)
 	if (nothing)
 		bpf_ringbuf_discard(nothing, BPF_RB_FORCE_WAKEUP);
 }
+
+/* A record that is sent by other means could be lost without being counted. */
+#pragma GCC poison bpf_ringbuf_reserve bpf_ringbuf_output
 
 /* A file is mapped as a program. The recorder is to attach to a library before its first call. */
 INLINE void note_library(struct file *file)
@@ -67,15 +101,11 @@ struct {
 
 INLINE u64 space_of(const struct task_struct *task) { return (u64)task->mm; }
 
-/* Counts a record that found no room, of a call of the current thread whose first
+/* Adds to the account what a lost record tells of I/O, of a call of the current thread whose first
  * argument is fd. It is a function of its own, for the verifier to look at it once. */
-__attribute__((noinline)) int count_lost(u32 nr, u64 fd, u64 nanos, s64 ret)
+__attribute__((noinline)) int miss_call(u32 nr, u64 fd, u64 nanos, s64 ret)
 {
-	u64 *n = bpf_map_lookup_elem(&lost, &nr);
-
 	miss(bpf_get_current_task_btf(), plans[nr % MAX_SYS].kind, fd, nanos, ret);
-	if (n)
-		(*n)++;
 	return 0;
 }
 
@@ -119,10 +149,10 @@ INLINE void fill_wide(struct event *e, struct thread *t, u64 start, u64 end, s64
 /* Sends the end of the current thread. */
 INLINE void send_exit(struct thread *t, struct task_struct *task, u64 now, u64 status, u32 flags, u64 signal)
 {
-	struct event *e = bpf_ringbuf_reserve(&ring, sizeof(*e), 0);
+	struct event *e = reserve(t->nr, sizeof(*e));
 
 	if (!e) {
-		count_lost(t->nr, 0, 0, 0);
+		miss_call(t->nr, 0, 0, 0);
 		return;
 	}
 	fill_wide(e, t, now, now, 0);
@@ -144,8 +174,8 @@ INLINE void send_rich(struct scratch *s, struct task_struct *task, u32 at)
 	s->event.flags |= FLAG_RICH;
 	if (at > sizeof(s->data))
 		return; /* never, but the verifier cannot know */
-	if (bpf_ringbuf_output(&ring, s, __builtin_offsetof(struct scratch, data) + at, BPF_RB_NO_WAKEUP))
-		count_lost(s->event.nr, s->event.args[0], s->event.dur, s->event.ret);
+	if (!output(s->event.nr, s, __builtin_offsetof(struct scratch, data) + at, BPF_RB_NO_WAKEUP))
+		miss_call(s->event.nr, s->event.args[0], s->event.dur, s->event.ret);
 }
 
 /* Adds what is noted of reads and writes. */
@@ -162,11 +192,11 @@ INLINE void note_io(struct event *e, const struct thread *t, struct task_struct 
 INLINE void send_plain(struct thread *t, struct task_struct *task, struct pt_regs *regs, u64 start, u64 end, s64 ret,
 		       u8 kind)
 {
-	struct event *e = bpf_ringbuf_reserve(&ring, PLAIN_BYTES, 0);
+	struct event *e = reserve(t->nr, PLAIN_BYTES);
 	u32 calls;
 
 	if (unlikely(!e)) {
-		count_lost(t->nr, first_of(regs), end - start, ret);
+		miss_call(t->nr, first_of(regs), end - start, ret);
 		return;
 	}
 	calls = fill(e, t, start, end, ret);
@@ -180,10 +210,10 @@ INLINE void send_plain(struct thread *t, struct task_struct *task, struct pt_reg
 INLINE void send_wide(struct thread *t, struct task_struct *task, struct pt_regs *regs, u64 start, u64 end, s64 ret,
 		      u8 kind)
 {
-	struct event *e = bpf_ringbuf_reserve(&ring, sizeof(*e), 0);
+	struct event *e = reserve(t->nr, sizeof(*e));
 
 	if (unlikely(!e)) {
-		count_lost(t->nr, first_of(regs), end - start, ret);
+		miss_call(t->nr, first_of(regs), end - start, ret);
 		return;
 	}
 	if (kind == KIND_FORK && ret > 0 && t->child)
@@ -203,10 +233,10 @@ INLINE void send_wide(struct thread *t, struct task_struct *task, struct pt_regs
 INLINE void send_wait(struct thread *t, struct task_struct *task, s64 ret)
 {
 	u64 lately[2] = {t->lately[OFF_READY], t->lately[OFF_OWN]}, dur = t->woken - t->slept;
-	struct event *e = bpf_ringbuf_reserve(&ring, sizeof(*e), 0);
+	struct event *e = reserve(NR_WAIT, sizeof(*e));
 
 	if (unlikely(!e)) {
-		count_lost(NR_WAIT, 0, 0, 0);
+		miss_call(NR_WAIT, 0, 0, 0);
 		return;
 	}
 	identify(t, task);

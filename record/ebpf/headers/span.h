@@ -75,8 +75,6 @@ struct {
 	__type(value, struct span_array);
 } span_arrays SEC(".maps");
 
-u64 spans_untracked; /* calls that could not be followed: too deep, or no memory */
-
 INLINE void read_slots(struct frame *f, const struct pt_regs *regs, const struct span_plan *plan)
 {
 	u64 bytes = (u64)plan->stack * sizeof(u64);
@@ -187,7 +185,7 @@ INLINE int begin_span(struct pt_regs *regs)
 		return 0;
 	all = bpf_task_storage_get(&frames, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!all) {
-		__sync_fetch_and_add(&spans_untracked, 1);
+		leave_untracked(UNTRACKED_SPAN);
 		return 0;
 	}
 	sp = entry_sp(regs);
@@ -207,7 +205,7 @@ INLINE int begin_span(struct pt_regs *regs)
 	}
 	if (depth >= MAX_FRAMES) {
 		all->depth = MAX_FRAMES;
-		__sync_fetch_and_add(&spans_untracked, 1);
+		leave_untracked(UNTRACKED_SPAN);
 		return 0;
 	}
 	f = &all->frame[depth];
@@ -303,15 +301,6 @@ INLINE void fill_span(struct span *e, const struct frame *f, const struct thread
 	__builtin_memcpy(e->slots, f->slots, sizeof(e->slots));
 }
 
-INLINE void lose_span(void)
-{
-	u32 nr = NR_SPAN;
-	u64 *n = bpf_map_lookup_elem(&lost, &nr);
-
-	if (n)
-		__sync_fetch_and_add(n, 1);
-}
-
 INLINE void end_span(struct pt_regs *regs)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -360,18 +349,16 @@ INLINE void end_span(struct pt_regs *regs)
 		wake = BPF_RB_FORCE_WAKEUP;
 	}
 	if (!plan->pieces) {
-		e = bpf_ringbuf_reserve(&ring, sizeof(*e), 0);
-		if (!e) {
-			lose_span();
+		e = reserve(NR_SPAN, sizeof(*e));
+		if (!e)
 			return;
-		}
 		fill_span(e, f, t, end, ret);
 		bpf_ringbuf_submit(e, wake);
 		return;
 	}
 	s = bpf_task_storage_get(&span_scratches, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!s) {
-		__sync_fetch_and_add(&spans_untracked, 1);
+		leave_untracked(UNTRACKED_SPAN);
 		return;
 	}
 	fill_span(&s->span, f, t, end, ret);
@@ -380,7 +367,5 @@ INLINE void end_span(struct pt_regs *regs)
 			at = read_piece(s, at, i, &plan->piece[i], f, depth, ret);
 	if (at > sizeof(s->data))
 		return; /* never, but the verifier cannot know */
-	if (bpf_ringbuf_output(&ring, s, sizeof(s->span) + at, wake))
-		lose_span();
-	return;
+	output(NR_SPAN, s, sizeof(s->span) + at, wake);
 }

@@ -10,9 +10,11 @@
 #include "kernel.h"
 
 /* Read while it runs. */
-s64 live;       /* followed threads that have not ended */
-u64 unfollowed; /* new threads that could not be followed, for want of memory */
-u64 added;      /* threads that follow_tree has found */
+s64 live;  /* followed threads that have not ended */
+u64 added; /* threads that follow_tree has found */
+u64 untracked[NUM_UNTRACKED];
+
+INLINE void leave_untracked(enum untracked_kind what) { __sync_fetch_and_add(&untracked[what], 1); }
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -140,7 +142,7 @@ INLINE struct thread *follow(struct task_struct *task)
 	struct thread *t = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
 	if (!t)
-		__sync_fetch_and_add(&unfollowed, 1);
+		leave_untracked(UNTRACKED_THREAD);
 	else if (__sync_val_compare_and_swap(&t->counted, COUNTED_NOT, COUNTED_LIVE) == COUNTED_NOT)
 		__sync_fetch_and_add(&live, 1);
 	return t;
