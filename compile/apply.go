@@ -108,8 +108,10 @@ func (m *model) apply(e *format.Event) error {
 	behind := int64(0)
 	if m.told {
 		behind = m.subtractReady(e)
-		e.Off = e.Off.Within(max(e.Start-t.idle-cut, 0)) // a recording can be wrong
-		m.crowded(t, e)
+		if !e.Off.IsZero() {
+			e.Off = e.Off.Within(max(e.Start-t.idle-cut, 0)) // a recording can be wrong
+			m.crowded(t, e)
+		}
 	}
 	if len(t.gapSpans.all) > 0 {
 		if err := m.placeSpans(t, seemed, m.clock(t, e.Start)); err != nil {
@@ -214,10 +216,14 @@ func (m *model) simulate(s *simEvent) reason {
 			why = reasonMapped
 		}
 	}
-	if why == reasonNone && (unrepeatable(e) || dotted(s, m.trail) || opaqueSeek(s) || refusedFreeLock(s) || refusedCall(s)) {
+	switch {
+	case why != reasonNone:
+	case opaqueSeek(s):
 		why = reasonResult
-	}
-	if why == reasonNone && m.refused(s) {
+	case e.Ret >= 0: // nothing has failed
+	case unrepeatable(e) || dotted(s, m.trail) || refusedFreeLock(s) || refusedCall(s):
+		why = reasonResult
+	case m.refused(s):
 		why = reasonRefused
 	}
 	if why == reasonNone && impossible(s, m.trail) {
@@ -236,9 +242,9 @@ func (m *model) simulate(s *simEvent) reason {
 			h(m, s)
 		}
 	}
-	for i, at := range s.at {
-		if s.slash[i] && e.Ret >= 0 && at.node != nil && at.node.typ == format.TypeUnknown {
-			at.node.typ = format.TypeDir
+	for i := range s.slash {
+		if s.slash[i] && e.Ret >= 0 && s.at[i].node != nil && s.at[i].node.typ == format.TypeUnknown {
+			s.at[i].node.typ = format.TypeDir
 		}
 	}
 	return why

@@ -154,6 +154,9 @@ func (m *model) holds() (held [numPurposes]int64) {
 	if m.state != nil {
 		m.holdThreads(add)
 	}
+	for _, r := range m.rings {
+		add(forOrder, ringBytes+inMap+2*flightBytes*len(r.newest)+completionBytes*cap(r.done)+registeredBytes*cap(r.files)+bufferBytes*cap(r.buffers))
+	}
 	add(forDescriptors, len(m.pipeNames)*(inMap+pipeBytes))
 	return held
 }
@@ -173,6 +176,9 @@ func (nd *node) hold(add func(purpose, int)) {
 		add(forFiles, attrBytes+len(name))
 	}
 	add(forFiles, soughtBytes*cap(nd.sought))
+	if nd.residence != nil {
+		add(forFiles, residentBytes*len(nd.residence.chunks))
+	}
 	if nd.locks != nil {
 		add(forOrder, nd.locks.bytes())
 	}

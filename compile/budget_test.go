@@ -125,6 +125,8 @@ func TestBudgetCountsAllThatIsHeld(t *testing.T) {
 2 0.1 unlink("d/b") = 0 <0.1>
 2 0.1 readlink("/usr/lib/l", "x", 10) = 1 <0.1> {target="y"}
 2 0.1 stat("/usr/lib/l/z", 0x1) = 0 <0.1>
+1 0.1 io_uring_setup(4, 0, 8, 0) = 9 <0.1> {ring=1}
+1 0.1 io_uring_register(9, IORING_REGISTER_FILES, 0x1, 1, "3") = 0 <0.1> {ring=1}
 4 0.1 exit_group(0) = ?
 `, o)
 	}
@@ -186,6 +188,17 @@ func TestLimit(t *testing.T) {
 			require.NoError(t, err)
 		})
 	}
+}
+
+// The tables of rings count, also when all that is held is counted again.
+func TestLimitOfRings(t *testing.T) {
+	text := "# pianola script 1\n" + repeated(200, func(i int) string {
+		return fmt.Sprintf("1 0.1 io_uring_register(4, IORING_REGISTER_FILES_UPDATE, 0x1, 1, \"%d=3\") = 0 <0.1> {ring=%d}\n", maxRegistered-1, i+1)
+	})
+	_, err := Compile(script.NewReader(strings.NewReader(text), "test.txt"), spare(t), nothing{}, Options{Memory: 10 << 20})
+	var refused *LimitError
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, "waits of threads", refused.What)
 }
 
 // Memory that was released stops counting.

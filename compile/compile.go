@@ -121,6 +121,7 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 		m.report.Endless = true
 	}
 	recorded := coverage.Of(in.last)
+	recorded.Uncached = p.uncached
 	m.report.Coverage = recorded.WithoutRequests(map[coverage.Kind]coverage.Missing{
 		coverage.Uring: m.left[format.ViaUring], coverage.AIO: m.left[format.ViaAIO],
 	})
@@ -217,7 +218,9 @@ const readBatch = 64
 func (m *model) header(source *format.Header) *format.Header {
 	h := &format.Header{Threads: m.table, Descriptors: m.descriptors, Files: m.names.plan.files, Names: m.appNames.list(m.names.plan), Ranks: ranksOf(source.Ranks, m.options.Key != nil)}
 	for _, meta := range source.Meta {
-		if m.options.Key != nil && !keeps(meta) {
+		if m.options.Key != nil && meta.Key == format.MetaEnded {
+			meta.Value = "why is not told" // it can name files
+		} else if m.options.Key != nil && !keeps(meta) {
 			continue
 		}
 		switch meta.Key {
@@ -232,6 +235,7 @@ func (m *model) header(source *format.Header) *format.Header {
 	if m.report.Coverage.Known {
 		m.report.Coverage.Put(h)
 	}
+	m.report.Coverage.Uncached.Put(h)
 	if m.options.Paths == Flat && !m.options.Bare { // scripts of the older Pianola have no remarks
 		h.Set(format.MetaPaths, format.PathsFlat)
 	}

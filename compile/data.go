@@ -15,7 +15,9 @@ func (m *model) copied(s *simEvent) {
 		return m.advance(f, s.e.Ret)
 	}
 	if s.d != nil {
-		m.fetched(s.d.node, began(s.d, s.out.Offset()), s.e.Ret, s.e.Ret < s.e.Size())
+		off := began(s.d, s.out.Offset())
+		m.fetched(s.d.node, off, s.e.Ret, s.e.Ret < s.e.Size())
+		m.reached(s, s.d, off, s.e.Ret)
 	}
 	if s.other != nil {
 		m.stored(s, s.other.node, began(s.other, s.out.OutOffset()), s.e.Ret)
@@ -81,14 +83,17 @@ func (m *model) fallocate(s *simEvent) {
 
 // reserves turns an ioctl that is equivalent to fallocate into fallocate.
 func (m *model) reserves(s *simEvent) {
+	if s.out.Op != format.OpIoctl {
+		return
+	}
+	request := s.out.Word(format.IoctlRequest)
 	modes := [...]struct{ request, mode int64 }{
 		{format.FsIocResvsp64, format.FallocKeepSize},
 		{format.FsIocUnresvsp64, format.FallocKeepSize | format.FallocPunchHole},
 		{format.FsIocZeroRange, format.FallocKeepSize | format.FallocZeroRange},
 	}
-	request := s.out.Word(format.IoctlRequest)
 	for _, m := range modes {
-		if m.request != request || request == 0 {
+		if m.request != request {
 			continue
 		}
 		fd, whence, from, size := s.e.Args[0], s.e.Args[2], s.e.Args[3], s.e.Args[4]
@@ -165,6 +170,7 @@ func (m *model) read(s *simEvent) {
 		m.ends(s, nd, end(off, s.e.Ret), short)
 	}
 	m.fetched(nd, off, s.e.Ret, s.e.Ret < s.e.Size())
+	m.reached(s, s.d, off, s.e.Ret)
 }
 
 // mostMoved is how much a call reads at most: less than a page below 2 GiB.
@@ -211,6 +217,9 @@ func (m *model) stored(s *simEvent, nd *node, off, size int64) {
 	nd.dirty = true
 	m.order.wrote(nd, off, end(off, size))
 	e := end(off, size)
+	if m.follows(nd) {
+		m.use(nd, off, e, foundWritten)
+	}
 	if e <= nd.now {
 		m.order.within(nd, e)
 		m.order.afterAll(nd.searches, format.EdgeBytes) // there may have been a hole

@@ -38,6 +38,9 @@ func (m *model) learn(at *entry, n *format.Notes) {
 	}
 	if n.Known(format.NotedCached) && nd.cached < 0 {
 		nd.cached = n.Cached
+		if r := nd.residence; r != nil {
+			nd.cached = max(nd.cached-r.missing, 0) // these were read since the start
+		}
 	}
 	if n.Known(format.NotedSparse) && !nd.sparse {
 		nd.sparse, nd.share = true, n.Allocated

@@ -34,6 +34,29 @@ func TestGiven(t *testing.T) {
 	}, s.header.Files)
 }
 
+// A file that a process has open at the start, or when it enters, was as the line of its descriptor
+// says.
+func TestFilesOfDescriptors(t *testing.T) {
+	s, r := compiled(t, `# pianola script 1
+# process: 10 threads=10 cwd="/" root="/"
+# fd: 10 3 O_RDWR 100 "/w/a" type=reg mode=0640 size=409600 cached=3
+# fd: 10 4 O_RDONLY 0 "/w/unknown" type=reg mode=0600 size=8192
+# file: "/w/mapped" reg mode=0600 size=8192 cached=1
+10 0.000010000 pread64(3, 0x1000, 4096, 8192) = 4096 <0.000001000>
+# process: 20 parent=1 threads=20 cwd="/" root="/"
+# fd: 20 3 O_RDWR 0 "/w/b" type=reg mode=0600 size=8192 cached=2
+20 0.000010000 pread64(3, 0x1000, 4096, 0) = 4096 <0.000001000>
+`, compile.Options{})
+	require.Zero(t, r.Unexplained, r.Examples)
+	require.Equal(t, []format.File{
+		{Path: "w", Type: format.TypeDir, Mode: 0o755, Cached: -1},
+		{Path: "w/mapped", Type: format.TypeReg, Mode: 0o600, Size: 8192, Cached: 1},
+		{Path: "w/a", Type: format.TypeReg, Mode: 0o640, Size: 409600, Cached: 3},
+		{Path: "w/unknown", Type: format.TypeReg, Mode: 0o600, Size: 8192, Cached: -1},
+		{Path: "w/b", Type: format.TypeReg, Mode: 0o600, Size: 8192, Cached: 2},
+	}, s.header.Files)
+}
+
 // A file that existed is allocated as it was when it was first opened for
 // writing, whatever was written before the recorder looked.
 func TestAllocatedFiles(t *testing.T) {

@@ -162,8 +162,11 @@ func (m *model) locked(s *simEvent) {
 // unrecorded program held it, or a call that took or released it overlaps with this
 // one. A replay would get the lock, and other calls would not.
 func refusedFreeLock(s *simEvent) bool {
+	if !refused(s.e.Ret) {
+		return false
+	}
 	c, ok := lockCallOf(s)
-	if !ok || !refused(s.e.Ret) {
+	if !ok {
 		return false
 	}
 	if s.d.node.locks == nil {

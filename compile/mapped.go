@@ -167,6 +167,7 @@ func (m *model) fault(s *simEvent) {
 	m.raise(nd, end(off, 1))
 	nd.reads = m.order.use(nd.reads)
 	last := max(min(end(off, size), nd.now), off)
+	m.faulted(s, nd, off, last)
 	if m.order.read(nd, off, last); f.shared && s.out.Op.Info().Class == format.ClassWrite {
 		nd.blocks.doubt(s.e.Start, off, last)
 		m.order.wrote(nd, off, last)

@@ -28,6 +28,7 @@ type model struct {
 	layouts     []*buffers // of the mapped files of processes, in the order in which they began
 	table       []format.Thread
 	lockedFiles int64  // that have had locks
+	residents   int    // chunks of pages whose residence is followed
 	sharing     int    // processes that share another's table of descriptors
 	cwd         string // working directory at the start, empty if unknown
 	home        *node  // its node
@@ -169,6 +170,7 @@ func (m *model) inherited(d *format.Descriptor) *process.Description {
 	f.node = at.node
 	m.names.mention(at)
 	m.call(at)
+	m.learn(at, d.Notes())
 	// The file was open at the start, so its size was at least the offset.
 	m.raise(at.node, d.Offset)
 	m.descriptors = append(m.descriptors, format.Descriptor{
@@ -267,8 +269,11 @@ func (m *model) clock(t *thread, at int64) int64 {
 func (m *model) emit(t *thread, e, out *format.Event) error {
 	compute, debt := m.compute(t, e.Start)
 	out.Compute = compute
-	out.Off = t.off.Plus(e.Off).Within(compute)
-	t.off = format.Off{}
+	out.Off = format.Off{}
+	if !t.off.IsZero() || !e.Off.IsZero() {
+		out.Off = t.off.Plus(e.Off).Within(compute)
+		t.off = format.Off{}
+	}
 	t.last, t.cost = e.End(), debt+t.rate.Around(e.Op)
 	switch info := out.Op.Info(); {
 	case info.Effect == format.EffectPipeline:

@@ -30,15 +30,16 @@ type node struct {
 	first *entry // the entry where it was at the start or, if created, was created
 
 	// The file as it was at the start; meaningful only where !created.
-	mode   uint32 // permissions, 0 if unknown
-	needs  uint32 // permissions that the trace proves, used if mode is unknown
-	size   int64  // bytes; of a directory the bytes that getdents64 returned
-	cached int64
-	sparse bool     // fewer blocks than the size needs
-	share  int64    // bytes of a sparse file that have blocks, 0 if unknown
-	blocks *blocks  // nil if not known
-	dirty  bool     // the trace has written to it, or allocated some of it
-	sought []sought // allocation shown by seeks for data and holes
+	mode      uint32 // permissions, 0 if unknown
+	needs     uint32 // permissions that the trace proves, used if mode is unknown
+	size      int64  // bytes; of a directory the bytes that getdents64 returned
+	cached    int64
+	residence *residence // what reads tell where cached is unknown; nil for nothing
+	sparse    bool       // fewer blocks than the size needs
+	share     int64      // bytes of a sparse file that have blocks, 0 if unknown
+	blocks    *blocks    // nil if not known
+	dirty     bool       // the trace has written to it, or allocated some of it
+	sought    []sought   // allocation shown by seeks for data and holes
 
 	sized bool             // size was recorded, not inferred
 	link  *node            // the same file, which had another name at the start

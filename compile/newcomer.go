@@ -81,7 +81,7 @@ func (m *model) leave(h *format.Header, before *format.Event) error {
 func (m *model) reopen(t *thread, d *format.Descriptor, path string, at int64) error {
 	flags := d.Flags &^ (format.CREAT | format.EXCL | format.TRUNC | format.TMPFILE)
 	open := format.Event{Op: format.OpOpen, TID: t.TID, Start: at, Ret: int64(d.FD), Args: [format.MaxArgs]int64{1: flags},
-		Str: [format.MaxStrings][]byte{[]byte(path)}}
+		Str: [format.MaxStrings][]byte{[]byte(path)}, Notes: d.Notes()}
 	if err := m.applyMade(t, &open); err != nil {
 		return err
 	}

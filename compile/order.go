@@ -69,8 +69,10 @@ func (o *order) forget() {
 }
 
 func (o *order) forgetPlaces() {
-	o.placed = 0
-	clear(o.places)
+	if o.placed > 0 {
+		o.placed = 0
+		clear(o.places)
+	}
 }
 
 // after makes the event wait for p.

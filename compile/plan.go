@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"pianola/coverage"
 	"pianola/format"
 )
 
@@ -20,6 +21,7 @@ type plan struct {
 	appNames      []format.AppName // with Flat, of files
 	substitutions []Substitution
 	pipes         *pipePlan
+	uncached      coverage.Uncached
 }
 
 // tempPrefix is the prefix of temporary names, as in the original Pianola.
@@ -130,6 +132,7 @@ func (m *model) addFile(p *plan, e *entry) {
 	nd := e.first
 	f := format.File{Path: name, Type: nd.kind(), Mode: nd.mode, Size: nd.size, Cached: nd.cached}
 	if f.Type == format.TypeReg {
+		f.Cached = nd.cachedPages(&p.uncached)
 		f.Blocks = nd.layout()
 		f.Sparse = nd.sparse && f.Blocks == nil
 	}

@@ -3,6 +3,7 @@ package compile
 import (
 	"bytes"
 	"strconv"
+	"unsafe"
 
 	"pianola/format"
 	"pianola/format/process"
@@ -50,7 +51,7 @@ func (m *model) setFile(t *thread, r *ring, index int, f registered) {
 	if f.of != nil {
 		f.of.slots++
 	}
-	r.files = setAt(r.files, index, f)
+	r.files = setAt(m, r.files, index, f)
 }
 
 // keep keeps a file open that a call closes but a ring has registered. It returns false
@@ -147,8 +148,12 @@ func (m *model) register(s *simEvent, r *ring) reason {
 	e, t := s.e, s.t
 	op := format.OpRingFiles
 	first, list := cutFirst(e.Str[0])
+	c := change{first: first, list: list}
 	switch e.Args[1] {
-	case format.RegisterFiles, format.RegisterFiles2, format.RegisterFilesUpdate, format.RegisterFilesUpdate2:
+	case format.RegisterFiles, format.RegisterFiles2:
+		c.whole = true
+		fallthrough
+	case format.RegisterFilesUpdate, format.RegisterFilesUpdate2:
 		for i, fd := range list {
 			var f registered
 			switch d := t.Table.Find(fd[0]); {
@@ -163,24 +168,27 @@ func (m *model) register(s *simEvent, r *ring) reason {
 		for i := range r.files {
 			m.setFile(t, r, i, registered{})
 		}
-		r.files = nil
-	case format.RegisterBuffers, format.RegisterBuffers2, format.RegisterBuffersUpdate:
+		r.files, c.whole = nil, true
+	case format.RegisterBuffers, format.RegisterBuffers2:
+		c.whole = true
+		fallthrough
+	case format.RegisterBuffersUpdate:
 		op = format.OpRingBuffers
 		for i, b := range list {
-			r.buffers = setAt(r.buffers, first+i, b)
+			r.buffers = setAt(m, r.buffers, first+i, b)
 			if m.out == nil && !m.options.Bare {
 				t.proc.buffers.addMapping(b[0], b[1])
 			}
 		}
 	case format.UnregisterBuffers:
-		op, r.buffers = format.OpRingBuffers, nil
+		op, r.buffers, c.whole = format.OpRingBuffers, nil, true
 	default:
 		return reasonTable
 	}
-	if r.num == 0 {
-		return reasonTable // the event is added when the ring is created
+	if r.num == 0 || len(list) == 0 && !c.whole {
+		return reasonTable // the event is added when the ring is created, or changes nothing
 	}
-	m.prepares(t, r, op, s.out)
+	m.prepares(t, r, op, s.out, c)
 	return reasonNone
 }
 
@@ -190,12 +198,15 @@ const skipped = -2
 // maxRegistered bounds the files and buffers of a ring (IORING_MAX_FIXED_FILES).
 const maxRegistered = 1 << 15
 
-func setAt[T any](list []T, i int, v T) []T {
+// setAt sets an element of a list, which it makes longer if need be.
+func setAt[T any](m *model, list []T, i int, v T) []T {
 	if i >= maxRegistered {
 		return list
 	}
-	for len(list) <= i {
-		list = append(list, *new(T))
+	if n := i + 1 - len(list); n > 0 {
+		room := cap(list)
+		list = append(list, make([]T, n)...)
+		m.budget.take(forOrder, int(unsafe.Sizeof(v))*(cap(list)-room))
 	}
 	list[i] = v
 	return list

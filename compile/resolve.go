@@ -194,6 +194,9 @@ func (m *model) resolveFDs(s *simEvent) reason {
 
 // clones reports whether an event is an ioctl whose argument is another descriptor.
 func clones(e *format.Event) bool {
+	if e.Op != format.OpIoctl {
+		return false
+	}
 	switch e.Word(format.IoctlRequest) {
 	case format.Ficlone, format.Ficlonerange, format.Fideduperange:
 		return true

@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"math/bits"
 	"unsafe"
 
 	"pianola/coverage"
@@ -19,8 +20,10 @@ type ring struct {
 	last   int64    // submission of the newest, on the trace's clock
 	newest []flight // the newest requests, indexed by number modulo flightKept
 
-	files   []registered
-	buffers [][2]int64 // address and size
+	files    []registered
+	buffers  [][2]int64 // address and size
+	prepared place      // the newest event that prepares it
+	listed   [2]int     // files and buffers that the trace has registered
 
 	// Completions, by their numbers in the recording.
 	done   []completion // those after the first reaped ones
@@ -278,48 +281,91 @@ func (m *model) emitQueue(t *thread, r *ring, op format.Op) error {
 	*out = e
 	m.order.begin(t, len(m.table) == 1)
 	m.order.after(t.born, format.EdgeBirth)
-	m.prepares(t, r, op, out)
+	m.prepares(t, r, op, out, change{whole: true})
 	return m.emitMade(t, &e, out)
 }
 
-// prepares fills in an event that prepares a ring.
-func (m *model) prepares(t *thread, r *ring, op format.Op, out *format.Event) {
-	out.Op, out.Ret = op, 0
-	out.Args, out.Str = [format.MaxArgs]int64{int64(r.num)}, [format.MaxStrings][]byte{}
-	switch op {
-	case format.OpRingOpen:
-		copy(out.Args[1:], r.setup[:])
-	case format.OpRingFiles:
-		list := []byte{}
-		for i, f := range r.files {
-			fd := int64(-1)
-			if d := t.Table.Find(r.descriptorOf(t, int64(i))); d != nil && f.of.isFile() {
-				fd = int64(numberOf(f.fd, d))
-				m.order.after(usesOf(d).opened, format.EdgeDescriptor)
-				of := m.used(t.Table, int64(f.fd))
-				of.newest = m.order.use(of.newest)
-			}
-			list = format.AppendInt(separated(list, i), fd)
-		}
-		out.Str[0] = m.text(string(list))
-	case format.OpRingBuffers:
-		list := []byte{}
-		for i, b := range r.buffers {
-			place := int64(0)
-			if !m.options.Bare && m.out != nil {
-				place = t.proc.buffers.placeOf(b[0], b[1])
-			}
-			list = format.AppendInt(append(format.AppendInt(separated(list, i), place), '+'), b[1])
-		}
-		out.Str[0] = m.text(string(list))
-	}
+// change is the part of the registered files or buffers of a ring that a call changes.
+type change struct {
+	whole bool // all of them
+	first int
+	list  [][2]int64
 }
 
-func separated(list []byte, i int) []byte {
-	if i > 0 {
-		return append(list, ',')
+// extent returns the part of a list of a length that an event registers, from one place to
+// another, and whether that is an update of what the trace has registered before. An
+// update beyond its end registers all again, rounded up to a power of two, so that the
+// texts of all updates together grow no faster than the list.
+func (c *change) extent(length int, listed *int) (from, to int, updates bool) {
+	from, to = c.first, min(c.first+len(c.list), length)
+	if !c.whole && to <= *listed {
+		return from, to, true
 	}
-	return list
+	if c.whole {
+		to = length
+	} else {
+		to = min(1<<bits.Len(uint(to-1)), maxRegistered)
+	}
+	*listed = to
+	return 0, to, false
+}
+
+// prepares fills in an event that prepares a ring.
+func (m *model) prepares(t *thread, r *ring, op format.Op, out *format.Event, c change) {
+	out.Op, out.Ret = op, 0
+	out.Args, out.Str = [format.MaxArgs]int64{int64(r.num)}, [format.MaxStrings][]byte{}
+	m.order.after(r.prepared, format.EdgeOrder)
+	r.prepared = m.order.here
+	if op == format.OpRingOpen {
+		copy(out.Args[1:], r.setup[:])
+		return
+	}
+	length, listed, item := len(r.files), &r.listed[0], m.appendFile
+	if op == format.OpRingBuffers {
+		length, listed, item = len(r.buffers), &r.listed[1], m.appendBuffer
+	}
+	from, to, updates := c.extent(length, listed)
+	var text []byte
+	if updates {
+		text = append(format.AppendInt(text, int64(from)), '=')
+	}
+	for i := from; i < to; i++ {
+		if i > from {
+			text = append(text, ',')
+		}
+		if updates && c.list[i-c.first][0] == skipped && op == format.OpRingFiles {
+			text = format.AppendInt(text, skipped)
+		} else {
+			text = item(text, t, r, i)
+		}
+	}
+	out.Str[0] = m.text(string(text))
+}
+
+// appendFile appends the descriptor of a registered file, -1 for none.
+func (m *model) appendFile(text []byte, t *thread, r *ring, i int) []byte {
+	fd := int64(-1)
+	f, _ := r.fileAt(int64(i))
+	if d := t.Table.Find(r.descriptorOf(t, int64(i))); d != nil && f.of.isFile() {
+		fd = int64(numberOf(f.fd, d))
+		m.order.after(usesOf(d).opened, format.EdgeDescriptor)
+		of := m.used(t.Table, int64(f.fd))
+		of.newest = m.order.use(of.newest)
+	}
+	return format.AppendInt(text, fd)
+}
+
+// appendBuffer appends the place and the size of a registered buffer.
+func (m *model) appendBuffer(text []byte, t *thread, r *ring, i int) []byte {
+	var b [2]int64
+	if i < len(r.buffers) {
+		b = r.buffers[i]
+	}
+	place := int64(0)
+	if !m.options.Bare && m.out != nil {
+		place = t.proc.buffers.placeOf(b[0], b[1])
+	}
+	return format.AppendInt(append(format.AppendInt(text, place), '+'), b[1])
 }
 
 // usesOf returns the uses of a descriptor, which must not be changed.
@@ -526,4 +572,6 @@ const (
 	ringBytes       = int(unsafe.Sizeof(ring{}))
 	flightBytes     = int(unsafe.Sizeof(flight{}))
 	completionBytes = int(unsafe.Sizeof(completion{}))
+	registeredBytes = int(unsafe.Sizeof(registered{}))
+	bufferBytes     = int(unsafe.Sizeof([2]int64{}))
 )

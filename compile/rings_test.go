@@ -132,6 +132,84 @@ func TestRingFiles(t *testing.T) {
 	require.Contains(t, got, "2 pread64 ( 3 4096 4096 ) = 4096 <0.000050000> {buf=0x2000 flags=fixed slot=1 buffer=0}")
 }
 
+// registerLines are calls that register, and a request that makes the ring part of the
+// trace.
+func registerLines(before []string, after ...string) string {
+	text := ringStart
+	call := func(what string) {
+		text += "10 0.000100000 io_uring_register(4, " + what + ") = 0 <0.000010000> {ring=1}\n"
+	}
+	for _, what := range before {
+		call(what)
+	}
+	text += `10 0.000100000 io_uring_enter(4, 1, 0, 0, NULL, 0) = 1 <0.000020000> {ring=1 batch=1}
+10 0.000006000 io_uring:pread64(3, 0x9000, 4096, 4096) = 4096 <0.000050000> {ring=1 batch=1 reaped=0 submitted=0.000006000}
+`
+	for _, what := range after {
+		call(what)
+	}
+	return text
+}
+
+// tables returns the arguments of the events that register something.
+func tables(lines []string) (texts []string) {
+	for _, line := range lines {
+		if _, text, ok := strings.Cut(line, "ring_files ( 2 "); ok {
+			text, _, _ = strings.Cut(text, " )")
+			texts = append(texts, "files "+strings.Trim(text, `"`))
+		}
+		if _, text, ok := strings.Cut(line, "ring_buffers ( 2 "); ok {
+			text, _, _ = strings.Cut(text, " )")
+			texts = append(texts, "buffers "+strings.Trim(text, `"`))
+		}
+	}
+	return texts
+}
+
+// An update has the places that it changes. One beyond the end has all, with room for
+// more.
+func TestRingUpdates(t *testing.T) {
+	const update, buffers = `IORING_REGISTER_FILES_UPDATE, 0x1, 2, "`, `IORING_REGISTER_BUFFERS_UPDATE, 0x1, 1, "`
+	for _, c := range []struct {
+		before, after, want []string
+	}{
+		{[]string{`IORING_REGISTER_FILES, 0x1, 4, "3,-1,-1,-1"`}, []string{update + `2=3,3"`, update + `0=-1"`}, []string{"files 3,-1,-1,-1", "files 2=3,3", "files 0=-1"}},
+		{[]string{`IORING_REGISTER_FILES, 0x1, 3, "-1,-1,-1"`}, []string{update + `0=3,-2,3"`}, []string{"files -1,-1,-1", "files 0=3,-2,3"}},
+		{nil, []string{update + `4=3"`, update + `7=3"`, update + `8=3"`}, []string{"files -1,-1,-1,-1,3,-1,-1,-1", "files 7=3", "files -1,-1,-1,-1,3,-1,-1,3,3,-1,-1,-1,-1,-1,-1,-1"}},
+		{[]string{`IORING_REGISTER_FILES, 0x1, 2, "3,3"`}, []string{`IORING_UNREGISTER_FILES, NULL, 0, ""`, update + `1=3"`}, []string{"files 3,3", "files ", "files -1,3"}},
+		{[]string{`IORING_REGISTER_BUFFERS, 0x1, 2, "0x8000+8192,0x8000+100"`}, []string{buffers + `1=0x8000+200"`}, []string{"buffers 4096+8192,4096+100", "buffers 1=4096+200"}},
+	} {
+		require.Equal(t, c.want, tables(ringLines(t, registerLines(c.before, c.after...))))
+	}
+}
+
+// The texts of updates grow with their number, whether the table was registered whole or
+// grows with them.
+func TestRingUpdatesAreSmall(t *testing.T) {
+	const places = 4000
+	for _, before := range [][]string{nil, {fmt.Sprintf(`IORING_REGISTER_FILES, 0x1, %d, "%s3"`, places, strings.Repeat("-1,", places-1))}} {
+		var updates []string
+		for i := range places {
+			updates = append(updates, fmt.Sprintf(`IORING_REGISTER_FILES_UPDATE, 0x1, 1, "%d=3"`, i))
+		}
+		bytes := 0
+		for _, text := range tables(ringLines(t, registerLines(before, updates...))) {
+			bytes += len(text)
+		}
+		require.Less(t, bytes, 40*places)
+	}
+}
+
+// An update by another thread comes after what it updates.
+func TestRingUpdatesInOrder(t *testing.T) {
+	got := strings.Join(ringLines(t, `# cwd: "/w"
+10 0.000100000 clone(CLONE_VM|CLONE_FS|CLONE_FILES|CLONE_SIGHAND|CLONE_THREAD) = 11 <0.000010000>
+`+strings.TrimPrefix(registerLines([]string{`IORING_REGISTER_FILES, 0x1, 2, "3,-1"`}), "# cwd: \"/w\"\n")+
+		`11 0.001000000 io_uring_register(4, IORING_REGISTER_FILES_UPDATE, 0x1, 1, "1=3") = 0 <0.000010000> {ring=1}
+`), "\n")
+	require.Regexp(t, `2 ring_files \( 3 "1=3" \) = 0 <0.000010000> \{after=1:3\}`, got)
+}
+
 // aioStart is how recordings begin in which a context of libaio has so many entries.
 const aioStart = `# cwd: "/w"
 10 0.000100000 open("/w/a", O_RDWR) = 3 <0.000010000> {type=reg mode=0644 size=65536}

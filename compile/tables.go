@@ -75,6 +75,9 @@ type openFile struct {
 	slots int   // places of rings where it is registered
 	uses  uses  // of the descriptor that it was opened as
 	list  list  // of a directory
+
+	reached int64 // where the last read ended
+	missed  bool  // it waited for storage, or continued one that did
 }
 
 // isFile reports whether the description leads to a file of the trace.

@@ -154,14 +154,17 @@ func (t *thread) least(own int64) format.Floor {
 }
 
 // floor returns the floor of a thread at a position of its own clock.
-func (t *thread) floor(own int64) format.Floor {
-	highest := t.gap.self.floor
+func (t *thread) floor(own int64) format.Floor { return t.highest().Plus(t.least(own)) }
+
+// highest returns the highest floor of the causes of the thread's gap.
+func (t *thread) highest() *format.Floor {
+	highest := &t.gap.self.floor
 	for i := range t.gap.causes {
 		if c := &t.gap.causes[i]; c.kind != format.EdgeArrival && c.floor.Total > highest.Total {
-			highest = c.floor
+			highest = &c.floor
 		}
 	}
-	return highest.Plus(t.least(own))
+	return highest
 }
 
 // gapAt returns the gap in which a thread was at a time.
@@ -395,13 +398,6 @@ func (m *model) tie(t *thread, out *format.Event) {
 	out.Held = min(t.held, out.Compute)
 	out.Expired = min(t.timeouts.take(), out.Compute-out.Held)
 	own := t.own.Total + out.Compute - out.Held
-	at := t.floor(own)
-	if m.ties.join.Total > at.Total {
-		at = m.ties.join
-	}
-	if m.report.Floor.Total < at.Total {
-		m.report.Floor = at
-	}
 	for i := range t.gap.causes {
 		c := &t.gap.causes[i]
 		m.order.edge(format.Edge{Thread: c.place.thread, Kind: c.kind, Event: c.place.event, Delay: max(c.lag+own, 0)})
@@ -418,9 +414,22 @@ func (m *model) tie(t *thread, out *format.Event) {
 		t.keep()
 	}
 	t.own.Total, t.held = own, 0
-	t.gap = gap{from: t.last, cost: t.cost, own: t.own, self: cause{
-		place: m.order.here, kind: format.EdgeWake, lag: -own, bound: t.last - own, floor: at.Minus(t.least(own)), timed: t.timeouts.until, syncs: syncs,
-	}}
+	// Fields are set one by one. Copies of structs whose fields have just been written
+	// stall the processor, and this is done for every event.
+	g, self := &t.gap, &t.gap.self
+	if highest := t.highest(); m.ties.join.Total > highest.Total+own-t.timeouts.total {
+		self.floor = m.ties.join.Minus(t.least(own))
+	} else if highest != &self.floor {
+		self.floor = *highest
+	}
+	if total := self.floor.Total + own - t.timeouts.total; m.report.Floor.Total < total {
+		m.report.Floor.Sum(&self.floor, &t.own)
+		m.report.Floor.Total = total
+	}
+	g.from, g.cost, g.early, g.marks, g.causes = t.last, t.cost, 0, nil, nil
+	g.own.Sum(&t.own, &format.Floor{})
+	self.place, self.kind, self.lag, self.bound = m.order.here, format.EdgeWake, -own, t.last-own
+	self.early, self.timed, self.syncs, self.since = 0, t.timeouts.until, syncs, 0
 }
 
 // keep adds the gap to those that are kept.

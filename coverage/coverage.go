@@ -28,6 +28,21 @@ type Account struct {
 	Recorded Amount    // by the events of the recording
 	Requests []Missing // the part of Recorded that consists of requests, by kind; the time is that of threads that submit or await them
 	Missing  []Missing // I/O that the events do not hold, in the order of the kinds
+
+	Ended    string   // why the recording ended early, "" if it did not; the rest of the account is of the time until then
+	Endless  bool     // the recorder could not write the end of the recording
+	Uncached Uncached // reads that a replay may find in another state of the page cache
+}
+
+// Uncached counts reads of files that existed, of which neither the recorder nor the
+// duration of the reads tells whether they were in the page cache. A page counts once.
+type Uncached struct {
+	Files, Bytes int64
+}
+
+// text describes the reads: 8.2 MB read from 3 files.
+func (u *Uncached) text() string {
+	return table.Bytes(float64(u.Bytes)) + " read from " + table.Plural(int(u.Files), "file")
 }
 
 // Amount is an amount of I/O.
@@ -100,7 +115,22 @@ func kindOf(name string) (Kind, bool) {
 }
 
 // Of returns the account in a header. An account that cannot be read is unknown.
-func Of(h *format.Header) (a Account) {
+func Of(h *format.Header) Account {
+	a := stated(h)
+	a.Ended, _ = h.Value(format.MetaEnded)
+	_, recorded := h.Value(format.MetaTool)
+	_, ended := h.Value(format.MetaLost)
+	a.Endless = recorded && !ended
+	text, _ := h.Value(format.MetaUncached)
+	reads := Amount{}
+	if parse(text, &reads, field{"files", &a.Uncached.Files}) {
+		a.Uncached.Bytes = reads.Bytes
+	}
+	return a
+}
+
+// stated returns the bytes and times of the account in a header.
+func stated(h *format.Header) (a Account) {
 	recorded, ok := h.Value(format.MetaCoverage)
 	if !ok || !parse(recorded, &a.Recorded) {
 		return Account{} // older recordings can have MetaUnsupported alone
@@ -135,6 +165,13 @@ func (a *Account) Put(h *format.Header) {
 		if len(texts) > 0 {
 			h.Set(remarks.key, strings.Join(texts, "; "))
 		}
+	}
+}
+
+// Put sets the remark in a header, if there is anything to say.
+func (u *Uncached) Put(h *format.Header) {
+	if u.Bytes > 0 {
+		h.Set(format.MetaUncached, fmt.Sprintf("files=%d bytes=%d", u.Files, u.Bytes))
 	}
 }
 
@@ -180,8 +217,9 @@ func since(now, before int64) int64 {
 
 // CopyTo makes b a copy of the account, in the memory that b has.
 func (a *Account) CopyTo(b *Account) {
-	b.Known, b.Recorded = a.Known, a.Recorded
-	b.Requests, b.Missing = append(b.Requests[:0], a.Requests...), append(b.Missing[:0], a.Missing...)
+	requests, missing := append(b.Requests[:0], a.Requests...), append(b.Missing[:0], a.Missing...)
+	*b = *a
+	b.Requests, b.Missing = requests, missing
 }
 
 // remarks is a list of an account with its key in a header.
@@ -197,7 +235,8 @@ func (a *Account) remarks() [2]remarks {
 // WithoutRequests returns the account of a replay that leaves out some requests of each
 // kind. They are missing, with their share of the time.
 func (a *Account) WithoutRequests(left map[Kind]Missing) Account {
-	b := Account{Known: a.Known, Recorded: a.Recorded, Missing: slices.Clone(a.Missing)}
+	b := *a
+	b.Requests, b.Missing = nil, slices.Clone(a.Missing)
 	for _, m := range a.Requests {
 		l := left[m.Kind]
 		l.Kind, l.Calls, l.Reads, l.Writes = m.Kind, min(l.Calls, m.Calls), min(l.Reads, m.Reads), min(l.Writes, m.Writes)
@@ -417,17 +456,28 @@ func (a *Account) Withheld() string {
 
 // String returns the account in a line.
 func (a *Account) String() string {
-	if !a.Known {
-		return "coverage: unknown, because the recording does not state it"
+	text := "coverage: "
+	switch {
+	case !a.Known && a.Endless:
+		text += "unknown, because the recording has no end"
+	case !a.Known:
+		text += "unknown, because the recording does not state it"
+	default:
+		if a.Ended != "" {
+			text += "unknown after the early end of the recording (" + a.Ended + "); until then "
+		}
+		share := a.Share()
+		text += fmt.Sprintf("%s of the bytes, %s of the I/O time", Percent(share.Bytes), Percent(share.Time))
 	}
-	share := a.Share()
-	text := fmt.Sprintf("coverage: %s of the bytes, %s of the I/O time", Percent(share.Bytes), Percent(share.Time))
 	for i := range a.Missing {
 		sep := ", "
 		if i == 0 {
 			sep = "; missing: "
 		}
 		text += sep + a.Missing[i].text()
+	}
+	if a.Uncached.Bytes > 0 {
+		text += "; unknown whether " + a.Uncached.text() + " were in the page cache"
 	}
 	return text
 }

@@ -35,6 +35,35 @@ func TestAccountInHeader(t *testing.T) {
 		string(h.Append(nil)))
 }
 
+// A recording that ended early, or has no end, says so in every account made of it.
+func TestEarlyEnd(t *testing.T) {
+	ended := format.Header{Meta: []format.Meta{{Key: format.MetaCoverage, Value: "bytes=1 seconds=1"}, {Key: format.MetaEnded, Value: "the disk is full"}}}
+	a := Of(&ended)
+	require.Equal(t, "the disk is full", a.Ended)
+	require.Equal(t, a, a.WithoutRequests(nil))
+	var b Account
+	a.CopyTo(&b)
+	require.Equal(t, a, b)
+
+	endless := format.Header{Meta: []format.Meta{{Key: format.MetaTool, Value: "ebpf"}}}
+	require.Equal(t, Account{Endless: true}, Of(&endless))
+	endless.Set(format.MetaLost, "0")
+	require.Equal(t, Account{}, Of(&endless))
+}
+
+func TestUncachedInHeader(t *testing.T) {
+	var h format.Header
+	(&Uncached{}).Put(&h)
+	require.Empty(t, h.Meta)
+	reads := Uncached{Files: 2, Bytes: 8192}
+	reads.Put(&h)
+	require.Equal(t, Account{Uncached: reads}, Of(&h))
+	for _, text := range []string{"files", "bytes=-1", "bytes=99999999999999999999"} {
+		h.Set(format.MetaUncached, text)
+		require.Equal(t, Account{}, Of(&h), text)
+	}
+}
+
 func TestUnreadableAccountIsUnknown(t *testing.T) {
 	for _, text := range []string{"bytes", "bytes=-1", "bytes=x", "seconds=1:2", "bytes=99999999999999999999"} {
 		h := format.Header{Meta: []format.Meta{{Key: format.MetaCoverage, Value: text}}}
@@ -57,6 +86,9 @@ func TestText(t *testing.T) {
 	}{
 		{&Account{}, "coverage: unknown, because the recording does not state it"},
 		{&Account{Known: true}, "coverage: 100 % of the bytes, 100 % of the I/O time"},
+		{&Account{Endless: true}, "coverage: unknown, because the recording has no end"},
+		{&Account{Known: true, Ended: "the disk is full"}, "coverage: unknown after the early end of the recording (the disk is full); until then 100 % of the bytes, 100 % of the I/O time"},
+		{&Account{Known: true, Uncached: Uncached{1, 8192000}}, "coverage: 100 % of the bytes, 100 % of the I/O time; unknown whether 8.19 MB read from 1 file were in the page cache"},
 		{server(), "coverage: 90.3 % of the bytes, 96 % of the I/O time; missing: io_uring (2048 writes, 1 other request, 8.39 MB), 3 mapped files (1.50 MB), mount (3 calls)"},
 		{&Account{Known: true, Recorded: Amount{1e9, 1}, Missing: []Missing{{Kind: Mapped, Files: 1, Amount: Amount{Bytes: 1}}}},
 			"coverage: 99.9 % of the bytes, 100 % of the I/O time; missing: 1 mapped file (1 B)"},
@@ -95,6 +127,7 @@ func TestDocument(t *testing.T) {
 	}{
 		{&Account{}, `{"bytes":null,"time":null,"missing":[]}`},
 		{&Account{Known: true}, `{"bytes":1,"time":1,"missing":[]}`},
+		{&Account{Known: true, Ended: "why", Uncached: Uncached{1, 4096}}, `{"bytes":1,"time":1,"missing":[],"ended":"why","cache_unknown":{"files":1,"bytes":4096}}`},
 		{&Account{Known: true, Recorded: Amount{3, 1}, Missing: []Missing{{Kind: Compat, Calls: 7, Amount: Amount{1, Unknown}}}},
 			`{"bytes":0.75,"time":1,"missing":[{"kind":"32-bit","calls":7,"bytes":1}]}`},
 	} {

@@ -5,7 +5,10 @@ import "pianola/format"
 // Document returns the account, to be written as JSON. The shares of an unknown account
 // are null.
 func (a *Account) Document() any {
-	d := &document{Missing: []missingDocument{}}
+	d := &document{Missing: []missingDocument{}, Ended: a.Ended, Endless: a.Endless}
+	if a.Uncached.Bytes > 0 {
+		d.Uncached = &uncachedDocument{a.Uncached.Files, a.Uncached.Bytes}
+	}
 	if a.Known {
 		s := a.Share()
 		d.Bytes, d.Time = &s.Bytes, &s.Time
@@ -30,6 +33,15 @@ type document struct {
 	Time     *float64          `json:"time"`  // share of the time
 	Missing  []missingDocument `json:"missing"`
 	Withheld string            `json:"withheld,omitempty"` // reason why the recording allows no verdict
+	Ended    string            `json:"ended,omitempty"`    // why the recording ended early; the shares are of the time until then
+	Endless  bool              `json:"endless,omitempty"`  // the recorder could not write the end
+	Uncached *uncachedDocument `json:"cache_unknown,omitempty"`
+}
+
+// uncachedDocument holds reads of which it is unknown whether they were in the page cache.
+type uncachedDocument struct {
+	Files int64 `json:"files"`
+	Bytes int64 `json:"bytes"`
 }
 
 // missingDocument leaves out values that are zero or unknown.
