@@ -85,8 +85,11 @@ func TestCensusEnds(t *testing.T) {
 	require.NoError(t, r.Mark("x"))
 	defer func() { require.NoError(t, r.Close()) }()
 	roottest.Bury(t, path+"/d", maxCensus/2)
-	e := &engine{stage: &stage{}}
-	w := &worker{e: e, seat: &seat{sys: sandbox.Linux}}
+	e := &engine{stage: &stage{}, guard: sandbox.Guard{Kernel: sandbox.Linux, Root: r.FD()}, Options: Options{Limits: Limits{Files: maxCensus}}}
+	w := &worker{e: e, seat: &seat{guard: e.guard, sys: func(uintptr, uintptr, uintptr, uintptr, uintptr, uintptr, uintptr) int64 {
+		t.Error("a census is no part of the event")
+		return -int64(unix.ENOSYS)
+	}}}
 	left := func(limit int64) int64 {
 		c := &census{worker: w, left: limit}
 		c.visit(r.FD(), dot, 0)
@@ -94,6 +97,15 @@ func TestCensusEnds(t *testing.T) {
 	}
 	require.Zero(t, left(maxCensus))
 	require.Negative(t, left(maxCensus-1))
+
+	for _, last := range []int64{0, 9} { // before and after the event's call
+		e.unmade.Store(-1)
+		w.firstCall, w.lastCall = 5, last
+		pinned(w.recount)
+		require.Zero(t, e.unmade.Load())
+		require.Equal(t, last > 0, w.firstCall == 5, "the event begins after a census")
+		require.Equal(t, last, w.lastCall)
+	}
 	roottest.Bury(t, path+"/e", maxCensus+1)
 	require.Negative(t, left(1<<40))
 	require.NoError(t, r.Remove("e"))

@@ -186,13 +186,11 @@ func (q *queue) awaitLate(w *worker) {
 	if first <= now {
 		return
 	}
-	if q.under != nil && q.under.InFlight() > 0 {
-		if q.isOpen(w) && !q.pool {
-			q.enter()
+	if o := q.under.Load(); o != nil && o.InFlight() > 0 {
+		if q.reach(w) != nil && !o.pool {
 			w.callBegins()
-			waited := q.under.WaitFor(first - now)
+			waited := o.WaitFor(first - now)
 			w.callEnds()
-			q.leave()
 			if waited {
 				return
 			}

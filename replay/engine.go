@@ -41,6 +41,7 @@ type engine struct {
 
 	workers   []*worker
 	processes map[int32]*process
+	sharing   spinLock           // which tables processes own and use, once they run
 	texts     []string           // the trace's strings, then the paths of open descriptors
 	names     []sandbox.Name     // the same for the kernel
 	startDirs map[startDir]int64 // descriptors of directories that paths start in
@@ -54,7 +55,7 @@ type engine struct {
 	mostMappings int64
 	windowSize   int64        // bytes
 	pools        int          // queues that threads play
-	pinned       atomic.Int64 // bytes of registered buffers
+	pinned       atomic.Int64 // bytes of registered buffers, and of lists of what is registered
 	notesLock    sync.Mutex
 	notes        []string // how queues differ from the recorded ones
 
@@ -328,8 +329,8 @@ func (e *engine) free() (err error) {
 
 // noteQueue records how a queue differs from the recorded one. Workers must not be
 // pinned when they call it or noteOnce.
-func (e *engine) noteQueue(q *queue) {
-	for _, note := range q.under.Notes() {
+func (e *engine) noteQueue(q *openQueue) {
+	for _, note := range q.Notes() {
 		e.noteOnce(note)
 	}
 }

@@ -5,11 +5,8 @@ import (
 	"io"
 	"math"
 	"os"
-	"slices"
 	"sync"
 	"sync/atomic"
-
-	"golang.org/x/sys/unix"
 )
 
 // Kernel memory that a trace causes counts against Limits.Kernel if the kernel cannot
@@ -64,14 +61,8 @@ func (k *kernelBudget) open(e *engine) {
 	k.left.Store(math.MaxInt64)
 	if e.Backend == Posix {
 		k.left.Store(e.Limits.Kernel)
-		k.memory = slices.ContainsFunc(e.guard.Roots(), inMemory)
+		k.memory = e.inMemory()
 	}
-}
-
-// inMemory reports whether a file system has its files in memory only.
-func inMemory(fd uintptr) bool {
-	var s unix.Statfs_t
-	return unix.Fstatfs(int(fd), &s) == nil && (s.Type == unix.TMPFS_MAGIC || s.Type == unix.RAMFS_MAGIC)
 }
 
 // holdKernel adds the kernel memory of a call, in bytes, and reports whether the limit
@@ -105,6 +96,7 @@ func (w *worker) recountKernel() bool {
 	}
 	k.recount.Unlock()
 	pin()
+	w.beside()
 	if k.left.Load() >= 0 || e.stopped.Load() {
 		return true
 	}

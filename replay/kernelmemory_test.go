@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/replay/sandbox"
 )
 
 // TestKernelSizes compares the sizes with those of this kernel.
@@ -224,10 +225,9 @@ func TestCountLocksStops(t *testing.T) {
 func diskDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	f, err := os.Open(dir)
-	require.NoError(t, err)
-	defer f.Close()
-	if inMemory(f.Fd()) {
+	var s unix.Statfs_t
+	require.NoError(t, unix.Statfs(dir, &s))
+	if s.Type == unix.TMPFS_MAGIC || s.Type == unix.RAMFS_MAGIC {
 		t.Skip("temporary files are in memory")
 	}
 	return dir
@@ -309,4 +309,23 @@ func TestShareOfFreeSpace(t *testing.T) {
 	err := play(1 << 16)
 	require.ErrorIs(t, err, ErrLimit)
 	require.ErrorContains(t, err, "the limit for the free space")
+}
+
+// Pinned workers ask for the free space with a lock, so they ask by the guard's kernel,
+// whose calls the Go scheduler does not see.
+func TestSpaceIsAskedByTheGuard(t *testing.T) {
+	asked := 0
+	e := &engine{guard: sandbox.Guard{Root: 7}}
+	e.guard.Kernel = func(nr, fd, stat, _, _, _, _ uintptr) int64 {
+		require.EqualValues(t, unix.SYS_FSTATFS, nr)
+		require.EqualValues(t, 7, fd)
+		asked++
+		e.space.stat = unix.Statfs_t{Bavail: 10, Bsize: 4096, Type: unix.TMPFS_MAGIC}
+		return 0
+	}
+	e.space.begin, e.space.share = 12*4096, 5*4096
+	require.True(t, e.space.renew(e, 4096))
+	require.EqualValues(t, 2*4096, e.bytes.Load())
+	require.True(t, e.inMemory())
+	require.Equal(t, 2, asked)
 }

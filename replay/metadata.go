@@ -74,16 +74,16 @@ func callChmod(w *worker, r *format.Record) int64 {
 
 // callFchmodat2 changes the mode of a path's target, unless that is a link.
 func callFchmodat2(w *worker, r *format.Record) int64 {
-	dir, last := w.parentOf(r.Args[1])
-	if sandbox.Lost(dir) {
-		return dir
+	fd, last, flags := w.targetOf(r.Args[1], false)
+	if sandbox.Lost(fd) {
+		return fd
 	}
-	got := w.sys(sysStat, uintptr(dir), last, w.statPointer(), unix.AT_SYMLINK_NOFOLLOW, 0, 0)
+	got := w.sys(sysStat, uintptr(fd), last, w.statPointer(), flags, 0, 0)
 	if got == 0 && !w.guard.IsRoot(&w.stat) {
-		got = w.sys(unix.SYS_FCHMODAT2, uintptr(dir), last, uintptr(r.Args[2])&sandbox.ModeMask, unix.AT_SYMLINK_NOFOLLOW, 0, 0)
+		got = w.sys(unix.SYS_FCHMODAT2, uintptr(fd), last, uintptr(r.Args[2])&sandbox.ModeMask, flags, 0, 0)
 		w.guard.KeepMode()
 	}
-	return w.leave(dir, got)
+	return w.leave(fd, got)
 }
 
 func callFchmod(w *worker, s slot, r *format.Record) int64 {
@@ -110,16 +110,16 @@ func owned(r *format.Record, got int64) int64 {
 	return got
 }
 
-func callChown(w *worker, r *format.Record) int64 {
-	fd, last, flags := w.targetOf(r.Args[0])
+func callChown(w *worker, r *format.Record) int64 { return w.chown(r, true) }
+
+func callLchown(w *worker, r *format.Record) int64 { return w.chown(r, false) }
+
+func (w *worker) chown(r *format.Record, follow bool) int64 {
+	fd, last, flags := w.targetOf(r.Args[0], follow)
 	if sandbox.Lost(fd) {
 		return fd
 	}
 	return owned(r, w.leave(fd, w.sys(unix.SYS_FCHOWNAT, uintptr(fd), last, sameOwner, sameOwner, flags, 0)))
-}
-
-func callLchown(w *worker, r *format.Record) int64 {
-	return owned(r, w.byName(unix.SYS_FCHOWNAT, r.Args[0], sameOwner, sameOwner, unix.AT_SYMLINK_NOFOLLOW))
 }
 
 func callFchown(w *worker, s slot, r *format.Record) int64 {
@@ -128,10 +128,7 @@ func callFchown(w *worker, s slot, r *format.Record) int64 {
 
 // callUtimens sets both times to now, instead of the recorded ones.
 func callUtimens(w *worker, r *format.Record) int64 {
-	if r.Args[2]&unix.AT_SYMLINK_NOFOLLOW != 0 {
-		return w.byName(unix.SYS_UTIMENSAT, r.Args[0], 0, unix.AT_SYMLINK_NOFOLLOW, 0)
-	}
-	fd, last, flags := w.targetOf(r.Args[0])
+	fd, last, flags := w.targetOf(r.Args[0], r.Args[2]&unix.AT_SYMLINK_NOFOLLOW == 0)
 	if sandbox.Lost(fd) {
 		return fd
 	}

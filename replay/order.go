@@ -228,11 +228,11 @@ func (w *worker) awaitWaker(due int64) int64 {
 func (w *worker) awaitUntil(k *worker, event, deadline int64) bool {
 	defer w.naps.Store(nil)
 	for !w.satisfied(k, event) {
-		if w.e.now() >= deadline || w.e.stopped.Load() {
-			return false
-		}
 		ended := k.ended()
 		seq := ended.Value()
+		if w.e.now() >= deadline || w.e.hasStopped() {
+			return false
+		}
 		k.expectedBy(event)
 		w.naps.Store(ended)
 		if w.needed.Load() > w.event {

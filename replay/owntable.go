@@ -156,17 +156,13 @@ func (w *worker) inherit() {
 		return
 	}
 	thread := w.sys.Call(unix.SYS_PIDFD_OPEN, uintptr(from.tid), pidfdThread, 0)
-	for fd := range files.high.Load() {
-		s := files.get(fd)
-		if s == 0 {
-			continue
-		}
-		if real := w.sys.Call(unix.SYS_PIDFD_GETFD, uintptr(thread), s.real(), 0); real >= 0 {
-			own.set(fd, newSlot(real, s.name(), s.marks()))
-		}
+	if !w.hasCopies(min(thread, 0)) {
+		return
 	}
-	if thread >= 0 {
-		w.sys.Call(unix.SYS_CLOSE, uintptr(thread), 0, 0)
+	got := files.copyTo(own, func(real uintptr) int64 { return w.sys.Call(unix.SYS_PIDFD_GETFD, uintptr(thread), real, 0) })
+	w.sys.Call(unix.SYS_CLOSE, uintptr(thread), 0, 0)
+	if !w.hasCopies(got) {
+		return
 	}
 	w.process.files.Store(own)
 	w.inherited.Store(true)

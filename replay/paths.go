@@ -70,12 +70,12 @@ func callReopen(w *worker, s slot, r *format.Record) int64 {
 
 // targetOf is Guard.Target of the name of an argument, parentOf Guard.Parent, entryOf
 // Guard.Entry.
-func (w *worker) targetOf(arg int64) (fd int64, last, flags uintptr) {
+func (w *worker) targetOf(arg int64, follow bool) (fd int64, last, flags uintptr) {
 	n := w.path(arg)
 	if n == nil {
 		return errFault, 0, 0
 	}
-	return w.guard.Target(n)
+	return w.guard.Target(n, follow)
 }
 
 func (w *worker) entryOf(arg int64) (dir int64, entry uintptr) {
@@ -100,20 +100,10 @@ func (w *worker) leave(opened, got int64) int64 {
 	return got
 }
 
-// byName makes a call of a directory and a last component, which doesn't follow a
-// link there.
-func (w *worker) byName(nr uintptr, arg int64, a, b, c uintptr) int64 {
-	dir, last := w.parentOf(arg)
-	return w.inDir(nr, dir, last, a, b, c)
-}
-
-// byEntry is byName for a call that makes or removes the name.
+// byEntry makes a call of a directory and a last component, which makes or removes that
+// name.
 func (w *worker) byEntry(nr uintptr, arg int64, a, b, c uintptr) int64 {
 	dir, last := w.entryOf(arg)
-	return w.inDir(nr, dir, last, a, b, c)
-}
-
-func (w *worker) inDir(nr uintptr, dir int64, last, a, b, c uintptr) int64 {
 	if sandbox.Lost(dir) {
 		return dir
 	}
@@ -135,35 +125,29 @@ func (w *worker) renamed(from, to, flags int64) int64 {
 	return w.sys(unix.SYS_RENAMEAT2, uintptr(dir), last, uintptr(dir2), last2, uintptr(flags), 0)
 }
 
-func callStat(w *worker, r *format.Record) int64 {
-	fd, last, flags := w.targetOf(r.Args[0])
+func callStat(w *worker, r *format.Record) int64 { return w.status(r, true) }
+
+func callLstat(w *worker, r *format.Record) int64 { return w.status(r, false) }
+
+func (w *worker) status(r *format.Record, follow bool) int64 {
+	fd, last, flags := w.targetOf(r.Args[0], follow)
 	if sandbox.Lost(fd) {
 		return fd
 	}
 	return w.leave(fd, w.sys(sysStat, uintptr(fd), last, w.scratchPointer(), flags, 0, 0))
 }
 
-func callLstat(w *worker, r *format.Record) int64 {
-	return w.byName(sysStat, r.Args[0], w.scratchPointer(), unix.AT_SYMLINK_NOFOLLOW, 0)
-}
-
 func callStatx(w *worker, r *format.Record) int64 {
-	var dir int64
-	var last, extra uintptr
 	flags := uintptr(r.Args[2]) & statxFlags
-	if flags&unix.AT_SYMLINK_NOFOLLOW != 0 {
-		dir, last = w.parentOf(r.Args[1])
-	} else {
-		dir, last, extra = w.targetOf(r.Args[1])
+	fd, last, extra := w.targetOf(r.Args[1], flags&unix.AT_SYMLINK_NOFOLLOW == 0)
+	if sandbox.Lost(fd) {
+		return fd
 	}
-	if sandbox.Lost(dir) {
-		return dir
-	}
-	return w.leave(dir, w.sys(unix.SYS_STATX, uintptr(dir), last, flags|extra, uintptr(r.Args[3]), w.scratchPointer(), 0))
+	return w.leave(fd, w.sys(unix.SYS_STATX, uintptr(fd), last, flags|extra, uintptr(r.Args[3]), w.scratchPointer(), 0))
 }
 
 func callAccess(w *worker, r *format.Record) int64 {
-	fd, last, flags := w.targetOf(r.Args[0])
+	fd, last, flags := w.targetOf(r.Args[0], true)
 	if sandbox.Lost(fd) {
 		return fd
 	}
@@ -176,10 +160,7 @@ func callAccess(w *worker, r *format.Record) int64 {
 func callFaccessat2(w *worker, r *format.Record) int64 {
 	const known = unix.AT_SYMLINK_NOFOLLOW | unix.AT_EACCESS
 	flags := uintptr(r.Args[3]) & known
-	if flags&unix.AT_SYMLINK_NOFOLLOW != 0 {
-		return w.byName(unix.SYS_FACCESSAT2, r.Args[1], uintptr(r.Args[2]), flags, 0)
-	}
-	fd, last, extra := w.targetOf(r.Args[1])
+	fd, last, extra := w.targetOf(r.Args[1], flags&unix.AT_SYMLINK_NOFOLLOW == 0)
 	if sandbox.Lost(fd) {
 		return fd
 	}
@@ -308,5 +289,9 @@ func callReadlink(w *worker, r *format.Record) int64 {
 	if size <= 0 {
 		return errInvalid
 	}
-	return w.byName(unix.SYS_READLINKAT, r.Args[0], w.scratchPointer(), uintptr(size), 0)
+	dir, last := w.parentOf(r.Args[0])
+	if sandbox.Lost(dir) {
+		return dir
+	}
+	return w.leave(dir, w.sys(unix.SYS_READLINKAT, uintptr(dir), last, w.scratchPointer(), uintptr(size), 0, 0))
 }

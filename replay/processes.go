@@ -3,6 +3,8 @@ package replay
 import (
 	"sync/atomic"
 
+	"golang.org/x/sys/unix"
+
 	"pianola/format"
 )
 
@@ -26,36 +28,60 @@ type process struct {
 
 // fork gives a new process its descriptors: the parent's table if they share
 // it, else a copy.
-func (p *process) fork(child *process, share bool) {
+func (w *worker) fork(child *process, share bool) {
+	e, p := w.e, w.process
+	e.sharing.take()
 	files := p.files.Load()
 	if files == nil || child.files.Load() != nil {
+		e.sharing.give()
 		return
 	}
 	if share {
 		files.users.Add(1)
 		child.files.Store(files)
+		e.sharing.give()
 		return
 	}
 	own := child.own.Load()
 	child.files.Store(own)
-	files.copyTo(own)
+	e.sharing.give()
+	w.hasCopies(files.copyTo(own, files.duplicate))
 }
 
-// exec applies a successful execve: it ends sharing, and closes descriptors
-// that are close-on-exec.
-func (e *engine) exec(p *process) {
-	if files := e.unshare(p); files != nil {
-		files.closeExec()
+// hasCopies ends the run if the kernel refused to duplicate descriptors of the worker's
+// process or of its parent: the process would lack files. got is 0 or -errno.
+func (w *worker) hasCopies(got int64) bool {
+	if got < 0 && !w.e.stopped.Load() {
+		w.failf("event %d of thread %d: copy the descriptors of a process: %w", w.event, w.number, unix.Errno(-got))
 	}
+	return got == 0
 }
 
-// unshare gives a process a table of its own, and returns it, nil if it has
+// unshare gives the worker's process a table of its own, and returns it, nil if it has
 // none. All threads of the process keep one table, although the kernel would
 // give only the calling thread a new one.
-func (e *engine) unshare(p *process) *table {
+func (w *worker) unshare() *table {
+	e, p := w.e, w.process
+	if files := p.files.Load(); files == nil || files.users.Load() == 1 {
+		return files
+	}
+	e.sharing.take()
+	own, left, got := e.separateTable(p)
+	e.sharing.give()
+	if left != nil {
+		left.release()
+	}
+	w.hasCopies(got)
+	return own
+}
+
+// separateTable gives a process a table of its own, and returns it and the one that
+// the process has left, nil for none. The tables of processes are locked. The result
+// is 0, or -errno if the table lacks descriptors.
+func (e *engine) separateTable(p *process) (own, left *table, got int64) {
 	files := p.files.Load()
 	if files == nil || files.users.Load() == 1 {
-		return files
+		return files, nil, 0
 	}
 	if p.own.Load() == files {
 		// Others use this process's own table: one of them keeps it, and gives
@@ -67,34 +93,38 @@ func (e *engine) unshare(p *process) *table {
 			}
 		}
 	}
-	own := p.own.Load()
+	own = p.own.Load()
 	if own == files {
-		return files
+		return files, nil, 0
 	}
 	own.users.Store(1)
-	files.copyTo(own)
+	got = files.copyTo(own, files.duplicate)
 	p.files.Store(own)
-	files.release()
-	return own
+	return own, files, got
 }
 
 // leave records the end of a thread, and reports whether it was the last one of its
 // process. The descriptors are closed with the last thread, not with an earlier
 // exit_group: in the replay, other threads may still have events that ended before it
 // in the recording.
-func (p *process) leave() (last bool) {
-	last = p.threads.Add(-1) == 0
-	if last {
-		files := p.files.Swap(nil)
-		last := files != nil && files.release()
-		switch own := files != nil && files == p.own.Load(); {
-		case own && !last:
-			p.own.Store(nil) // others keep it
-		case last && !own:
-			p.left = files
-		}
+func (e *engine) leave(p *process) (last bool) {
+	if p.threads.Add(-1) > 0 {
+		return false
 	}
-	return last
+	e.sharing.take()
+	files := p.files.Swap(nil)
+	alone := files != nil && files.users.Add(-1) == 0
+	switch own := files != nil && files == p.own.Load(); {
+	case own && !alone:
+		p.own.Store(nil) // others keep it
+	case alone && !own:
+		p.left = files
+	}
+	e.sharing.give()
+	if alone {
+		files.closeAll()
+	}
+	return true
 }
 
 // The calls that start, change and end processes. A replay does not make them.
@@ -121,7 +151,7 @@ func callClone(w *worker, r *format.Record) int64 {
 		if !share && !w.holdCopies(w.process.files.Load()) {
 			return r.Ret
 		}
-		w.process.fork(child.process, share)
+		w.fork(child.process, share)
 	}
 	child.start()
 	return r.Ret
@@ -130,7 +160,9 @@ func callClone(w *worker, r *format.Record) int64 {
 func callExecve(w *worker, r *format.Record) int64 {
 	if r.Ret == 0 {
 		w.holdCopies(w.process.files.Load())
-		w.e.exec(w.process)
+		if files := w.unshare(); files != nil {
+			files.closeExec()
+		}
 		w.leaveWindow(false)
 		w.giveAllBack()
 	}
@@ -142,7 +174,7 @@ func callExecve(w *worker, r *format.Record) int64 {
 func callUnshare(w *worker, r *format.Record) int64 {
 	if r.Ret == 0 && r.Args[0]&format.CloneFiles != 0 {
 		w.holdCopies(w.process.files.Load())
-		w.e.unshare(w.process)
+		w.unshare()
 	}
 	return r.Ret
 }
@@ -168,7 +200,7 @@ func (w *worker) exit() {
 	if !w.exited {
 		w.exited = true
 		w.e.seats.alive.Add(-1)
-		if w.endsProcess = w.process.leave(); w.endsProcess {
+		if w.endsProcess = w.e.leave(w.process); w.endsProcess {
 			w.closeQueues()
 			w.leaveWindow(true)
 			w.giveAllBack()

@@ -4,10 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 	"sync/atomic"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -28,20 +25,17 @@ import (
 type queue struct {
 	g     *worker
 	via   format.Via
-	owner atomic.Pointer[process] // that opened it
-	pool  bool                    // under waits in Go
-	under rings.Queue             // nil if requests are executed as calls, one after the other
+	owner atomic.Pointer[process]   // that opens or has opened it
+	under atomic.Pointer[openQueue] // nil if requests are executed as calls, one after the other
 
 	lock  spinLock     // of those who submit, see claim
 	taker atomic.Int32 // the number of the worker that holds lock
 	ways  format.WayReader
 	way   [1]format.Way // the next one, if some is left
 	some  bool
-	files []int64 // recorded descriptors of the registered files; nil for none
-	fixed int     // registered buffers; writes use one more
+	registered
 
-	pinned int64                                // bytes of them
-	holds  struct{ ring, files, buffers int64 } // bytes of kernel memory for the ring and its registered files and buffers
+	holds struct{ ring, files, buffers int64 } // bytes of kernel memory for the ring and its registered files and buffers
 
 	request rings.Request
 	iov     [maxSegments]unix.Iovec
@@ -59,8 +53,29 @@ type queue struct {
 	cameAt    [keptTimes]int64
 
 	driving   atomic.Bool
+	looking   atomic.Int32 // workers that use under without driving or lock
 	sleepers  atomic.Int32
 	completed [64]rings.Completion // of the driver
+}
+
+// openQueue is a queue of package rings. The worker that holds lock, or that drives,
+// can use it: close takes both before it closes the queue.
+type openQueue struct {
+	rings.Queue
+	pool bool // it waits in Go
+}
+
+// enter and leave enclose calls of methods that wait in Go.
+func (o *openQueue) enter() {
+	if o.pool {
+		unpin()
+	}
+}
+
+func (o *openQueue) leave() {
+	if o.pool {
+		pin()
+	}
 }
 
 // keptTimes is the number of completions whose times are kept.
@@ -95,14 +110,12 @@ func (w *worker) queueOf(r *format.Record) *queue {
 // another way.
 func callRingOpen(w *worker, r *format.Record) int64 {
 	q := w.queueOf(r)
-	if q == nil || q.owner.Load() != nil {
+	if q == nil || !q.owner.CompareAndSwap(nil, w.process) {
 		return errInvalid
 	}
-	if w.e.Backend != Posix {
-		q.owner.Store(w.process)
-		return r.Ret
+	if w.e.Backend == Posix {
+		q.open(w, r)
 	}
-	q.open(w, r)
 	return r.Ret
 }
 
@@ -130,26 +143,24 @@ func (q *queue) open(w *worker, r *format.Record) {
 	}
 	unpin()
 	defer pin()
-	var err error
+	open := rings.OpenRing
 	if q.via == format.ViaAIO {
-		q.under, err = rings.OpenAIO(c)
-	} else {
-		q.under, err = rings.OpenRing(c)
+		open = rings.OpenAIO
 	}
-	q.owner.Store(w.process)
+	under, err := open(c)
 	if err != nil {
-		q.under = nil
 		w.e.noteOnce(fmt.Sprintf("requests are executed one after the other: %v", err))
 		return
 	}
-	if q.pool = q.under.Threads() > 0; q.pool && w.process.private {
+	o := &openQueue{under, under.Threads() > 0}
+	if o.pool && w.process.private {
 		// The threads of the pool don't have the descriptors of this process.
-		_ = q.under.Close()
-		q.under, q.pool = nil, false
+		_ = o.Close()
 		w.e.noteOnce("requests are executed one after the other: the kernel refuses asynchronous I/O, and the process has its own descriptor table")
 		return
 	}
-	w.e.noteQueue(q)
+	w.e.noteQueue(o)
+	q.under.Store(o)
 }
 
 // poolThreads is the maximum number of requests in flight if threads execute them.
@@ -181,132 +192,6 @@ func refused(via format.Via, k sandbox.Kernel) bool {
 	}
 	threads := q.Threads()
 	return q.Close() == nil && threads > 0
-}
-
-// enter and leave enclose calls of methods that wait in Go.
-func (q *queue) enter() {
-	if q.pool {
-		unpin()
-	}
-}
-
-func (q *queue) leave() {
-	if q.pool {
-		pin()
-	}
-}
-
-// callRingFiles registers files.
-func callRingFiles(w *worker, r *format.Record) int64 {
-	q := w.queueOf(r)
-	if q == nil {
-		return errInvalid
-	}
-	if !q.isOpen(w) || q.via == format.ViaAIO {
-		return r.Ret
-	}
-	if !q.claim(w) {
-		return r.Ret
-	}
-	defer q.give(w)
-	q.drain(w)
-	if !w.holdRing(&q.holds.files, int64(min(1+strings.Count(w.text(r.Args[1]), ","), maxRegistered))*holdDescriptor) {
-		return r.Ret
-	}
-	unpin()
-	defer pin()
-	var fds []int32
-	q.files = q.files[:0]
-	for text := range strings.SplitSeq(w.text(r.Args[1]), ",") {
-		fd, err := strconv.ParseInt(text, 10, 32)
-		if err != nil || len(fds) >= maxRegistered {
-			break
-		}
-		real := int32(-1)
-		if s := w.lookup(fd); s != 0 {
-			real = int32(s.real())
-		} else {
-			fd = -1
-		}
-		fds, q.files = append(fds, real), append(q.files, fd)
-	}
-	if err := q.under.RegisterFiles(fds); err != nil {
-		q.files = nil
-		w.e.noteOnce(err.Error())
-	}
-	return r.Ret
-}
-
-// maxRegistered bounds registered files and buffers (IORING_MAX_FIXED_FILES).
-const maxRegistered = 1 << 15
-
-// callRingBuffers registers buffers, and after them the memory that writes take their
-// data from.
-func callRingBuffers(w *worker, r *format.Record) int64 {
-	q := w.queueOf(r)
-	if q == nil {
-		return errInvalid
-	}
-	if !q.isOpen(w) || q.via == format.ViaAIO {
-		return r.Ret
-	}
-	if !q.claim(w) {
-		return r.Ret
-	}
-	defer q.give(w)
-	q.drain(w)
-	unpin()
-	defer pin()
-	w.e.pinned.Add(-q.pinned)
-	q.pinned = 0
-	var list []unix.Iovec
-	add := func(m region, place, size uint64) {
-		v := unix.Iovec{Len: min(size, uint64(len(m)))}
-		*(*uintptr)(unsafe.Pointer(&v.Base)) = m.at(place, v.Len)
-		list = append(list, v)
-	}
-	for text := range strings.SplitSeq(w.text(r.Args[1]), ",") {
-		at, of, ok := strings.Cut(text, "+")
-		place, err := strconv.ParseUint(at, 10, 63)
-		size, err2 := strconv.ParseUint(of, 10, 63)
-		size = min(max(size, 1), uint64(len(w.process.arena)))
-		if !ok || err != nil || err2 != nil || len(list) >= maxRegistered/2 || !w.e.mayRegister(&q.pinned, int64(size)) {
-			break
-		}
-		add(w.process.arena, place, size)
-	}
-	if q.fixed = len(list); len(list) > 0 {
-		add(w.e.pool, 0, poolSize)
-	}
-	q.holdBuffers(list)
-	if err := q.under.RegisterBuffers(list); err != nil {
-		q.fixed = 0
-		w.e.noteOnce(err.Error())
-	}
-	return r.Ret
-}
-
-// holdBuffers counts what the kernel holds for registered buffers. The worker is
-// not pinned, so the next call finds out whether that is too much.
-func (q *queue) holdBuffers(list []unix.Iovec) {
-	var n int64
-	for _, v := range list {
-		n += heldPage * int64(v.Len/pageSize+2)
-	}
-	q.g.e.kernel.exchange(&q.holds.buffers, n)
-}
-
-// mayRegister adds the size of a buffer that a queue registers, in bytes, if all queues
-// together then have no more than Limits.Memory. Other buffers are used without
-// registration.
-func (e *engine) mayRegister(by *int64, size int64) bool {
-	if e.pinned.Add(size) > e.Limits.Memory {
-		e.pinned.Add(-size)
-		e.noteOnce(fmt.Sprintf("registered buffers beyond %d bytes are replayed as normal buffers", e.Limits.Memory))
-		return false
-	}
-	*by += size
-	return true
 }
 
 // text returns a string of the trace, "" for none.
@@ -400,17 +285,27 @@ const watchTime = 50_000
 func (q *queue) claim(w *worker) bool {
 	for !q.lock.taken.CompareAndSwap(false, true) {
 		seq := q.g.wakeUp.Value()
-		k := q.taker.Load()
-		if k == 0 {
-			continue
-		}
-		if !w.napFor(w.e.workers[k-1], release, &q.g.wakeUp, seq, w.e.deadline(w.e.now()+lockNap)) {
+		switch k := q.taker.Load(); {
+		case w.e.stopped.Load():
+			return false
+		case k == 0: // it is being taken or given back
+			yield()
+		case !w.napFor(w.e.workers[k-1], release, &q.g.wakeUp, seq, w.e.deadline(w.e.now()+lockNap)):
 			return false
 		}
 	}
+	q.taken(w)
+	if w.e.stopped.Load() { // the queue can have been closed before its last request
+		q.give(w)
+		return false
+	}
+	return true
+}
+
+// taken notes that the worker has the lock.
+func (q *queue) taken(w *worker) {
 	w.submits.Store(true)
 	q.taker.Store(w.number)
-	return true
 }
 
 // lockNap is how long a worker sleeps at most before it looks for the lock again, in
@@ -426,9 +321,7 @@ func (q *queue) give(w *worker) {
 // submit submits the next n requests, after all their dependencies.
 func (q *queue) submit(w *worker, n int64) {
 	g := q.g
-	if q.owner.Load() == nil {
-		q.owner.Store(w.process) // a trace that does not open it
-	}
+	q.owner.CompareAndSwap(nil, w.process) // a trace that does not open it
 	if !q.claim(w) {
 		return
 	}
@@ -474,13 +367,13 @@ func (q *queue) begin(w *worker, r *format.Record) {
 		w.failf("event %d of thread %d: operation %d can't be a request", event, g.number, r.Op)
 		return
 	}
-	if q.isOpen(w) && q.prepare(w, r, how, event, at) {
+	if o := q.reach(w); o != nil && q.prepare(w, o, r, how, event, at) {
 		return
 	}
 	// The queue does not execute this operation. Prepared requests may use the same
 	// descriptors.
 	q.flush(w, event)
-	if q.isOpen(w) && how.Flags != 0 {
+	if how.Flags != 0 && q.reach(w) != nil {
 		q.drain(w)
 	}
 	q.submitted.Store(g.event)
@@ -503,7 +396,7 @@ func (q *queue) addInFlight(w *worker, r *format.Record, event, at int64) int32 
 		unpin()
 		q.grow()
 		pin()
-		if q.under != nil {
+		if q.under.Load() != nil {
 			w.e.kernel.exchange(&q.holds.ring, q.holds.ring+int64(len(q.flights))*heldRequest)
 		}
 	}
@@ -516,10 +409,14 @@ func (q *queue) addInFlight(w *worker, r *format.Record, event, at int64) int32 
 	return place
 }
 
-// isOpen reports whether a worker can submit to a queue of the kernel: it is open, and
-// in the worker's table of descriptors.
-func (q *queue) isOpen(w *worker) bool {
-	return q.under != nil && (!q.owner.Load().private || w.process == q.owner.Load())
+// reach returns the queue of the kernel if a worker can submit to it: it is open, and in
+// the worker's table of descriptors. Otherwise it returns nil.
+func (q *queue) reach(w *worker) *openQueue {
+	o, owner := q.under.Load(), q.owner.Load()
+	if o == nil || w.process != owner && (owner.private || w.process.private) {
+		return nil
+	}
+	return o
 }
 
 // endDrive lets another worker drive.
@@ -560,17 +457,20 @@ func (q *queue) nextWay() {
 
 // prepare adds a request to the batch. It returns false for one that is executed as a
 // call.
-func (q *queue) prepare(w *worker, r *format.Record, how format.How, event, at int64) bool {
+func (q *queue) prepare(w *worker, o *openQueue, r *format.Record, how format.How, event, at int64) bool {
 	ok, errno := q.translate(w, r, how)
 	if !ok {
 		return false
 	}
+	if q.request.Flags&^rings.FixedFile != 0 {
+		q.deferred = event + 2 // the next one as well, if it is linked to this one
+	}
 	place := q.addInFlight(w, r, event, at)
 	q.request.User = uint64(place)
 	for errno == 0 {
-		q.enter()
-		err := q.under.Prepare(&q.request)
-		q.leave()
+		o.enter()
+		err := o.Prepare(&q.request)
+		o.leave()
 		switch {
 		case err == nil:
 			return true
@@ -734,16 +634,16 @@ func (q *queue) mayWrite(w *worker, r *format.Record, size int64) bool {
 // that has only begun, because that wait would not end.
 func (q *queue) flush(w *worker, event int64) {
 	q.submitted.Store(event)
-	for q.isOpen(w) && !w.e.stopped.Load() {
-		q.enter()
+	for o := q.reach(w); o != nil && !w.e.stopped.Load(); {
+		o.enter()
 		w.callBegins()
-		_, err := q.under.Submit(0)
+		_, err := o.Submit(0)
 		w.callEnds()
-		q.leave()
+		o.leave()
 		switch {
 		case err == nil:
 			return
-		case errors.Is(err, rings.ErrBusy) && q.under.InFlight() != 0:
+		case errors.Is(err, rings.ErrBusy) && o.InFlight() != 0:
 			q.drive(w, &q.came, q.came.Load()+1)
 		default:
 			w.failf("submit requests of thread %d: %w", q.g.number, err)
@@ -766,12 +666,15 @@ func (q *queue) awaitEnd(w *worker, event int64) bool {
 // the run has stopped. Meanwhile it takes completions from the kernel, unless another
 // worker does.
 func (q *queue) drive(w *worker, count *atomic.Int64, until int64) {
-	for count.Load() < until && q.g.done.Load() < q.submitted.Load() && !w.e.stopped.Load() {
+	for {
 		seq := q.g.wakeUp.Value()
-		if calls := q.under == nil && q.lates.Load() == 0; calls || !q.driving.CompareAndSwap(false, true) {
+		if count.Load() >= until || q.g.done.Load() >= q.submitted.Load() || w.e.hasStopped() {
+			return
+		}
+		if !q.canDrive() || !q.driving.CompareAndSwap(false, true) {
 			w.callBegins()
 			q.sleepers.Add(1)
-			if count.Load() < until && (q.under == nil && q.lates.Load() == 0 || q.driving.Load()) {
+			if count.Load() < until && (!q.canDrive() || q.driving.Load()) {
 				unpin()
 				q.g.wakeUp.Wait(seq, 0)
 				pin()
@@ -780,7 +683,7 @@ func (q *queue) drive(w *worker, count *atomic.Int64, until int64) {
 			w.callEnds()
 			continue
 		}
-		if count.Load() < until && !q.reap(w) && (q.under != nil || q.lates.Load() > 0) {
+		if count.Load() < until && !q.reap(w) && q.canDrive() {
 			q.wait(w)
 			q.reap(w)
 		}
@@ -788,23 +691,28 @@ func (q *queue) drive(w *worker, count *atomic.Int64, until int64) {
 	}
 }
 
+// canDrive reports whether completions do not come from the workers that submit, but
+// from the kernel or from the model of a device.
+func (q *queue) canDrive() bool { return q.under.Load() != nil || q.lates.Load() > 0 }
+
 // wait waits in the kernel for a completion.
 func (q *queue) wait(w *worker) {
 	if q.lates.Load() > 0 {
 		q.awaitLate(w)
 		return
 	}
-	if !q.isOpen(w) { // its descriptor is not in the table of this thread, but its memory is mapped
+	o := q.reach(w)
+	if o == nil { // its descriptor is not in the table of this thread, but its memory is mapped
 		unpin()
 		q.g.wakeUp.Wait(q.g.wakeUp.Value(), w.e.deadline(w.e.now()+100_000))
 		pin()
 		return
 	}
-	q.enter()
+	o.enter()
 	w.callBegins()
-	err := q.under.Wait(1)
+	err := o.Wait(1)
 	w.callEnds()
-	q.leave()
+	o.leave()
 	if err != nil && !errors.Is(err, rings.ErrBusy) {
 		w.failf("wait for requests of thread %d: %w", q.g.number, err)
 	}
@@ -812,19 +720,29 @@ func (q *queue) wait(w *worker) {
 
 // rest waits for a completion, or for so many nanoseconds, and takes what has come. It
 // reports whether it could wait: requests are in flight, and no other worker drives.
-func (q *queue) rest(w *worker, nanos int64) bool {
+func (q *queue) rest(w *worker, nanos int64) (waited bool) {
 	if !q.isBusy(w) || !q.driving.CompareAndSwap(false, true) {
 		return false
 	}
-	waited := q.reap(w) || q.under.WaitFor(nanos)
-	q.reap(w)
+	if o := q.reach(w); o != nil { // no worker has closed it meanwhile
+		waited = q.reap(w) || o.WaitFor(nanos)
+		q.reap(w)
+	}
 	q.endDrive()
 	return waited
 }
 
-// look takes the completions that have come.
+// look takes the completions that have come. It does not drive until there are some,
+// because it is called often, and others would wake up each time.
 func (q *queue) look(w *worker) {
-	if q.isBusy(w) && q.under.Ready() && q.driving.CompareAndSwap(false, true) {
+	if !q.isBusy(w) {
+		return
+	}
+	q.looking.Add(1)
+	o := q.reach(w)
+	ready := o != nil && o.Ready()
+	q.looking.Add(-1)
+	if ready && q.driving.CompareAndSwap(false, true) {
 		q.reap(w)
 		q.endDrive()
 	}
@@ -833,17 +751,18 @@ func (q *queue) look(w *worker) {
 // isBusy reports whether requests of a queue are in flight in the kernel, and the worker
 // can wait for them.
 func (q *queue) isBusy(w *worker) bool {
-	return q.g.done.Load() < q.submitted.Load() && !q.pool && q.isOpen(w)
+	o := q.reach(w)
+	return o != nil && !o.pool && q.g.done.Load() < q.submitted.Load()
 }
 
 // reap takes completions from the kernel, and those that a model delayed until now, and
 // reports whether a request has ended.
 func (q *queue) reap(w *worker) bool {
 	n := 0
-	if q.under != nil {
-		q.enter()
-		n = q.under.Reap(q.completed[:])
-		q.leave()
+	if o := q.under.Load(); o != nil {
+		o.enter()
+		n = o.Reap(q.completed[:])
+		o.leave()
 	}
 	if n == 0 && q.lates.Load() == 0 {
 		return false
@@ -913,21 +832,28 @@ func (q *queue) publish() {
 // close ends the queue after its last request. After a stop, the log ends where
 // requests are missing.
 func (q *queue) close(w *worker) {
-	q.drain(w)
-	q.lock.take()
-	defer q.lock.give()
-	for !q.driving.CompareAndSwap(false, true) {
-		w.e.guard.Kernel.Call(unix.SYS_SCHED_YIELD, 0, 0, 0)
+	if !q.claim(w) { // the run has stopped, so the one that has the lock gives it back soon
+		q.lock.take()
+		q.taken(w)
 	}
-	if q.under != nil {
+	defer q.give(w)
+	q.drain(w) // with the lock: no other worker submits from now on
+	for !q.driving.CompareAndSwap(false, true) {
+		yield()
+	}
+	if o := q.under.Swap(nil); o != nil {
+		for q.looking.Load() > 0 {
+			yield()
+		}
 		unpin()
-		err := q.under.Close()
+		w.e.noteQueue(o) // registrations can have added notes
+		err := o.Close()
 		pin()
 		if err != nil {
 			w.failf("close the queue of thread %d: %w", q.g.number, err)
 		}
-		q.under = nil
 	}
+	q.dropBuffers()
 	for _, n := range []*int64{&q.holds.ring, &q.holds.files, &q.holds.buffers} {
 		w.e.kernel.exchange(n, 0)
 	}

@@ -129,6 +129,34 @@ func TestRingOfTwoThreads(t *testing.T) {
 	})
 }
 
+// A process with a descriptor table of its own uses the ring of another: not in the
+// kernel, because neither the ring nor the files of its requests are in that table.
+func TestRingOfAnotherTable(t *testing.T) {
+	eachVia(t, func(t *testing.T, p player, via format.Via) {
+		r := newRoll(2)
+		child := r.child(2, 1)
+		q := r.ring(via, 1)
+		ring := int32(q)
+		r.add(1, format.OpOpenm, 3, "made", format.RDWR|format.CREAT, 0o644)
+		r.add(1, format.OpRingOpen, 0, q, 8, 0, 16, 0)
+		r.add(1, format.OpClone, int64(child), 0)
+		r.add(ring, format.OpPwrite64, 512, 3, 4096, 512, 0)
+		r.add(child, format.OpOpenm, 4, "other", format.RDWR|format.CREAT, 0o644)
+		r.add(ring, format.OpPwrite64, 512, 4, 4096, 512, 0)
+		submits := r.add(child, format.OpRingSubmit, 0, q, 2, 2, 0, 0)
+		r.wait(2, child, submits)
+		r.add(2, format.OpRingSubmit, 0, q, 1, 1, 2, 0)
+		r.add(ring, format.OpPread64, 512, 3, 4096, 512, 0)
+		dir, res := p.play(t, r)
+		faultless(t, r, res)
+		for _, name := range []string{"made", "other"} {
+			stat, err := os.Stat(filepath.Join(dir, name))
+			require.NoError(t, err)
+			require.EqualValues(t, 512, stat.Size())
+		}
+	})
+}
+
 // A trace that makes no sense ends: it waits for what was never submitted, submits
 // what it does not have, or uses a ring that is none.
 func TestRingNonsense(t *testing.T) {

@@ -2,7 +2,7 @@ package replay
 
 import (
 	"math"
-	"slices"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -29,7 +29,7 @@ type freeSpace struct {
 func (s *freeSpace) open(e *engine) int64 {
 	s.begin = s.free(e)
 	s.share = s.begin / 10 * 9
-	if slices.ContainsFunc(e.guard.Roots(), inMemory) {
+	if e.inMemory() {
 		if memory, err := available.Memory(); err == nil {
 			s.share = min(s.share, memory/2)
 		}
@@ -41,18 +41,35 @@ func (s *freeSpace) open(e *engine) int64 {
 
 // free returns how many bytes are free, for a user without privileges.
 func (s *freeSpace) free(e *engine) int64 {
-	least := s.freeIn(e.guard.Root)
+	least := s.freeIn(e, e.guard.Root)
 	for _, b := range e.guard.Branches {
-		least = min(least, s.freeIn(b.Root))
+		least = min(least, s.freeIn(e, b.Root))
 	}
 	return least
 }
 
-func (s *freeSpace) freeIn(root uintptr) int64 {
-	if unix.Fstatfs(int(root), &s.stat) != nil || s.stat.Bavail > math.MaxInt64/uint64(max(s.stat.Bsize, 1)) {
+func (s *freeSpace) freeIn(e *engine, root uintptr) int64 {
+	if !s.ask(e, root) || s.stat.Bavail > math.MaxInt64/uint64(max(s.stat.Bsize, 1)) {
 		return 0
 	}
 	return int64(s.stat.Bavail) * s.stat.Bsize
+}
+
+// ask fills in stat for the file system of a root. Pinned workers call it with the
+// lock, so the call must not go through the Go scheduler.
+func (s *freeSpace) ask(e *engine, root uintptr) bool {
+	return e.guard.Kernel.Call(unix.SYS_FSTATFS, root, uintptr(unsafe.Pointer(&s.stat)), 0) >= 0
+}
+
+// inMemory reports whether the file system of some root has its files in memory only.
+func (e *engine) inMemory() bool {
+	s := &e.space
+	for _, root := range e.guard.Roots() {
+		if s.ask(e, root) && (s.stat.Type == unix.TMPFS_MAGIC || s.stat.Type == unix.RAMFS_MAGIC) {
+			return true
+		}
+	}
+	return false
 }
 
 // renew finds out what of the share is not taken, and takes n bytes of it. It

@@ -24,6 +24,7 @@ type stage struct {
 	_        [64]byte
 	stopped  atomic.Bool
 	err      atomic.Pointer[error] // why it stopped, unless by cancellation
+	asked    func()                // for tests: called when a worker that may sleep has read stopped; else nil
 	_        [64]byte
 	spinning atomic.Int32
 	_        [64]byte
@@ -142,6 +143,16 @@ func (s *stage) stop() {
 			}
 		}
 	}
+}
+
+// hasStopped is for a worker that sleeps if the run goes on. The worker has read the
+// number of the futex before, so that a stop in the meantime wakes it.
+func (s *stage) hasStopped() bool {
+	stopped := s.stopped.Load()
+	if s.asked != nil {
+		s.asked()
+	}
+	return stopped
 }
 
 // mayWaitAwake returns how many workers may spin at a time. With more workers

@@ -14,8 +14,11 @@ type spinLock struct{ taken atomic.Bool }
 
 func (l *spinLock) take() {
 	for !l.taken.CompareAndSwap(false, true) {
-		sandbox.Linux(unix.SYS_SCHED_YIELD, 0, 0, 0, 0, 0, 0)
+		yield()
 	}
 }
+
+// yield lets other threads run.
+func yield() { sandbox.Linux(unix.SYS_SCHED_YIELD, 0, 0, 0, 0, 0, 0) }
 
 func (l *spinLock) give() { l.taken.Store(false) }

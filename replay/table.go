@@ -198,17 +198,27 @@ func (s slot) close(sys sandbox.Kernel) int64 {
 	return sys.Call(unix.SYS_CLOSE, s.real(), 0, 0)
 }
 
-// copyTo fills another table with duplicates, like fork.
-func (t *table) copyTo(child *table) {
+// copyTo fills another table with duplicates, like fork. It returns 0, or -errno if the
+// kernel refuses one.
+func (t *table) copyTo(child *table, duplicate func(real uintptr) int64) int64 {
 	for fd := range t.high.Load() {
 		s := t.get(fd)
 		if s == 0 {
 			continue
 		}
-		if real := t.sys.Call(unix.SYS_FCNTL, s.real(), unix.F_DUPFD_CLOEXEC, 0); real >= 0 {
+		switch real := duplicate(s.real()); {
+		case real >= 0:
 			child.set(fd, newSlot(real, s.name(), s.marks()))
+		case real != errBadFD: // else another thread has just closed it
+			return real
 		}
 	}
+	return 0
+}
+
+// duplicate returns a new real descriptor of the file of another, or -errno.
+func (t *table) duplicate(real uintptr) int64 {
+	return t.sys.Call(unix.SYS_FCNTL, real, unix.F_DUPFD_CLOEXEC, 0)
 }
 
 // closeExec closes descriptors that are close-on-exec.
@@ -226,12 +236,17 @@ func (t *table) release() bool {
 	if t.users.Add(-1) > 0 {
 		return false
 	}
+	t.closeAll()
+	return true
+}
+
+// closeAll closes all descriptors.
+func (t *table) closeAll() {
 	for fd := range t.high.Load() {
 		for s := t.take(fd); s != 0; s = t.take(fd) {
 			t.shut(t.sys, s)
 		}
 	}
-	return true
 }
 
 // maxGrown bounds the size of the kernel's table, which takes 8 bytes for each

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -320,4 +321,113 @@ func TestGrowKernelTable(t *testing.T) {
 		}
 	}
 	t.Fatal("/proc/self/status has no FDSize")
+}
+
+// refusing is a kernel that refuses a call, and has descriptor 9 for the others.
+func refusing(call uintptr, errno unix.Errno) sandbox.Kernel {
+	return func(nr, _, _, _, _, _, _ uintptr) int64 {
+		if nr == call {
+			return -int64(errno)
+		}
+		return 9
+	}
+}
+
+// A process that can't get the descriptors of its parent ends the run. One that another
+// thread closes at that moment is missing in the recording, too.
+func TestDescriptorsThatCannotBeCopied(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		call uintptr
+		copy func(parent, child *worker, k sandbox.Kernel)
+	}{
+		{"fork", unix.SYS_FCNTL, func(parent, child *worker, k sandbox.Kernel) {
+			parent.process.files.Load().sys = k
+			callClone(parent, &format.Record{Ret: int64(child.number)})
+		}},
+		{"unshare", unix.SYS_FCNTL, func(parent, child *worker, k sandbox.Kernel) {
+			parent.process.files.Load().sys = k
+			parent.fork(child.process, true)
+			callUnshare(child, &format.Record{Args: [format.MaxArgs]int64{format.CloneFiles}})
+		}},
+		{"exec", unix.SYS_FCNTL, func(parent, child *worker, k sandbox.Kernel) {
+			parent.process.files.Load().sys = k
+			parent.fork(child.process, true)
+			callExecve(child, &format.Record{})
+		}},
+		{"handed over", unix.SYS_PIDFD_GETFD, func(parent, child *worker, k sandbox.Kernel) {
+			child.forkedFrom, child.sys = parent, k
+			child.inherit()
+		}},
+		{"handed over by a thread", unix.SYS_PIDFD_OPEN, func(parent, child *worker, k sandbox.Kernel) {
+			child.forkedFrom, child.sys = parent, k
+			child.inherit()
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for _, errno := range []unix.Errno{unix.EMFILE, unix.EBADF} {
+				r := newRoll(1)
+				r.child(2, 1)
+				e := built(t, r)
+				parent, child := e.workers[0], e.workers[1]
+				child.seated.Store(true)
+				require.True(t, parent.process.files.Load().set(5, newSlot(9, 0, 0)))
+				pinned(func() { test.copy(parent, child, refusing(test.call, errno)) })
+				err := e.err.Load()
+				for _, p := range e.processes { // which have no real descriptors
+					p.files.Store(nil)
+				}
+				if errno == unix.EBADF && test.call != unix.SYS_PIDFD_OPEN {
+					require.Nil(t, err)
+					continue
+				}
+				require.NotNil(t, err)
+				require.ErrorIs(t, *err, errno)
+				require.ErrorContains(t, *err, "copy the descriptors of a process")
+			}
+		})
+	}
+}
+
+// However processes that share a table leave it at the same time, each has one of its own
+// afterwards.
+func TestUnshareRaces(t *testing.T) {
+	r := newRoll(1)
+	r.child(2, 1)
+	r.child(3, 1)
+	e := built(t, r)
+	all := e.workers
+	for _, w := range all {
+		w.process.own.Load().sys = func(uintptr, uintptr, uintptr, uintptr, uintptr, uintptr, uintptr) int64 {
+			yield() // another worker would leave the table now
+			return 9
+		}
+	}
+	all[0].process.files.Load().set(5, newSlot(9, 0, 0))
+	for range 1000 {
+		for _, w := range all[1:] {
+			w.process.files.Store(nil)
+			all[0].fork(w.process, true)
+		}
+		var begin atomic.Int32
+		var group sync.WaitGroup
+		for _, w := range all {
+			group.Go(func() {
+				for begin.Add(1); begin.Load() < int32(len(all)); {
+					runtime.Gosched()
+				}
+				pinned(func() { w.unshare() })
+			})
+		}
+		group.Wait()
+		used := map[*table]bool{}
+		for _, w := range all {
+			files := w.process.files.Load()
+			require.NotNil(t, files)
+			require.False(t, used[files], "two processes use a table")
+			require.EqualValues(t, 1, files.users.Load())
+			require.Same(t, files, w.process.own.Load())
+			used[files] = true
+		}
+	}
 }

@@ -31,7 +31,8 @@
 // therefore addresses in memory that is mapped outside the Go heap, and never
 // on a Go stack; the caller keeps them until Reap has returned the request or
 // Close has succeeded. Paths and vectors are copied in Prepare, to memory of
-// the queue. Prepare, Submit, Wait and Reap allocate nothing.
+// the queue. Prepare, Submit, Wait and Reap allocate nothing. Registrations keep
+// their memory for the next one, so they allocate only what a longer list needs.
 //
 // # Threads
 //

@@ -5,8 +5,6 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"pianola/replay/sandbox"
 )
 
 // Memory that the kernel sees is mapped: the garbage collector doesn't know it,
@@ -75,16 +73,4 @@ func newSlots(n int) (mem []byte, slots []slot, err error) {
 		return nil, nil, err
 	}
 	return mem, array[slot](mem, 0, n), nil
-}
-
-// withMapped calls f with the address of a copy of values that the kernel may
-// see.
-func withMapped[T any](values []T, f func(addr uintptr) int64) error {
-	mem, err := mapAnonymous(len(values) * int(unsafe.Sizeof(*new(T))))
-	if err != nil {
-		return err
-	}
-	defer unmap(mem)
-	copy(array[T](mem, 0, len(values)), values)
-	return sandbox.Error(f(address(&mem[0])))
 }

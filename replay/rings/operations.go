@@ -150,7 +150,7 @@ func (t *tables) encode(e *sqe, s *slot, r *Request) unix.Errno {
 	case r.Op == OpStatx:
 		e.off = uint64(t.result)
 	case r.Op == OpOpenat && !t.jailed:
-		s.how = openHow{flags: uint64(e.opFlags), resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
+		s.how = openHow{flags: uint64(e.opFlags), resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV}
 		if r.OpFlags&(unix.O_CREAT|unix.O_TMPFILE&^unix.O_DIRECTORY) != 0 { // else a mode is EINVAL
 			s.how.mode = uint64(e.len)
 		}

@@ -9,9 +9,9 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// Queue takes requests and returns their completions, one for each. Prepare and
-// Submit(0) may be called while another thread is in Wait, WaitFor or Reap; other calls
-// may not overlap. Waiting means waiting in the kernel.
+// Queue takes requests and returns their completions, one for each. Prepare, Submit(0)
+// and UpdateFiles may be called while another thread is in Wait, WaitFor or Reap; other
+// calls may not overlap. Waiting means waiting in the kernel.
 type Queue interface {
 	// Prepare adds a request to the batch, and copies all of it but the buffers. It
 	// returns ErrFull, or a unix.Errno for a request that is forbidden or impossible.
@@ -46,10 +46,13 @@ type Queue interface {
 	// RegisterFiles sets the table that FixedFile refers to, and replaces an earlier
 	// one. -1 is an empty place; no descriptors at all removes the table. The table
 	// keeps its files open. If the kernel refuses to hold the table, the queue holds it
-	// itself, and notes that.
+	// itself, and notes that. An error is ErrBusy or a unix.Errno, as for UpdateFiles and
+	// RegisterBuffers.
 	RegisterFiles(fds []int32) error
 
-	// UpdateFiles replaces entries of that table, from a place on.
+	// UpdateFiles replaces entries of that table, from a place on. Requests that were
+	// submitted keep the files that they had, unless the kernel finds these when the
+	// requests begin: those that are linked, drained or asynchronous.
 	UpdateFiles(at int, fds []int32) error
 
 	// RegisterBuffers sets the table of ReadFixed and WriteFixed, and replaces an

@@ -1,6 +1,7 @@
 package rings
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -618,6 +619,17 @@ func TestAllocations(t *testing.T) {
 			}
 		}
 		require.Zero(t, testing.AllocsPerRun(1000, batch))
+
+		fds, buffers := []int32{fd, -1, fd}, []unix.Iovec{iov(mem[:10]), iov(mem[20:30])}
+		register := func() {
+			if err := errors.Join(q.RegisterFiles(fds), q.UpdateFiles(1, fds[:2]), q.RegisterBuffers(buffers)); err != nil {
+				t.Error(err)
+			}
+			if q.UpdateFiles(2, fds) != unix.EINVAL {
+				t.Error("beyond the table")
+			}
+		}
+		require.Zero(t, testing.AllocsPerRun(100, register))
 	})
 }
 

@@ -302,28 +302,38 @@ func (q *ring) register(op, addr uintptr, n int) int64 {
 	return q.kernel(unix.SYS_IO_URING_REGISTER, q.fd, op, addr, uintptr(n), 0, 0)
 }
 
+// registerList registers values, whose kind the operation says.
+func registerList[T any](q *ring, op uintptr, values []T) error {
+	mem, err := listed(&q.tables, 0, values)
+	if err != nil {
+		return err
+	}
+	return sandbox.Error(q.register(op, address(&mem[0]), len(values)))
+}
+
 // RegisterFiles implements Queue.
 func (q *ring) RegisterFiles(fds []int32) error {
 	if len(q.fds) > 0 && !q.holds {
 		if err := sandbox.Error(q.register(unregisterFiles, 0, 0)); err != nil {
-			return fmt.Errorf("unregister files: %w", err)
+			return err
 		}
-		q.fds = nil
+		q.fds = q.fds[:0]
 	}
-	if len(fds) == 0 {
-		return q.tables.RegisterFiles(nil)
+	if len(fds) == 0 || q.refusesFiles {
+		return q.tables.RegisterFiles(fds)
 	}
-	err := withMapped(fds, func(addr uintptr) int64 { return q.register(registerFiles, addr, len(fds)) })
+	err := registerList(q, registerFiles, fds)
 	if err == nil {
 		if q.holds {
 			q.replaced(q.fds)
 		}
-		q.fds, q.holds = slices.Clone(fds), false
+		q.fds, q.holds = append(q.fds[:0], fds...), false
 		return nil
 	}
 	if errors.Is(err, unix.EBADF) { // not the kernel's limits, but a file
-		return fmt.Errorf("register %d files: %w", len(fds), err)
+		return err
 	}
+	q.refusesFiles = true
 	q.notef("io_uring: the kernel refuses %d registered files (%v), so requests name their descriptors", len(fds), err)
 	return q.tables.RegisterFiles(fds)
 }
@@ -336,21 +346,35 @@ func (q *ring) UpdateFiles(at int, fds []int32) error {
 	if err := q.within(at, fds); err != nil || len(fds) == 0 {
 		return err
 	}
-	mem, err := mapAnonymous(24 + 4*len(fds))
+	if err := q.awaitTaken(); err != nil {
+		return err
+	}
+	const head = int(unsafe.Sizeof(filesUpdate{}))
+	mem, err := listed(&q.tables, head, fds)
 	if err != nil {
 		return err
 	}
-	defer unmap(mem)
-	copy(array[int32](mem, 24, len(fds)), fds)
-	*field[filesUpdate](mem, 0) = filesUpdate{offset: uint32(at), fds: uint64(address(&mem[24]))}
-	if got := q.register(registerFilesUpdate, address(&mem[0]), len(fds)); got != int64(len(fds)) {
-		if got >= 0 {
-			copy(q.fds[at:], fds[:got])
-			got = -int64(unix.EBADF)
-		}
-		return fmt.Errorf("update registered files: %w", unix.Errno(-got))
+	*field[filesUpdate](mem, 0) = filesUpdate{offset: uint32(at), fds: uint64(address(&mem[head]))}
+	got := q.register(registerFilesUpdate, address(&mem[0]), len(fds))
+	copy(q.fds[at:], fds[:max(got, 0)])
+	switch {
+	case got < 0:
+		return unix.Errno(-got)
+	case got < int64(len(fds)):
+		return unix.EBADF
 	}
-	copy(q.fds[at:], fds)
+	return nil
+}
+
+// awaitTaken waits until the kernel's thread has taken the submitted requests, because
+// it finds their registered files only then.
+func (q *ring) awaitTaken() error {
+	for q.flags&SQPoll != 0 && atomic.LoadUint32(q.sqHead) != q.taken.Load() {
+		if got := q.enter(0, 0, enterWakeup); got < 0 && got != -int64(unix.EINTR) {
+			return unix.Errno(-got)
+		}
+		q.kernel.Call(unix.SYS_SCHED_YIELD, 0, 0, 0)
+	}
 	return nil
 }
 
@@ -358,20 +382,21 @@ func (q *ring) UpdateFiles(at int, fds []int32) error {
 func (q *ring) RegisterBuffers(buffers []unix.Iovec) error {
 	if q.pinned {
 		if err := sandbox.Error(q.register(unregisterBuffers, 0, 0)); err != nil {
-			return fmt.Errorf("unregister buffers: %w", err)
+			return err
 		}
 	}
 	if err := q.tables.RegisterBuffers(buffers); err != nil || len(buffers) == 0 {
 		return err
 	}
-	err := withMapped(numbers(buffers), func(addr uintptr) int64 { return q.register(registerBuffers, addr, len(buffers)) })
+	err := registerList(q, registerBuffers, numbers(buffers))
 	switch {
 	case err == nil:
 		q.pinned = true
 	case errors.Is(err, unix.EFAULT):
-		q.buffers = nil
-		return fmt.Errorf("register %d buffers: %w", len(buffers), err)
-	default:
+		q.buffers = q.buffers[:0]
+		return err
+	case !q.refusesBuffers:
+		q.refusesBuffers = true
 		q.notef("io_uring: the kernel refuses %d registered buffers (%v), so requests name their addresses", len(buffers), err)
 	}
 	return nil

@@ -2,7 +2,9 @@ package rings
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -18,11 +20,15 @@ type tables struct {
 
 	fds     []int32 // by place: -1 for an empty one; descriptors of the queue's own if it holds them
 	holds   bool    // the queue holds the files
+	spare   []int32 // memory for the next fds
 	stale   []int32 // replaced descriptors that requests may still use
 	idle    func() bool
 	buffers []unix.Iovec
-	pinned  bool // the kernel holds the buffers
+	pinned  bool   // the kernel holds the buffers
+	list    []byte // mapped: what the kernel reads at a registration
 	notes   []string
+
+	refusesFiles, refusesBuffers bool // the kernel has refused to hold them
 }
 
 func (t *tables) notef(text string, args ...any) {
@@ -66,21 +72,34 @@ func (t *tables) buffer(e *sqe) unix.Errno {
 }
 
 // hold takes descriptors of the queue's own for files that the kernel does not hold. So
-// a number whose file the application has closed never leads to another file.
-func (t *tables) hold(fds []int32) ([]int32, error) {
-	own := slices.Clone(fds)
+// a number whose file the application has closed never leads to another file. The list
+// is in t.spare.
+func (t *tables) hold(fds []int32) error {
+	t.spare = append(t.spare[:0], fds...)
 	for i, fd := range fds {
-		if own[i] = -1; fd < 0 {
+		if fd < 0 {
+			t.spare[i] = -1
 			continue
 		}
 		twin := t.kernel.Call(unix.SYS_FCNTL, uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 		if twin < 0 {
-			t.drop(own[:i])
-			return nil, fmt.Errorf("hold registered file %d: %w", i, unix.Errno(-twin))
+			t.drop(t.spare[:i])
+			return unix.Errno(-twin)
 		}
-		own[i] = int32(twin)
+		t.spare[i] = int32(twin)
 	}
-	return own, nil
+	return nil
+}
+
+// maxStale bounds the replaced descriptors that are kept for requests.
+const maxStale = 1 << 12
+
+// mayReplace returns ErrBusy if too many replaced descriptors wait for requests.
+func (t *tables) mayReplace() error {
+	if len(t.stale) >= maxStale && !t.idle() {
+		return ErrBusy
+	}
+	return nil
 }
 
 // replaced drops descriptors when no request uses them any more: until then their
@@ -99,6 +118,8 @@ func (t *tables) release() {
 		t.drop(t.fds)
 	}
 	t.fds, t.stale = nil, nil
+	unmap(t.list)
+	t.list = nil
 }
 
 func (t *tables) drop(fds []int32) {
@@ -111,14 +132,16 @@ func (t *tables) drop(fds []int32) {
 
 // RegisterFiles implements Queue for one that holds the files itself.
 func (t *tables) RegisterFiles(fds []int32) error {
-	own, err := t.hold(fds)
-	if err != nil {
+	if err := t.mayReplace(); err != nil {
+		return err
+	}
+	if err := t.hold(fds); err != nil {
 		return err
 	}
 	if t.holds {
 		t.replaced(t.fds)
 	}
-	t.fds, t.holds = own, len(own) > 0
+	t.fds, t.spare, t.holds = t.spare, t.fds, len(fds) > 0
 	return nil
 }
 
@@ -127,24 +150,42 @@ func (t *tables) UpdateFiles(at int, fds []int32) error {
 	if err := t.within(at, fds); err != nil {
 		return err
 	}
-	own, err := t.hold(fds)
-	if err != nil {
+	if err := t.mayReplace(); err != nil {
+		return err
+	}
+	if err := t.hold(fds); err != nil {
 		return err
 	}
 	t.replaced(t.fds[at : at+len(fds)])
-	copy(t.fds[at:], own)
+	copy(t.fds[at:], t.spare)
 	return nil
 }
 
+// within returns EINVAL unless the table has these places.
 func (t *tables) within(at int, fds []int32) error {
 	if at < 0 || at > len(t.fds) || len(fds) > len(t.fds)-at {
-		return fmt.Errorf("update registered files %d to %d of %d: %w", at, at+len(fds), len(t.fds), unix.EINVAL)
+		return unix.EINVAL
 	}
 	return nil
 }
 
 // RegisterBuffers implements Queue for one that can't pin them.
 func (t *tables) RegisterBuffers(buffers []unix.Iovec) error {
-	t.buffers, t.pinned = slices.Clone(buffers), false
+	t.buffers, t.pinned = append(t.buffers[:0], buffers...), false
 	return nil
+}
+
+// listed copies values to memory that the kernel may see, after a number of bytes, and
+// returns that memory. The next call uses it again.
+func listed[T any](t *tables, head int, values []T) ([]byte, error) {
+	if n := head + len(values)*int(unsafe.Sizeof(*new(T))); n > len(t.list) {
+		mem, err := mapAnonymous(max(1<<bits.Len(uint(n-1)), 4096))
+		if err != nil {
+			return nil, err
+		}
+		unmap(t.list)
+		t.list = mem
+	}
+	copy(array[T](t.list, uint32(head), len(values)), values)
+	return t.list, nil
 }

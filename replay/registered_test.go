@@ -1,0 +1,391 @@
+package replay
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+	"pianola/replay/rings"
+)
+
+func TestList(t *testing.T) {
+	type item struct{ n, size int64 }
+	for _, c := range []struct {
+		text   string
+		first  int
+		update bool
+		items  []item
+	}{
+		{"", 0, false, nil},
+		{"8,-1,9", 0, false, []item{{8, 0}, {-1, 0}, {9, 0}}},
+		{"2=8,-2,9", 2, true, []item{{8, 0}, {-2, 0}, {9, 0}}},
+		{"99999999=7", maxRegistered, true, []item{{7, 0}}},
+		{"4096+512,0+1", 0, false, []item{{4096, 512}, {0, 1}}},
+		{"2=4096+512", 2, true, []item{{4096, 512}}},
+		{"-2=8", 0, false, nil},
+		{"7,x,8", 0, false, []item{{7, 0}}},
+		{"7,,8", 0, false, []item{{7, 0}}},
+		{"7+,8", 0, false, nil},
+		{"1+2+3", 0, false, nil},
+		{"9223372036854775807", 0, false, nil},
+		{"-", 0, false, nil},
+	} {
+		l := list(c.text)
+		require.GreaterOrEqual(t, l.count(), len(c.items))
+		first, update := l.from()
+		var items []item
+		for n, size, ok := l.next(); ok; n, size, ok = l.next() {
+			items = append(items, item{n, size})
+		}
+		require.Equal(t, c.first, first, c.text)
+		require.Equal(t, c.update, update, c.text)
+		require.Equal(t, c.items, items, c.text)
+	}
+}
+
+// Registrations and updates allocate nothing, however many there are and however long
+// the lists: the garbage collector is off.
+func TestRegistrationsDoNotAllocate(t *testing.T) {
+	trace := func(events int) *roll {
+		r := newRoll(1)
+		q := r.ring(format.ViaUring, 1)
+		r.add(1, format.OpOpenm, 3, "made", format.RDWR|format.CREAT, 0o644)
+		r.add(1, format.OpRingOpen, 0, q, 8, 0, 16, 0)
+		files, buffers := strings.Repeat("-1,", 999)+"3", strings.Repeat("4096+512,", 99)+"0+1"
+		for i := range events {
+			switch i % 5 {
+			case 0:
+				r.add(1, format.OpRingFiles, 0, q, files)
+			case 1:
+				r.add(1, format.OpRingBuffers, 0, q, buffers)
+			case 2:
+				r.add(1, format.OpRingBuffers, 0, q, "1=8192+100")
+			default:
+				r.add(1, format.OpRingFiles, 0, q, "7=3,-2,-1")
+			}
+		}
+		return r
+	}
+	count := func(r *roll) (bytes int64) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		res, err := run(t.Context(), r, Options{Root: filepath.Join(t.TempDir(), "root"), Timing: AFAP}, byOpenat2)
+		runtime.ReadMemStats(&after)
+		require.NoError(t, err)
+		faultless(t, r, res)
+		return int64(after.TotalAlloc - before.TotalAlloc)
+	}
+	few, many := trace(1000), trace(3000)
+	count(few)
+	least := count(few)
+	require.Less(t, count(many)-least, int64(1<<20), "for 2000 events more")
+}
+
+// The lists of registered files count against the memory limit.
+func TestRegisteredFilesLimit(t *testing.T) {
+	r := newRoll(1)
+	r.add(1, format.OpOpenm, 3, "made", format.RDWR|format.CREAT, 0o644)
+	for range 4 {
+		q := r.ring(format.ViaUring, 1)
+		r.add(1, format.OpRingOpen, 0, q, 8, 0, 16, 0)
+		r.add(1, format.OpRingFiles, 0, q, strings.Repeat("3,", 20_000))
+		r.how(int32(q), format.How{Flags: format.ReqFixed, Slot: 1})
+		r.add(int32(q), format.OpPread64, 0, 3, 4096, 512, 0)
+		r.add(1, format.OpRingSubmit, 0, q, 1, 1, 0, 0)
+	}
+	o := Options{Root: filepath.Join(t.TempDir(), "root"), Timing: AFAP}
+	o.Limits.Memory = 1 << 20
+	res, err := run(t.Context(), r, o, byOpenat2)
+	require.NoError(t, err)
+	faultless(t, r, res)
+	require.Contains(t, res.Notes, "registered files beyond 1048576 bytes are replayed as normal files")
+}
+
+// scriptedQueue is a queue whose requests end when a test says so.
+type scriptedQueue struct {
+	rings.Queue // nil: a method that no test expects
+	did         []string
+	onReap      func(done []rings.Completion) int
+	onReady     func() bool
+	flying      int
+	closed      chan struct{}
+}
+
+func (s *scriptedQueue) Prepare(*rings.Request) error { return nil }
+func (s *scriptedQueue) Submit(int) (int, error)      { return 0, nil }
+func (s *scriptedQueue) InFlight() int                { return s.flying }
+func (s *scriptedQueue) Notes() []string              { return nil }
+func (s *scriptedQueue) Ready() bool                  { return s.onReady() }
+
+func (s *scriptedQueue) Reap(done []rings.Completion) int {
+	if s.onReap == nil {
+		return 0
+	}
+	n := s.onReap(done)
+	s.flying -= n
+	return n
+}
+
+func (s *scriptedQueue) Wait(int) error { return nil }
+
+func (s *scriptedQueue) Close() error {
+	s.did = append(s.did, fmt.Sprintf("close with %d in flight", s.flying))
+	if s.closed != nil {
+		close(s.closed)
+	}
+	return nil
+}
+
+func (s *scriptedQueue) RegisterFiles(fds []int32) error {
+	s.did = append(s.did, fmt.Sprint("register ", open(fds)))
+	return nil
+}
+
+func (s *scriptedQueue) UpdateFiles(at int, fds []int32) error {
+	s.did = append(s.did, fmt.Sprint("update ", at, " ", open(fds)))
+	if at == 3 {
+		return unix.EBADF
+	}
+	return nil
+}
+
+// open shows which descriptors are open.
+func open(fds []int32) string {
+	var text []byte
+	for _, fd := range fds {
+		text = append(text, "-x"[min(fd, 0)+1])
+	}
+	return string(text)
+}
+
+// built returns an engine whose workers have seats, but no threads.
+func built(t *testing.T, r *roll) *engine {
+	t.Helper()
+	o, err := Options{Backend: Null}.complete(1)
+	require.NoError(t, err)
+	s := &stage{clock: newClock(), parts: 1}
+	e := newEngine(s, Part{Trace: r}, o)
+	s.engines = []*engine{e}
+	require.NoError(t, e.build(t.Context()))
+	t.Cleanup(func() { require.NoError(t, e.free()) })
+	for _, w := range e.workers {
+		require.NoError(t, e.furnish(w.process))
+		if w.seat == nil {
+			w.seat = e.newSeat()
+		}
+	}
+	e.kernel.open(e)
+	return e
+}
+
+// queueOn returns the workers of a trace and its only ring, thread 2, which has the
+// scripted queue.
+func queueOn(t *testing.T, r *roll, s *scriptedQueue) ([]*worker, *queue) {
+	t.Helper()
+	e := built(t, r)
+	q := e.workers[1].queue
+	q.owner.Store(e.workers[0].process)
+	if s != nil {
+		q.under.Store(&openQueue{s, false})
+	}
+	return e.workers, q
+}
+
+// openAs gives the worker's process a descriptor.
+func openAs(t *testing.T, w *worker, fd int64) {
+	t.Helper()
+	real, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	require.NoError(t, err)
+	require.True(t, w.process.files.Load().set(fd, newSlot(int64(real), 0, 0)))
+}
+
+// pinned runs f as a pinned worker does.
+func pinned(f func()) {
+	pin()
+	defer unpin()
+	f()
+}
+
+// An update replaces the places that it names, without a drain of the ring.
+func TestUpdateFiles(t *testing.T) {
+	r := newRoll(1)
+	ring := r.ring(format.ViaUring, 1)
+	r.add(2, format.OpPread64, 10, 3, 0, 10, 0)
+	s := &scriptedQueue{}
+	workers, q := queueOn(t, r, s)
+	w := workers[0]
+	openAs(t, w, 5)
+	openAs(t, w, 6)
+	register := func(text string) {
+		rec := format.Record{Op: format.OpRingFiles, Args: [format.MaxArgs]int64{int64(ring), int64(len(w.e.texts))}}
+		w.e.texts = append(w.e.texts, text)
+		pinned(func() { callRingFiles(w, &rec) })
+	}
+	register("5,-1,6,9,5")
+	require.Equal(t, []int64{5, -1, 6, -1, 5}, q.files)
+
+	q.submitted.Store(1) // a drain would not end
+	register("1=6,9,-2,6")
+	require.Equal(t, []int64{5, 6, -1, -1, 6}, q.files)
+	register("4=5,5,5") // beyond the end
+	require.Equal(t, []int64{5, 6, -1, -1, 5}, q.files)
+	register("9=5")
+	register("3=5,5") // refused
+	require.Equal(t, []int64{5, 6, -1, -1, -1}, q.files)
+	require.Equal(t, []string{"register x-x-x", "update 1 x-", "update 4 x", "update 4 x", "update 3 xx"}, s.did)
+	require.Equal(t, []string{"registered files are replayed as normal files: bad file descriptor"}, w.e.notes)
+}
+
+// An update waits for requests that find their registered file only when they begin.
+func TestUpdateFilesAfterLinks(t *testing.T) {
+	r := newRoll(1)
+	ring := r.ring(format.ViaUring, 1)
+	r.how(2, format.How{Flags: format.ReqLink})
+	r.add(2, format.OpPread64, 10, 5, 0, 10, 0)
+	s := &scriptedQueue{}
+	workers, q := queueOn(t, r, s)
+	w := workers[0]
+	openAs(t, w, 5)
+	s.onReap = func(done []rings.Completion) int {
+		s.did = append(s.did, "reap")
+		done[0] = rings.Completion{Result: 10}
+		return 1
+	}
+	w.e.texts = append(w.e.texts, "5", "0=5")
+	pinned(func() {
+		callRingFiles(w, &format.Record{Args: [format.MaxArgs]int64{int64(ring), 0}})
+		q.submit(w, 1)
+		callRingFiles(w, &format.Record{Args: [format.MaxArgs]int64{int64(ring), 1}})
+	})
+	require.Equal(t, []string{"register x", "reap", "update 0 x"}, s.did)
+	require.EqualValues(t, 1, q.g.done.Load())
+}
+
+// While a queue is closed, no other worker submits: its requests would never end.
+func TestCloseQueueOfOthers(t *testing.T) {
+	r := newRoll(1)
+	r.ring(format.ViaUring, 1)
+	for range 3 {
+		r.add(2, format.OpPread64, 10, 5, 0, 10, 0)
+	}
+	s := &scriptedQueue{}
+	workers, q := queueOn(t, r, s)
+	w := workers[0]
+	openAs(t, w, 5)
+	s.onReap = func(done []rings.Completion) int {
+		if q.lock.taken.CompareAndSwap(false, true) { // another worker would submit now
+			q.submitted.Add(1)
+			s.flying++
+			q.lock.give()
+		}
+		done[0] = rings.Completion{Result: 10}
+		return 1
+	}
+	pinned(func() {
+		q.submit(w, 1)
+		s.flying = 1
+		q.close(w)
+	})
+	require.Equal(t, []string{"close with 0 in flight"}, s.did)
+	require.Equal(t, q.submitted.Load(), q.g.done.Load())
+	require.Nil(t, q.under.Load())
+}
+
+// A worker looks at no queue that another one has closed.
+func TestLookAtClosedQueue(t *testing.T) {
+	r := newRoll(1)
+	r.ring(format.ViaUring, 1)
+	r.add(2, format.OpPread64, 10, 5, 0, 10, 0)
+	workers, q := queueOn(t, r, nil)
+	w := workers[0]
+	q.submitted.Store(1)
+	w.e.stopped.Store(true) // close does not wait for the request
+	for range 100 {
+		s := &scriptedQueue{closed: make(chan struct{})}
+		looks, closed := make(chan struct{}), false
+		s.onReady = sync.OnceValue(func() bool {
+			close(looks)
+			for range 100 { // the other worker would close it now
+				yield()
+			}
+			select {
+			case <-s.closed:
+				closed = true
+			default:
+			}
+			return false
+		})
+		q.under.Store(&openQueue{s, false})
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			q.look(w)
+		}()
+		<-looks
+		pinned(func() { q.close(w) })
+		<-ended
+		require.False(t, closed)
+	}
+}
+
+// A queue that can't be taken or given back at this moment is waited for, until a stop.
+func TestClaimEndsByStop(t *testing.T) {
+	r := newRoll(1)
+	r.ring(format.ViaUring, 1)
+	workers, q := queueOn(t, r, nil)
+	w := workers[0]
+	q.lock.take() // by a worker that has yet to say who it is
+	ended := make(chan bool)
+	go func() {
+		claimed := false
+		pinned(func() { claimed = q.claim(w) })
+		ended <- claimed
+	}()
+	w.e.stop()
+	require.False(t, <-ended)
+	q.lock.give()
+	pinned(func() { require.False(t, q.claim(w), "after a stop") })
+	require.False(t, q.lock.taken.Load())
+}
+
+// A stop that comes right after a worker has found that there is none ends the waits for
+// completions and for an event, although it wakes no worker that sleeps already.
+func TestStopsAreNotLost(t *testing.T) {
+	r := newRoll(1)
+	r.ring(format.ViaUring, 1)
+	r.add(1, format.OpRmdir, 0, "a")
+	r.add(2, format.OpRmdir, 0, "a")
+	workers, q := queueOn(t, r, nil)
+	w, e := workers[0], workers[0].e
+	q.submitted.Store(1)
+	for name, wait := range map[string]func(){
+		"completions": func() { q.drive(w, &q.came, 1) },
+		"event":       func() { w.awaitUntil(workers[1], 0, math.MaxInt64/2) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			e.stopped.Store(false)
+			e.asked = sync.OnceFunc(e.stop)
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				pinned(wait)
+			}()
+			select {
+			case <-ended:
+			case <-time.After(10 * time.Second):
+				e.stop()
+				<-ended
+				t.Fatal("the stop is lost")
+			}
+		})
+	}
+}
