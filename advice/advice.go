@@ -50,9 +50,10 @@ const (
 // only show a loss.
 func Candidates(findings []profile.Finding) (all []lab.Candidate) {
 	seen := map[string]bool{}
-	for _, f := range findings {
+	for i := range findings {
+		f := &findings[i]
 		for _, c := range f.Candidates {
-			if !seen[c] && !diagnosis.ChangeOf(c).Slower {
+			if !seen[c] && !diagnosis.ChangeOf(f, c).Slower {
 				all = append(all, lab.Candidate{c})
 			}
 			seen[c] = true
@@ -65,12 +66,15 @@ func Candidates(findings []profile.Finding) (all []lab.Candidate) {
 // is nil if nothing was tried.
 func New(findings []profile.Finding, report *lab.Report) *Advice {
 	a := &Advice{Findings: findings}
-	for _, f := range findings {
+	for i := range findings {
+		f := &findings[i]
 		for _, c := range f.Candidates {
-			if slices.ContainsFunc(a.Rows, func(r Row) bool { return r.Candidate == c }) {
+			change := diagnosis.ChangeOf(f, c)
+			if k := slices.IndexFunc(a.Rows, func(r Row) bool { return r.Candidate == c }); k >= 0 {
+				a.Rows[k].Risk = cmp.Or(a.Rows[k].Risk, change.Risk)
 				continue
 			}
-			row := Row{Finding: f.Rule, Candidate: c, Change: diagnosis.ChangeOf(c), Outcome: NotTried}
+			row := Row{Finding: f.Rule, Candidate: c, Change: change, Outcome: NotTried}
 			if report != nil && !row.Slower {
 				row.judge(report)
 			}

@@ -82,3 +82,11 @@ func firstLines(text string, n int) string {
 	lines := bytes.SplitAfter([]byte(text), []byte("\n"))
 	return string(bytes.Join(lines[:min(n, len(lines))], nil))
 }
+
+// A buffer for reads risks no data, unless another finding is about writes.
+func TestRiskOfReads(t *testing.T) {
+	small := []profile.Finding{{Rule: "small-reads", ReadsOnly: true, Candidates: []string{"coalesce=64KiB"}}}
+	require.Empty(t, New(small, nil).Rows[0].Risk)
+	small = append(small, profile.Finding{Rule: "small-writes", Candidates: []string{"coalesce=64KiB"}})
+	require.Contains(t, New(small, nil).Rows[0].Risk, "durability")
+}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 
-	"pianola/coverage"
 	"pianola/format"
 	"pianola/profile"
 	"pianola/stats"
@@ -174,7 +173,7 @@ func (d *decoder) baseline() (*Baseline, error) {
 				b.Runs[i].Meta = append(b.Runs[i].Meta, format.Meta{Key: key, Value: v})
 			}
 		}
-		b.Runs[i].Profile.Coverage = coverage.Of(&format.Header{Meta: b.Runs[i].Meta})
+		b.Runs[i].Profile.SetHeader(&format.Header{Meta: b.Runs[i].Meta})
 	}
 	return b, nil
 }

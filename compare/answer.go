@@ -6,15 +6,19 @@ import (
 	"slices"
 	"strings"
 
+	"pianola/profile"
 	"pianola/provenance"
 	"pianola/table"
 )
 
-// Answer returns the first sentence of a comparison: which side is faster, by how much,
-// and how certain that is. For replays of an application it ends with the verdict,
-// unless checks decide.
+// Answer returns the first sentence of a comparison: what binds the replays if storage
+// does not, which side is faster, by how much, and how certain that is. For replays of an
+// application it ends with the verdict, unless checks decide.
 func (c *Comparison) Answer(v *Verdict) string {
 	answer := c.runTimes()
+	if bound := c.Bound(); bound != "" {
+		answer = bound + "; " + answer
+	}
 	if c.ofReplays() && v.Withheld == "" && len(c.Checks) == 0 {
 		answer += ": " + v.text()
 	}
@@ -161,8 +165,49 @@ func (c *Comparison) Remarks(v *Verdict) []string {
 	if c.elapsed().Finding == TooFewRuns && v.Runs == 0 {
 		lines = append(lines, fmt.Sprintf("%s cannot tell a difference from noise: make %d of each", c.runs(), MinRuns))
 	}
+	if line := c.grouping(); line != "" {
+		lines = append(lines, line)
+	}
+	if c.Itself != "" {
+		lines = append(lines, "warning: "+c.Itself)
+	}
+	if line := c.uncached(); line != "" {
+		lines = append(lines, "warning: "+line)
+	}
 	for _, line := range slices.Concat(c.outliers(), c.Busy) {
 		lines = append(lines, "warning: "+line)
 	}
 	return append(lines, provenance.Notes(c.Names, c.Sides)...)
 }
+
+// grouping says how long the typical replay would take with as few syncs as the
+// application may need; "" if that is little less.
+func (c *Comparison) grouping() string {
+	p := Typical(c.replays)
+	if p == nil || p.Grouping == nil || p.Categories[profile.Syncs].Calls == 0 {
+		return ""
+	}
+	g, syncs := p.Grouping, p.Categories[profile.Syncs]
+	saved := float64(g.Syncs-g.Least()) * float64(syncs.Nanos/syncs.Calls)
+	whole := float64(p.RunTime)
+	if saved < leastRelevant*whole {
+		return ""
+	}
+	return fmt.Sprintf("%s: %s would take between %.3f and %.3f s", g.Needs(), c.the(1), max(whole-saved, 0)/1e9, whole/1e9)
+}
+
+// uncached warns of reads of which it is unknown whether they were in the page cache, if
+// they are a relevant share of the bytes that were read.
+func (c *Comparison) uncached() string {
+	read := c.Rows[profile.Reads].Replay.Bytes + c.Rows[profile.MappedReads].Replay.Bytes
+	unknown := c.Coverage.Uncached.Bytes
+	if unknown == 0 || float64(unknown) < leastRelevant*float64(read) {
+		return ""
+	}
+	return fmt.Sprintf("the recording does not tell whether %s of the %s read were in the page cache: replays with --cache cold and --cache warm show what that changes",
+		table.Bytes(float64(unknown)), table.Bytes(float64(read)))
+}
+
+// leastRelevant is the share of a run time, or of the bytes read, below which a remark is
+// left out.
+const leastRelevant = 0.05

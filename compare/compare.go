@@ -66,6 +66,10 @@ type Comparison struct {
 	// application's side is as recorded. The caller sets it.
 	Paced *Paced
 
+	// Itself says that a run is on both sides; "" if none is known to be. The caller sets
+	// it.
+	Itself string
+
 	Sides []provenance.Difference // how the machines and settings of the sides differ
 	Busy  []string                // see provenance.Busy
 
@@ -158,7 +162,8 @@ func (c *Comparison) SetProvenance(applications, replays [][]format.Meta) {
 }
 
 // worst returns a coverage that withholds a verdict if there is one, else one that is
-// unknown, else the lowest.
+// unknown, else one that ended early, else the lowest. It has the most reads of unknown
+// state of all.
 func worst(runs []*profile.Profile) (w coverage.Account) {
 	rank := func(a *coverage.Account) float64 {
 		switch s := a.Share(); {
@@ -166,6 +171,8 @@ func worst(runs []*profile.Profile) (w coverage.Account) {
 			return -2
 		case !a.Known:
 			return -1
+		case a.Ended != "":
+			return -0.5
 		default:
 			return min(s.Bytes, s.Time)
 		}
@@ -173,6 +180,11 @@ func worst(runs []*profile.Profile) (w coverage.Account) {
 	for i, p := range runs {
 		if i == 0 || rank(&p.Coverage) < rank(&w) {
 			w = p.Coverage
+		}
+	}
+	for _, p := range runs {
+		if u := p.Coverage.Uncached; u.Bytes > w.Uncached.Bytes {
+			w.Uncached = u
 		}
 	}
 	return w

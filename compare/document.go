@@ -21,6 +21,7 @@ func (c *Comparison) Document(tolerance float64) any {
 		NoiseFloor:  c.NoiseFloor,
 		Coverage:    c.Coverage.Document(),
 		Verdict:     v,
+		Bounds:      c.Bounds(),
 		Operations:  []operationDocument{},
 		Files:       []fileDocument{},
 		Paired:      c.Paired,
@@ -61,7 +62,8 @@ type comparisonDocument struct {
 	NoiseFloor  float64           `json:"noise_floor_seconds"`
 	Coverage    any               `json:"coverage"`
 	Verdict
-	Operations []operationDocument `json:"operations"` // by difference, like Files
+	Bounds     []Bound             `json:"bound,omitempty"` // sides of replays that are as long as their floor
+	Operations []operationDocument `json:"operations"`      // by difference, like Files
 	Files      []fileDocument      `json:"files"`
 	Paired     *float64            `json:"files_paired,omitempty"`
 	Comm       *sidesDocument      `json:"communication,omitempty"` // where a side has any

@@ -1,6 +1,10 @@
 package diagnosis
 
-import "strings"
+import (
+	"strings"
+
+	"pianola/profile"
+)
 
 // Change describes the effects of a candidate other than time.
 type Change struct {
@@ -29,8 +33,17 @@ var changes = map[string]Change{
 	"backend=memory": {Bound: true},
 }
 
-// ChangeOf returns the effects of a candidate.
-func ChangeOf(candidate string) Change {
+// ChangeOf returns the effects of a candidate for a finding. A change of reads alone risks
+// no data.
+func ChangeOf(f *profile.Finding, candidate string) Change {
+	c := changeOf(candidate)
+	if f.ReadsOnly {
+		c.Risk = ""
+	}
+	return c
+}
+
+func changeOf(candidate string) Change {
 	if c, ok := changes[candidate]; ok {
 		return c
 	}

@@ -74,7 +74,7 @@ func Of(p *profile.Profile, of Subject) []profile.Finding {
 		if r.advice != "" {
 			text += " " + r.advice
 		}
-		found := profile.Finding{Rule: r.name, Text: text, Seconds: format.Seconds(e.nanos), Share: s.share(&e), Try: of.lab(r.try)}
+		found := profile.Finding{Rule: r.name, Text: text, Seconds: format.Seconds(e.nanos), Share: s.share(&e), Try: of.lab(r.try), ReadsOnly: e.readsOnly()}
 		if found.Try != "" {
 			found.Candidates = r.try
 		}

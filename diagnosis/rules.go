@@ -38,12 +38,6 @@ const (
 	// same page.
 	page = 4096
 
-	// fromStorage is the minimum duration of a read that waits for storage, in
-	// nanoseconds. A read from the page cache takes 1 to 5 µs, plus about a nanosecond
-	// per 2 bytes copied. The fastest flash takes at least 10 µs, most flash 50 to 100
-	// µs (docs/internals/diagnosis.md).
-	fromStorage = 20_000
-
 	// A file is read or written in sequence if its share of sequential calls is at
 	// least inSequence, and at random if it is below atRandom.
 	inSequence, atRandom = 0.9, 0.5
@@ -60,7 +54,7 @@ var rules = []rule{
 		find: rollbackJournal,
 		text: func(s *scene, e *evidence) string {
 			return fmt.Sprintf("The rollback journal of %s %s: %s. Transactions create and delete the journal.",
-				named(database(e)), s.took(e), table.Plural(int(syncsOf(e)), "sync"))
+				named(database(e)), s.took(e), journalSyncs(e))
 		},
 		advice: "SQLite's PRAGMA journal_mode=WAL writes a log instead. It is synced once per transaction and is not deleted.",
 		try:    []string{"sync=none"},
@@ -197,7 +191,7 @@ var rules = []rule{
 		text: func(s *scene, e *evidence) string {
 			return fmt.Sprintf("Page faults of mapped files%s %s: %s.", e.mostly(), s.took(e), table.Plural(int(e.calls), "fault"))
 		},
-		advice: "Pages that were read ahead, for example with madvise(MADV_WILLNEED), do not make threads wait.",
+		advice: "Faults on pages in the page cache do not wait for storage. Where the access is random, madvise(MADV_RANDOM) reads no pages around those that are needed.",
 		try:    []string{"cache=warm"},
 	},
 	{
@@ -227,7 +221,7 @@ var rules = []rule{
 	{
 		name: "page-cache",
 		find: func(s *scene) evidence {
-			if l := s.Latency[reads]; l == nil || l.P99 >= fromStorage {
+			if l := s.Latency[reads]; l == nil || format.FromStorage(l.P99, 0) {
 				return evidence{}
 			}
 			return s.in(reads)
@@ -339,7 +333,7 @@ func sequence(f *profile.File, k profile.Category, low, high float64) bool {
 // waits reports whether calls take so long on average that they wait for storage.
 func waits(f *profile.File, k profile.Category) bool {
 	t := &f.Categories[k]
-	return t.Calls > 0 && t.Nanos/t.Calls >= fromStorage+mean(f, k)/2
+	return t.Calls > 0 && format.FromStorage(t.Nanos/t.Calls, mean(f, k))
 }
 
 // rereadFactor returns the number of bytes read divided by the size of the range that was
@@ -383,11 +377,31 @@ func database(e *evidence) string {
 	return first(e).Name
 }
 
-func syncsOf(e *evidence) (n int64) {
+// journalSyncs counts the syncs of journals, and those of databases and directories, which
+// come with them.
+func journalSyncs(e *evidence) string {
+	var journals, databases, directories int64
 	for _, p := range e.parts {
-		n += p.Categories[syncs].Calls
+		n := p.Categories[syncs].Calls
+		switch {
+		case strings.HasSuffix(p.Name, journal):
+			journals += n
+		case slices.ContainsFunc(e.parts, func(o part) bool { return o.Name == p.Name+journal }):
+			databases += n
+		default:
+			directories += n
+		}
 	}
-	return n
+	text := table.Plural(int(journals), "sync") + " of the journal"
+	for _, other := range []struct {
+		n  int64
+		of string
+	}{{databases, "of the database"}, {directories, "of the directory"}} {
+		if other.n > 0 {
+			text += fmt.Sprintf(", %d %s", other.n, other.of)
+		}
+	}
+	return text
 }
 
 // allFailed reports whether all calls on a name failed.

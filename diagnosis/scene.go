@@ -204,6 +204,14 @@ func (s *scene) claim(e *evidence) {
 	}
 }
 
+// readsOnly reports whether the evidence is of reads only.
+func (e *evidence) readsOnly() bool {
+	other := func(k profile.Category) bool { return k != profile.Reads && k != profile.MappedReads }
+	return len(e.parts) > 0 && !slices.ContainsFunc(e.all, other) && !slices.ContainsFunc(e.parts, func(p part) bool {
+		return slices.ContainsFunc(p.taken, func(t taken) bool { return other(t.at.category) })
+	})
+}
+
 // where returns the files that are so.
 func (s *scene) where(so func(f *profile.File) bool) (list []*profile.File) {
 	for i := range s.Files {

@@ -23,6 +23,7 @@ func (r *Report) Document() any {
 	rows := r.rows()
 	for i := range rows {
 		t := newTrialDocument(&rows[i])
+		t.Bound = r.bound(&rows[i])
 		if i == 0 {
 			d.Baseline = t
 		} else {
@@ -57,6 +58,7 @@ type trialDocument struct {
 	Calls      compare.ByRow[int64]         `json:"calls"` // elapsed: of all rows
 	Bytes      compare.ByRow[int64]         `json:"bytes"`
 	Floor      *float64                     `json:"floor_seconds,omitempty"` // the least run time that a replay of the trace can have
+	Bound      string                       `json:"bound,omitempty"`         // what binds its replays, if storage does not
 	RunSeconds []float64                    `json:"run_seconds"`             // of each run, in their order
 	Failed     int64                        `json:"failed"`                  // events of a run, at most
 	Differed   int64                        `json:"differed"`
@@ -85,8 +87,8 @@ func newTrialDocument(r *row) trialDocument {
 	if r.Err != nil {
 		t.Error = r.Err.Error()
 	}
-	if r.floor != nil {
-		t.Floor = new(format.Seconds(r.floor.Total))
+	if f := r.floor(); f != nil {
+		t.Floor = new(format.Seconds(f.Total))
 	}
 	for _, p := range r.profiles {
 		t.RunSeconds = append(t.RunSeconds, format.Seconds(p.RunTime))

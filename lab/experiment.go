@@ -96,20 +96,26 @@ func (e *Experiment) Compile() (baseline *os.File, err error) {
 			if e.Report.Trials[i].Unchanged, err = equal(baseline, made[key]); err != nil {
 				return nil, err
 			}
+			t := e.Report.Trials[i]
+			t.Idle = t.Unchanged && len(s.Making()) == len(e.setups[0].Making())+len(t.Candidate)
 		}
 	}
 	return e.traces[0], nil
 }
 
-// Run replays all trials in rounds. It ends early if ctx is done or the
+// Run replays all trials in rounds, except those that are idle, and nothing if no trial is
+// left to compare with the baseline. It ends early if ctx is done or the
 // baseline can't be replayed, unless Equals; the runs so far remain in the report. A trial
 // that can't be replayed is given up.
 func (e *Experiment) Run(ctx context.Context) error {
+	if e.Report.Idle() {
+		return nil
+	}
 	for round := range e.Runs {
 		for k, i := range runOrder(len(e.setups), round) {
 			t := e.Report.Trials[i]
 			e.Show(round*len(e.setups)+k, t)
-			if t.Err != nil {
+			if t.Err != nil || t.Idle {
 				continue
 			}
 			r, err := e.setups[i].Replay(ctx, e.traces[i], e.roots[i])

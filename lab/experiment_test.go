@@ -112,12 +112,14 @@ func TestExperiment(t *testing.T) {
 	e.Show = func(n int, _ *Trial) { done = append(done, n) }
 	require.NoError(t, perform(t, t.Context(), e))
 	require.Equal(t, []string{"", "trace=a", "trace=same"}, f.compiled, "each trace once")
-	require.Len(t, f.runs, 15)
+	require.Len(t, f.runs, 12, "what changes nothing is not replayed")
 	require.Len(t, done, 15)
 	require.Equal(t, 14, done[14])
 	for i, trial := range e.Report.Trials {
-		require.Equal(t, 3, trial.Runs(), i)
-		require.Equal(t, trial.Candidate.String() == "trace=same", trial.Unchanged, i)
+		same := trial.Candidate.String() == "trace=same"
+		require.Equal(t, same, trial.Unchanged, i)
+		require.Equal(t, same, trial.Idle, i)
+		require.Equal(t, same, trial.Runs() == 0, i)
 	}
 	root := e.roots[0]
 	require.Equal(t, []string{root, root, root, root, ""}, e.roots)
@@ -229,5 +231,23 @@ func TestExperimentThatCannotBegin(t *testing.T) {
 	e.NewRoot = func() (string, error) { return "", os.ErrPermission }
 	require.NoError(t, e.Plan())
 	require.ErrorIs(t, e.OpenRoots(), os.ErrPermission)
+	e.Close()
+}
+
+// With only candidates that change nothing, nothing is replayed. Other options make a
+// difference, whatever the trace.
+func TestIdleExperiment(t *testing.T) {
+	e, f := experiment(t, Candidate{"trace=same"})
+	require.NoError(t, perform(t, t.Context(), e))
+	require.Empty(t, f.runs)
+	require.Equal(t, "no candidate changes the trace: nothing was replayed", e.Report.Conclusion())
+	out := text(t, &e.Report)
+	require.Contains(t, out, "trace=same: the trace is that of the baseline, and was not replayed\n")
+	require.NotContains(t, out, "run time")
+	e.Close()
+
+	e, f = experiment(t, Candidate{"trace=same", "cache=cold"})
+	require.NoError(t, perform(t, t.Context(), e))
+	require.Len(t, f.runs, 6)
 	e.Close()
 }

@@ -21,6 +21,12 @@ type Report struct {
 	compared []row // see rows; nil before the first output
 }
 
+// Idle reports whether there are candidates and none of them changes anything, so that
+// nothing is replayed.
+func (r *Report) Idle() bool {
+	return len(r.Trials) > 1 && !slices.ContainsFunc(r.Trials[1:], func(t *Trial) bool { return !t.Idle })
+}
+
 // Option is an option with its value.
 type Option struct{ Name, Value string }
 

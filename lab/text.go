@@ -26,7 +26,11 @@ func (r *Report) WriteText(w io.Writer) error {
 	if r.Application != nil && rows[0].alone != nil {
 		application = compare.Profiles(rows[0].profiles, []*profile.Profile{r.Application})
 	}
-	for _, k := range []profile.Category{profile.NumCategories, profile.Reads, profile.Writes, profile.Syncs, profile.Metadata, profile.MappedReads, profile.MappedWrites} {
+	categories := []profile.Category{profile.NumCategories, profile.Reads, profile.Writes, profile.Syncs, profile.Metadata, profile.MappedReads, profile.MappedWrites}
+	if r.Idle() {
+		categories = nil
+	}
+	for _, k := range categories {
 		if k == profile.NumCategories || r.occurs(k) {
 			if b.Len() > 0 {
 				b.WriteByte('\n')
@@ -34,7 +38,9 @@ func (r *Report) WriteText(w io.Writer) error {
 			b.WriteString(table.Format(r.cells(rows, application, k), table.AllLeft))
 		}
 	}
-	b.WriteByte('\n')
+	if b.Len() > 0 {
+		b.WriteByte('\n')
+	}
 	for i := range rows {
 		switch t := &rows[i]; {
 		case t.Err != nil:
@@ -43,15 +49,21 @@ func (r *Report) WriteText(w io.Writer) error {
 			fmt.Fprintf(&b, "%s: breaks results: %s\n", r.Label(t.Trial), format.Visible(t.example))
 		case i == 0 && t.Differed() > 0:
 			fmt.Fprintf(&b, "%s: %s\n", r.Label(t.Trial), format.Visible(t.example))
+		case t.Idle:
+			fmt.Fprintf(&b, "%s: the trace is that of the baseline, and was not replayed\n", r.Label(t.Trial))
 		case t.Unchanged:
 			fmt.Fprintf(&b, "%s: the trace is that of the baseline\n", r.Label(t.Trial))
 		}
 	}
 	var last string
 	for i := range rows {
-		if t := &rows[i]; t.floor != nil && t.floor.Text() != last {
-			last = t.floor.Text()
+		t := &rows[i]
+		if f := t.floor(); f != nil && f.Text() != last {
+			last = f.Text()
 			fmt.Fprintf(&b, "%s: %s\n", r.Label(t.Trial), last)
+		}
+		if bound := r.bound(t); bound != "" && i > 0 { // the conclusion has that of the baseline
+			fmt.Fprintln(&b, bound)
 		}
 	}
 	if r.Paced != nil {
@@ -239,11 +251,33 @@ func finding(r *compare.Row) string {
 func (r *Report) Conclusion() string { return r.conclusion(r.rows()) }
 
 func (r *Report) conclusion(rows []row) string {
+	text := r.found(rows)
+	if bound := r.bound(&rows[0]); bound != "" && text != "" {
+		text = bound + "; " + text
+	}
+	return text
+}
+
+// bound says what binds the replays of a trial, if storage does not.
+func (r *Report) bound(t *row) string {
+	if t.alone == nil {
+		return ""
+	}
+	c := *t.alone
+	c.Names[1] = r.Label(t.Trial)
+	return c.Bound()
+}
+
+// found is the conclusion about the gains.
+func (r *Report) found(rows []row) string {
 	if why := r.Coverage().Withheld(); why != "" {
 		return "cannot be judged: " + why
 	}
 	if len(rows) == 1 {
 		return ""
+	}
+	if r.Idle() {
+		return "no candidate changes the trace: nothing was replayed"
 	}
 	n := 0 // candidates to choose from
 	for i := range rows[1:] {

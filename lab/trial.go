@@ -13,29 +13,36 @@ type Trial struct {
 	Root      Root  // zero where the backend has none, or the command line names none
 	Err       error // why it was given up; nil if it was not
 	Unchanged bool  // it has steps that change the trace, but its trace equals the baseline's
+	Idle      bool  // and it has no other steps: its replays would be those of the baseline, and are not made
 
 	failed, differed []int64 // events of each run
 	example          string  // of an event that differed, "" if none did
 	profiles         []*profile.Profile
-	floor            *format.Floor
 }
 
 // Run is the result of one replay.
 type Run struct {
 	Profile          *profile.Profile
-	Failed, Differed int64         // events, as counted by a replay
-	Example          string        // what is to be said of one that differed, "" if none did
-	Floor            *format.Floor // of the trace, nil if it is not known or the replay does not keep to it
+	Failed, Differed int64  // events, as counted by a replay
+	Example          string // what is to be said of one that differed, "" if none did
 }
 
 // Add adds a run. It keeps only the totals of its profile.
 func (t *Trial) Add(r Run) {
 	t.profiles = append(t.profiles, r.Profile.Totals())
 	t.failed, t.differed = append(t.failed, r.Failed), append(t.differed, r.Differed)
-	t.floor = r.Floor
 	if t.example == "" {
 		t.example = r.Example
 	}
+}
+
+// floor returns the minimum run time of its replays, nil if it is not known or they do
+// not keep to it.
+func (t *Trial) floor() *format.Floor {
+	if len(t.profiles) == 0 {
+		return nil
+	}
+	return t.profiles[0].Floor
 }
 
 // Runs returns how many were added.

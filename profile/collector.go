@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 
-	"pianola/coverage"
 	"pianola/format"
 )
 
@@ -58,7 +57,7 @@ type Collector struct {
 	singles   singles
 	spans     spans
 	tracker   *tracker // nil before the first event
-	coverage  coverage.Account
+	told      Profile  // what the header tells
 }
 
 var _ format.Writer = (*Collector)(nil)
@@ -89,7 +88,7 @@ func (c *Collector) Read(r format.Reader) error {
 	for {
 		e, err := ordered.Next()
 		if err == io.EOF {
-			c.coverage = coverage.Of(ahead.Header())
+			c.told.SetHeader(ahead.Header())
 			return nil
 		}
 		if err != nil {
@@ -273,7 +272,7 @@ func (c *Collector) slice() {
 // Profile returns the profile of the events so far.
 func (c *Collector) Profile() *Profile {
 	p := c.totals.profile()
-	p.NoFile, p.Coverage = c.noFile, c.coverage
+	p.NoFile, p.Coverage, p.Floor, p.Grouping = c.noFile, c.told.Coverage, c.told.Floor, c.told.Grouping
 	for k := range p.Curves {
 		p.Curves[k] = c.time.curve(Category(k), c.runTime, p.Categories[k].Nanos)
 	}

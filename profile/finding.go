@@ -16,6 +16,7 @@ type Finding struct {
 	Try     string  `json:"try,omitempty"` // a command, for a shell
 
 	Candidates []string `json:"-"` // candidates of the lab that the command tries
+	ReadsOnly  bool     `json:"-"` // it is about reads only
 }
 
 // findingWidth is how many characters a line of a finding has, where words allow.

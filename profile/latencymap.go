@@ -13,6 +13,8 @@ type LatencyMap struct {
 	Columns     int       // up to the last that holds anything
 	Rows        []Bar     // the durations of each row, from the shortest, and all its calls
 	Cells       [][]int64 // by column, then row
+
+	longest int64 // duration of all
 }
 
 const (
@@ -24,8 +26,9 @@ const (
 // latencyMap gathers a LatencyMap in fixed memory of 170 KiB. Where a call begins
 // beyond the last column, neighbours are added together.
 type latencyMap struct {
-	shift uint // a column is 1<<shift nanoseconds
-	cells [mapColumns][mapRows]int64
+	shift   uint // a column is 1<<shift nanoseconds
+	cells   [mapColumns][mapRows]int64
+	longest int64 // duration
 }
 
 // rowOf returns the row of a duration.
@@ -55,6 +58,7 @@ func (m *latencyMap) add(start, nanos int64) {
 		m.widen()
 	}
 	m.cells[start>>m.shift][rowOf(nanos)]++
+	m.longest = max(m.longest, nanos)
 }
 
 // widen adds each column to its neighbour.
@@ -74,7 +78,7 @@ func (m *latencyMap) snapshot() *LatencyMap {
 	if m == nil {
 		return nil
 	}
-	out := &LatencyMap{ColumnNanos: 1 << m.shift}
+	out := &LatencyMap{ColumnNanos: 1 << m.shift, longest: m.longest}
 	var sums [mapRows]int64
 	first, last := mapRows, -1
 	for i := range m.cells {
@@ -96,8 +100,9 @@ func (m *latencyMap) snapshot() *LatencyMap {
 	return out
 }
 
-// P99 returns the upper bound of the row with the 99th percentile of the calls that
-// began from one time to another, to the length of a column, 0 where there are none.
+// P99 returns a duration that 99 % of the calls do not exceed that began from one time to
+// another, to the length of a column, 0 where there are none: the upper bound of a row,
+// or the longest duration of all if that is shorter.
 func (m *LatencyMap) P99(from, to int64) (nanos int64) {
 	if from = from / m.ColumnNanos; from >= int64(m.Columns) {
 		return 0
@@ -114,5 +119,5 @@ func (m *LatencyMap) P99(from, to int64) (nanos int64) {
 		rest -= sums[row]
 		nanos = m.Rows[row].To
 	}
-	return nanos
+	return min(nanos, m.longest)
 }

@@ -185,10 +185,25 @@ type Profile struct {
 	// Coverage is how much of the application's I/O the recording holds. That of
 	// a replay's log is its recording's.
 	Coverage coverage.Account
+
+	// The following are nil where the log of a replay does not tell, and for recordings.
+	Floor    *format.Floor    // the replay's minimum run time
+	Grouping *format.Grouping // how threads share syncs
+}
+
+// SetHeader sets what the header of a recording tells about the whole of it.
+func (p *Profile) SetHeader(h *format.Header) {
+	p.Coverage = coverage.Of(h)
+	if f, ok := h.ReplayFloor(); ok {
+		p.Floor = &f
+	}
+	if g, ok := h.Grouping(); ok && p.Floor != nil {
+		p.Grouping = &g
+	}
 }
 
 // Totals returns the totals and durations of a profile, by category and by operation,
 // which take some kilobytes for any recording.
 func (p *Profile) Totals() *Profile {
-	return &Profile{RunTime: p.RunTime, All: p.All, Categories: p.Categories, Ops: p.Ops, Latency: p.Latency, OpLatency: p.OpLatency}
+	return &Profile{RunTime: p.RunTime, All: p.All, Categories: p.Categories, Ops: p.Ops, Latency: p.Latency, OpLatency: p.OpLatency, Floor: p.Floor, Grouping: p.Grouping}
 }

@@ -450,6 +450,9 @@ func (p *Profile) RankNotes() (notes []string) {
 		}
 		notes = append(notes, text)
 	}
+	if late := p.late(); late != "" {
+		notes = append(notes, late)
+	}
 	if n := len(p.Shared); n > 0 {
 		s, written := &p.Shared[0], 0
 		for i := range p.Shared {
@@ -462,6 +465,50 @@ func (p *Profile) RankNotes() (notes []string) {
 		notes = append(notes, text)
 	}
 	return notes
+}
+
+// leastLate is the share of the run time that the ranks must wait longer in MPI than one of
+// them, on average, for that one to be late.
+const leastLate = 0.05
+
+// late names the rank that the others wait for, and what it does meanwhile; "" if there is
+// none. It is the one that waits the least in MPI, and what it does is what it spends more
+// time in than the others. The rest of that time is compute.
+func (p *Profile) late() string {
+	if len(p.Ranks) < 2 {
+		return ""
+	}
+	late := slices.MinFunc(p.Ranks, func(a, b Rank) int { return cmp.Compare(a.MPI, b.MPI) })
+	mean := func(of func(r *Rank) int64) int64 {
+		sum := -of(&late)
+		for i := range p.Ranks {
+			sum += of(&p.Ranks[i])
+		}
+		return sum / int64(len(p.Ranks)-1)
+	}
+	others := mean(func(r *Rank) int64 { return r.MPI })
+	compute := others - late.MPI
+	if float64(compute) < leastLate*float64(p.RunTime) {
+		return ""
+	}
+	by, most := "", int64(0)
+	for _, work := range []struct {
+		what string
+		of   func(r *Rank) int64
+	}{
+		{"I/O", func(r *Rank) int64 { return r.Times.IO + r.Times.Submit + r.Times.Storage }},
+		{"timers", func(r *Rank) int64 { return r.Times.Timer }},
+		{"waiting for a processor", func(r *Rank) int64 { return r.Times.Ready }},
+	} {
+		more := max(work.of(&late)-mean(work.of), 0)
+		if compute -= more; more > most {
+			by, most = work.what, more
+		}
+	}
+	if compute > most {
+		by = "compute"
+	}
+	return fmt.Sprintf("rank %d is late, mostly by %s: it waited %s in MPI, the others %s on average", late.Rank, by, took(late.MPI), took(others))
 }
 
 func (o *overview) ranks() {

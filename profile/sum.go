@@ -38,11 +38,17 @@ func (t *totals) profile() *Profile {
 
 // Sum adds up programs that ran side by side from one moment on. The zero value is
 // ready; a Sum is large and must not be copied once used.
-type Sum struct{ totals }
+type Sum struct {
+	totals
+	floor *format.Floor // the longest
+}
 
 // Add adds what a collector has counted.
 func (s *Sum) Add(c *Collector) {
 	s.runTime = max(s.runTime, c.runTime)
+	if f := c.told.Floor; f != nil && (s.floor == nil || f.Total > s.floor.Total) {
+		s.floor = f
+	}
 	for k := range s.ops {
 		for op := range s.ops[k] {
 			s.ops[k][op].add(&c.ops[k][op])
@@ -51,7 +57,11 @@ func (s *Sum) Add(c *Collector) {
 	}
 }
 
-// Profile returns the totals: the run time of the longest program, and for each
-// category and operation the sums and the durations of all calls. The rest of the
+// Profile returns the totals: the run time and the floor of the longest program, and for
+// each category and operation the sums and the durations of all calls. The rest of the
 // profile is empty.
-func (s *Sum) Profile() *Profile { return s.profile() }
+func (s *Sum) Profile() *Profile {
+	p := s.profile()
+	p.Floor = s.floor
+	return p
+}

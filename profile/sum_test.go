@@ -24,10 +24,12 @@ func TestSum(t *testing.T) {
 	write(&second, 500, 90_000)
 	require.NoError(t, second.Write([]format.Event{{Op: format.OpFsync, TID: 1, Start: 200_000, Dur: -1, Ret: -5, Args: [format.MaxArgs]int64{3}}}))
 	require.NoError(t, all.Write([]format.Event{{Op: format.OpFsync, TID: 1, Start: 200_000, Dur: -1, Ret: -5, Args: [format.MaxArgs]int64{3}}}))
+	first.told.Floor, second.told.Floor = &format.Floor{Total: 5}, &format.Floor{Total: 4}
 	sum.Add(&first)
 	sum.Add(&second)
 	got, want := sum.Profile(), all.Profile()
 	require.EqualValues(t, 200_000, got.RunTime)
+	require.Equal(t, &format.Floor{Total: 5}, got.Floor, "the longest")
 	require.Equal(t, want.Categories, got.Categories)
 	require.Equal(t, want.Ops, got.Ops)
 	require.Equal(t, want.All, got.All)

@@ -12,7 +12,8 @@ import (
 type Table struct {
 	columns []heading
 	rows    [][]value
-	brief   int // how many columns the text has, at most; 0 for all
+	brief   int    // how many columns the text has, at most; 0 for all
+	of      string // what the rows are, for the text of a table without any
 }
 
 // heading is a column's name, in snake case, and what stands in it.
@@ -79,20 +80,21 @@ func tableBy[T any](rows []*T, columns []column[T]) *Table {
 // views are the tables that a profile has, the first the default.
 var views = []struct {
 	name  string
+	of    string // what the rows are
 	table func(p *Profile) *Table
 }{
-	{"file", func(p *Profile) *Table { return tableBy(p.files(), fileColumns) }},
-	{"operation", func(p *Profile) *Table { return tableOf(p.operations(), operationColumns) }},
-	{"process", func(p *Profile) *Table { return tableOf(p.Processes, processColumns) }},
-	{"thread", func(p *Profile) *Table { return tableOf(p.threads(), threadColumns) }},
-	{"directory", func(p *Profile) *Table { return tableOf(p.Directories(), directoryColumns) }},
-	{"size", func(p *Profile) *Table { return tableOf(p.sizeRows(), sizeColumns) }},
-	{"rank", (*Profile).rankTable},
-	{"node", (*Profile).nodeTable},
-	{"shared", (*Profile).sharedTable},
-	{"interval", func(p *Profile) *Table { return p.intervalTable() }},
-	{"layer", func(p *Profile) *Table { return spentTable(p.Layers, layerColumns) }},
-	{"span", func(p *Profile) *Table { return spentTable(p.functions(), functionColumns) }},
+	{"file", "files", func(p *Profile) *Table { return tableBy(p.files(), fileColumns) }},
+	{"operation", "calls", func(p *Profile) *Table { return tableOf(p.operations(), operationColumns) }},
+	{"process", "processes", func(p *Profile) *Table { return tableOf(p.Processes, processColumns) }},
+	{"thread", "threads", func(p *Profile) *Table { return tableOf(p.threads(), threadColumns) }},
+	{"directory", "directories", func(p *Profile) *Table { return tableOf(p.Directories(), directoryColumns) }},
+	{"size", "calls with a size", func(p *Profile) *Table { return tableOf(p.sizeRows(), sizeColumns) }},
+	{"rank", "ranks", (*Profile).rankTable},
+	{"node", "ranks", (*Profile).nodeTable},
+	{"shared", "ranks that share a file", (*Profile).sharedTable},
+	{"interval", "calls", func(p *Profile) *Table { return p.intervalTable() }},
+	{"layer", "calls of libraries", func(p *Profile) *Table { return spentTable(p.Layers, layerColumns) }},
+	{"span", "calls of libraries", func(p *Profile) *Table { return spentTable(p.functions(), functionColumns) }},
 }
 
 // Views returns the names of the tables that a profile has, the default first.
@@ -109,7 +111,9 @@ func Views() []string {
 func (p *Profile) Table(view string) (*Table, error) {
 	for i := range views {
 		if views[i].name == view {
-			return views[i].table(p), nil
+			t := views[i].table(p)
+			t.of = views[i].of
+			return t, nil
 		}
 	}
 	return nil, fmt.Errorf("no table by %q: want one of %s", view, strings.Join(Views(), ", "))

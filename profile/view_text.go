@@ -13,8 +13,13 @@ import (
 
 // WriteText writes the table for people: times in one unit, those of single
 // calls in microseconds, shares in per cent, of sizes the most frequent one, of
-// names the first. Rare columns are left out where they hold nothing.
+// names the first. Rare columns are left out where they hold nothing. A table without
+// rows is a line that says what the recording lacks.
 func (t *Table) WriteText(w io.Writer) error {
+	if len(t.rows) == 0 {
+		_, err := fmt.Fprintf(w, "the recording has no %s\n", t.of)
+		return err
+	}
 	shown := t.shown()
 	_, err := io.WriteString(w, table.Format(t.cells(shown), func(column int) bool {
 		k := t.columns[shown[column]].kind

@@ -41,6 +41,24 @@ func TestHistogram(t *testing.T) {
 	}
 }
 
+// No quantile is above the longest duration or below the shortest, although buckets are
+// wider than that, also in histograms that are brought together.
+func TestQuantilesAreWithinTheirBounds(t *testing.T) {
+	for _, digits := range []int{1, 2} {
+		h, other := Histogram{Digits: digits}, Histogram{Digits: digits}
+		for nanos := int64(1); nanos < 1<<44; nanos += nanos/7 + 1 {
+			h = Histogram{Digits: digits}
+			h.Add(nanos)
+			other = Histogram{Digits: digits}
+			other.AddCount(nanos, 1000)
+			other.Merge(&h)
+			for _, q := range []Quantiles{h.Quantiles(), other.Quantiles()} {
+				require.Equal(t, Quantiles{nanos, nanos, nanos, nanos, nanos}, q)
+			}
+		}
+	}
+}
+
 func TestCounts(t *testing.T) {
 	var h Histogram
 	require.Equal(t, Counts{}, h.Counts())

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -141,6 +142,39 @@ func TestList(t *testing.T) {
 		_, err = Load(dir, name)
 		require.ErrorIs(t, err, ErrUnknown, name)
 	}
+}
+
+// The pages have the figures of the cards: the run times "recorded" in tables of the suite,
+// and the card that is an example.
+func TestFiguresInPages(t *testing.T) {
+	tables := regexp.MustCompile(`(?m)^(?:run time +recorded s |\| run time, s \| recorded \|).*\n((?:.+\n)+)`)
+	row := regexp.MustCompile(`(?m)^(?:\| )?([a-z0-9-]+) (?:\|)? *([0-9]+\.([0-9]+)) `)
+	pages, err := filepath.Glob("../docs/*/*.md")
+	require.NoError(t, err)
+	found := 0
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, table := range tables.FindAllStringSubmatch(string(text), -1) {
+			for _, cells := range row.FindAllStringSubmatch(table[1], -1) {
+				card, err := Load(".", cells[1])
+				require.NoError(t, err, page)
+				require.Equal(t, strconv.FormatFloat(card.Figures.RunSeconds, 'f', len(cells[3]), 64), cells[2], "%s: run time of %s", page, cells[1])
+				found++
+			}
+		}
+	}
+	require.GreaterOrEqual(t, found, 10)
+
+	text, err := os.ReadFile("../docs/reference/workloads.md")
+	require.NoError(t, err)
+	_, example, _ := strings.Cut(string(text), "```yaml\n")
+	example, _, _ = strings.Cut(example, "```")
+	var shown Card
+	require.NoError(t, yaml.Unmarshal([]byte(example), &shown))
+	card, err := Load(".", "postgresql")
+	require.NoError(t, err)
+	require.Equal(t, Figures{Events: card.Figures.Events, RunSeconds: card.Figures.RunSeconds}, shown.Figures)
 }
 
 func TestFind(t *testing.T) {
