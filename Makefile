@@ -149,6 +149,10 @@ bench: deps-test build ## benchmarks for benchstat; then the cost of recording, 
 	sh scripts/bench-prepare.sh demo/prepare
 	sh scripts/bench-uring.sh demo/uring
 
+guard: deps-demo ## builds BASE=REV and this tree, measures both in turn, and names what has become worse; best on a quiet machine, as root; ONLY="compile record" for some, ROUNDS=9
+	@sh scripts/need.sh fio=fio gcc=gcc git=git
+	$(GO) run ./scripts/measure guard -base '$(or $(BASE),HEAD)' -rounds $(or $(ROUNDS),9) -only '$(ONLY)'
+
 scale: deps-scale build ## what a recording of EVENTS=100000000 costs to profile, compile and print as a dataset, with one processor and two; questions in DuckDB
 	sh scripts/scale.sh demo/scale $(EVENTS)
 

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// sample is what one run of something gave, by the name of the figure.
+type sample map[string]float64
+
+// The figures of a process, from the kernel's own account of it and its children.
+const (
+	elapsed   = "elapsed, s"
+	processor = "processor, s"
+	memory    = "memory, MiB" // of the largest process
+)
+
+// process runs a command in a directory and returns its figures and what it wrote to
+// stdout. A command that fails is an error with the end of
+// its stderr; statuses that are listed in allowed are no failure.
+func process(ctx context.Context, dir string, command []string, allowed ...int) (sample, string, error) {
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Dir = dir
+	var out, messages bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &messages
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	start := time.Now()
+	err := cmd.Run()
+	took := time.Since(start)
+	if ctx.Err() != nil {
+		return nil, "", ctx.Err()
+	}
+	if cmd.ProcessState == nil {
+		return nil, "", err
+	}
+	for _, status := range allowed {
+		if cmd.ProcessState.ExitCode() == status {
+			err = nil
+		}
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w: %s", strings.Join(command, " "), err, lastLines(messages.String()))
+	}
+	usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	return sample{
+		elapsed:   took.Seconds(),
+		processor: (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(),
+		memory:    float64(usage.Maxrss) / 1024,
+	}, out.String(), nil
+}
+
+// lastLines returns the last lines of a text on one line.
+func lastLines(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-3):], "; ")
+}
+
+// write makes a file that the function fills. It keeps nothing in memory: the peak of
+// this process is the least that the kernel tells of its children.
+func write(path string, fill func(io.Writer)) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(f)
+	fill(w)
+	return errors.Join(w.Flush(), f.Close())
+}

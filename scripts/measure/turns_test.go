@@ -1,0 +1,69 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func series(values ...float64) (all []sample) {
+	for _, v := range values {
+		all = append(all, sample{elapsed: v})
+	}
+	return all
+}
+
+func TestTurns(t *testing.T) {
+	var order []string
+	n := 0.0
+	all, err := turns(3, []string{"a", "b"}, func(side string) (sample, error) {
+		order = append(order, side)
+		n++
+		return sample{elapsed: n}, nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b", "b", "a", "a", "b"}, order, "neither is always the second")
+	require.Equal(t, map[string][]sample{"a": series(1, 4, 5), "b": series(2, 3, 6)}, all)
+}
+
+func TestChange(t *testing.T) {
+	tests := []struct {
+		name      string
+		base, now []sample
+		f         figure
+		worse     bool
+	}{
+		{"equal", series(1, 1.2, 0.9, 1, 1.1, 1, 0.8, 1, 1), series(1, 1.2, 0.9, 1, 1.1, 1, 0.8, 1, 1), seconds, false},
+		// The machine slows down, and both sides with it.
+		{"drift", series(1, 2, 3, 4, 5, 6, 7, 8, 9), series(1.01, 2.01, 3, 4.01, 5.1, 6, 6.9, 8, 9.1), seconds, false},
+		{"slower", series(1, 2, 3, 4, 5, 6, 7, 8, 9), series(1.1, 2.2, 3.3, 4.4, 5.5, 6.6, 7.7, 8.8, 9.9), seconds, true},
+		{"less than five per cent", series(1, 2, 3, 4, 5, 6, 7, 8, 9), series(1.04, 2.08, 3.12, 4.16, 5.2, 6.24, 7.28, 8.32, 9.36), seconds, false},
+		// Two rounds of nine are faster: the interval ends with the second lowest ratio.
+		{"unsure", series(1, 1, 1, 1, 1, 1, 1, 1, 1), series(1.2, 1.2, 1.2, 1.2, 1.2, 1.2, 1.2, 0.9, 0.9), seconds, false},
+		{"one round was faster", series(1, 1, 1, 1, 1, 1, 1, 1, 1), series(1.2, 1.2, 1.2, 1.2, 1.2, 1.2, 1.2, 1.2, 0.9), seconds, true},
+		{"too little to matter", series(.001, .001, .001, .001, .001, .001, .001, .001, .001), series(.002, .002, .002, .002, .002, .002, .002, .002, .002), seconds, false},
+		{"faster", series(2, 2, 2, 2, 2, 2, 2, 2, 2), series(1, 1, 1, 1, 1, 1, 1, 1, 1), seconds, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := changeOf(tt.f.name, tt.base, tt.now)
+			require.Equal(t, tt.worse, c.worse(tt.f), c.String())
+		})
+	}
+}
+
+// Figures of 0 have no ratio.
+func TestChangeOfNothing(t *testing.T) {
+	c := changeOf(elapsed, series(0, 0), series(0, 0))
+	require.Equal(t, 1.0, c.ratio)
+}
+
+func TestNumber(t *testing.T) {
+	for _, document := range []string{"{\n  \"elapsed_seconds\": 1.5e0,\n  \"elapsed_seconds\": 2}", `{"lateness_seconds":{"elapsed":1.5}}`} {
+		got, err := number(document, "elapsed")
+		require.NoError(t, err)
+		require.Equal(t, 1.5, got)
+	}
+	_, err := number("{}", "elapsed")
+	require.ErrorContains(t, err, "no elapsed")
+}
