@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -101,23 +102,97 @@ func likeStep(word string, settable bool) string {
 	return didYouMean(word, names)
 }
 
-// usageError makes an error of the parser one of the command line, with a hint for
-// a misspelt option.
+// These match the errors of package flag: an option that the command doesn't have, one
+// without a value, and one with a wrong value.
+var (
+	unknownOption = regexp.MustCompile(`(?s)^flag provided but not defined: -(.*)$`)
+	bareOption    = regexp.MustCompile(`^flag needs an argument: -(.*)$`)
+	wrongValue    = regexp.MustCompile(`^invalid (?:boolean )?value (".*") for (?:flag )?-([^ :]+): (.*)$`)
+)
+
+// usageError makes an error of the parser one of the command line, which says what is
+// wanted.
 func usageError(c *cli.Context, err error, _ bool) error {
-	wrong := usage(c, "%w", err)
-	word, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
-	if h, ok := errors.AsType[*hint](wrong); ok && unknown {
-		var names []string
-		for _, f := range c.Command.VisibleFlags() {
-			for _, name := range f.Names() {
-				if len(name) > 1 {
-					names = append(names, "--"+name)
-				}
-			}
-		}
-		h.text = didYouMean("--"+word, names) + h.text
+	text := err.Error()
+	if m := unknownOption.FindStringSubmatch(text); m != nil {
+		return hinted(usage(c, "no option %s", dashed(m[1])), likeOption(c, m[1]))
 	}
-	return wrong
+	if m := bareOption.FindStringSubmatch(text); m != nil {
+		return usage(c, "%s: want a value", dashed(m[1]))
+	}
+	m := wrongValue.FindStringSubmatch(text)
+	if m == nil {
+		return usage(c, "%w", err)
+	}
+	value, name := m[1], m[2]
+	if m[3] == "value out of range" {
+		return usage(c, "%s: %s is out of range", dashed(name), value)
+	}
+	i := slices.IndexFunc(c.Command.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
+	want, how := "true or false", ""
+	switch f := c.Command.Flags[i].(type) {
+	case *cli.DurationFlag:
+		want = "a duration such as 5s or 1m30s"
+	case *cli.Float64Flag:
+		want = "a number"
+	case *cli.IntFlag:
+		want = "a whole number"
+		if optionTextOf(f).value == "PID" {
+			want, how = "a process ID", "pgrep NAME prints process IDs; "
+		}
+	}
+	return hinted(usage(c, "%s: want %s, not %s", dashed(name), want, value), how)
+}
+
+// hinted puts a text before the hint of an error of usage.
+func hinted(err error, text string) error {
+	if h, ok := errors.AsType[*hint](err); ok {
+		h.text = text + h.text
+	}
+	return err
+}
+
+// dashed returns the name of an option as a command line has it.
+func dashed(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
+}
+
+// optionNames returns the names of the options that the help of a command shows.
+func optionNames(c *cli.Command) (names []string) {
+	for _, f := range c.VisibleFlags() {
+		for _, name := range f.Names() {
+			names = append(names, dashed(name))
+		}
+	}
+	return names
+}
+
+// sameOptions are the names that an option has in different commands.
+var sameOptions = [][]string{{"runs", "repeat"}, {"output", "o", "log"}}
+
+// likeOption returns the beginning of a hint for an option that the command doesn't have.
+// The name of an option of another command is not a misspelling.
+func likeOption(c *cli.Context, word string) string {
+	own := optionNames(c.Command)
+	var others []string
+	for _, other := range c.App.VisibleCommands() {
+		if slices.Contains(optionNames(other), dashed(word)) {
+			others = append(others, other.Name)
+		}
+	}
+	if others == nil {
+		return didYouMean("--"+word, own)
+	}
+	for _, same := range sameOptions {
+		i := slices.IndexFunc(same, func(name string) bool { return slices.Contains(own, dashed(name)) })
+		if i >= 0 && slices.Contains(same, word) {
+			return "did you mean " + dashed(same[i]) + "? "
+		}
+	}
+	return dashed(word) + " is an option of " + strings.Join(others, ", ") + "; "
 }
 
 // commandError is the error of a command line with an unknown subcommand.
@@ -126,9 +201,5 @@ func commandError(c *cli.Context, name string) error {
 	for _, known := range c.App.VisibleCommands() {
 		names = append(names, known.Name)
 	}
-	wrong := usage(c, "no command %q", name)
-	if h, ok := errors.AsType[*hint](wrong); ok {
-		h.text = didYouMean(name, names) + h.text
-	}
-	return wrong
+	return hinted(usage(c, "no command %q", name), didYouMean(name, names))
 }

@@ -265,7 +265,7 @@ func (b *bench) record() error {
 		files.release(name)
 	}
 	if b.Context.Err() != nil {
-		return &exitError{status: exitInterrupted}
+		return errInterrupted
 	}
 	if status := results[len(results)-1].Status; status != 0 {
 		return &exitError{ExitRecord, &hint{fmt.Errorf("the command ended with status %d; nothing is replayed", status),

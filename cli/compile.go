@@ -221,6 +221,9 @@ func runCompile(c *cli.Context) error {
 	say("compile: %s", made.Summary())
 	say("compile: %v", &made.Coverage)
 	say("compile: %s", made.Floor.Text())
+	if g := made.Grouping; g.Joined > 0 && g.Least() < g.Syncs {
+		say("compile: %s", g.Text())
+	}
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -67,9 +68,10 @@ func runDoctor(c *cli.Context) error {
 			Features []feature `json:"features"`
 		}{ok, findings, all})
 	} else {
-		w := stdout("text")
+		w := bufio.NewWriter(stdout("text"))
 		printFindings(w, findings)
 		printFeatures(w, all)
+		err = w.Flush()
 	}
 	if err == nil && !ok {
 		err = &exitError{status: ExitFailure}

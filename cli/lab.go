@@ -258,6 +258,9 @@ func (l *labRunner) measure(e *lab.Experiment) (meta []format.Meta, early, err e
 	if meta, err = l.compile(e); err != nil {
 		return nil, nil, compileHint(err)
 	}
+	if e.Report.Idle() {
+		return meta, nil, nil
+	}
 	if err := e.OpenRoots(); err != nil {
 		return nil, nil, err
 	}
@@ -350,9 +353,6 @@ func (s *labSetup) replay(ctx context.Context, f *os.File, root string) (run lab
 	o.Root, o.Keep = root, s.Rooted()
 	if results, err = s.play(ctx, trace, o); err != nil {
 		return run, nil, err
-	}
-	if floor, ok := floorOf(trace.Header(), &results[0].Options); ok {
-		run.Floor = &floor
 	}
 	var sum profile.Sum
 	for _, r := range results {

@@ -19,12 +19,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"runtime"
 	"slices"
-	"syscall"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
 
 	"pianola/record/ptrace"
 )
@@ -37,7 +36,8 @@ const (
 	ExitInconclusive = 3 // no verdict is possible
 	ExitRecord       = 125
 
-	exitInterrupted = 130 // 128 + SIGINT, as in a shell
+	exitInterrupted = 128 + int(unix.SIGINT)  // as in a shell
+	exitUnread      = 128 + int(unix.SIGPIPE) // the output has lost its reader
 )
 
 // exitError is an error with an exit status of its own. A nil err prints
@@ -69,18 +69,22 @@ func Main(options ...Option) {
 		o(&extensions)
 	}
 	ptrace.Main() // does not return in the helper process of ptrace
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	ctx := interruptible()
 	app := newApp()
-	os.Exit(report(app.RunContext(ctx, optionsFirst(os.Args, app.Commands))))
+	os.Exit(report(ctx, app.RunContext(ctx, optionsFirst(os.Args, app.Commands))))
 }
 
 // report prints an error as "pianola: command: place: what", in lower case and
 // without a full stop, and the hint if there is one. It returns the exit
 // status.
-func report(err error) int {
-	if err == nil {
+func report(ctx context.Context, err error) int {
+	switch {
+	case err == nil:
 		return 0
+	case errors.Is(err, errInterrupted):
+		return interruptedStatus(ctx)
+	case isUnread(err):
+		return exitUnread
 	}
 	status := ExitFailure
 	if e, ok := errors.AsType[*exitError](err); ok {

@@ -185,5 +185,6 @@ var exitStatuses = []struct{ status, meaning string }{
 	{"125", "pianola record failed. Otherwise it ends with the status of the recorded command."},
 	{"126", "pianola record found the command but can't execute it."},
 	{"127", "pianola record found no such command."},
-	{"130", "An interrupt (Ctrl-C) or SIGTERM ended the work."},
+	{"130", "Ctrl-C ended the work. Another signal does so with 128 and its number: 143 is SIGTERM, 129 SIGHUP."},
+	{"141", "The reader of the output, such as head, has closed the pipe."},
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"pianola/format"
 )
@@ -101,25 +99,6 @@ func cause(err error) error {
 		return at.Err
 	}
 	return err
-}
-
-// unfinished holds the names of the temporary files of outputs that are not
-// complete, and of temporary directories.
-var unfinished sync.Map
-
-// endOn ends the program once ctx is done and no plug-in runs, as an interrupt
-// does without a handler, and removes incomplete outputs. It is for commands
-// that only read and write files. They call the function that it returns at
-// their end.
-func endOn(ctx context.Context) (release func() bool) {
-	return context.AfterFunc(ctx, func() {
-		running.Lock()
-		unfinished.Range(func(name, _ any) bool {
-			_ = os.RemoveAll(name.(string))
-			return true
-		})
-		os.Exit(exitInterrupted)
-	})
 }
 
 // commit gives the file its name.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -55,6 +56,8 @@ func withHint(err error) error {
 		return &hint{err, "--root chooses a directory on another file system"}
 	case isLimit:
 		return raised(err, limit.Name+"=VALUE")
+	case errors.Is(err, syscall.EMFILE):
+		return &hint{err, "ulimit -n shows how many files a process may have open; a replay needs as many as all recorded processes together"}
 	case errors.Is(err, bin.ErrLimit):
 		return raised(err, "memory=SIZE")
 	case errors.Is(err, replay.ErrAcross):
@@ -65,6 +68,10 @@ func withHint(err error) error {
 		return &hint{err, "--root and --map take a directory of their own each, beside those of other replays; so do several traces that are replayed at once"}
 	case errors.Is(err, sandbox.ErrRoot):
 		return &hint{err, "--root and --map take a directory that is empty, missing, or was made by a replay"}
+	case errors.Is(err, sandbox.ErrMount):
+		return &hint{err, "unmount it; --map GLOB=DIR places files on another file system"}
+	case errors.Is(err, fileset.ErrLinked):
+		return &hint{err, "--prepare auto makes such files again"}
 	}
 	return err
 }
@@ -77,7 +84,7 @@ func (set *playedSet) printPrepared(c *cli.Context) error {
 		Prepared preparedDocument `json:"prepared"`
 	}
 	var documents []document
-	w := stdout("text")
+	w := bufio.NewWriter(stdout("text"))
 	for _, played := range set.list {
 		p := &played.runs[0].result.Prepared
 		d := document{Copy: played.copy, Prepared: documentPrepared(p)}
@@ -97,7 +104,7 @@ func (set *playedSet) printPrepared(c *cli.Context) error {
 	}
 	switch {
 	case !c.Bool("json"):
-		return nil
+		return w.Flush()
 	case len(documents) == 1:
 		return printJSON(documents[0])
 	}

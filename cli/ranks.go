@@ -166,7 +166,7 @@ func leave(o *replay.Options, outcome error) error {
 	if s == nil {
 		return outcome
 	}
-	if e, ok := errors.AsType[*exitError](outcome); ok && e.status == exitInterrupted {
+	if errors.Is(outcome, errInterrupted) {
 		s.Abort(errors.New("interrupted"))
 	} else if outcome != nil && !isVerdict(outcome) {
 		s.Abort(outcome)

@@ -142,7 +142,7 @@ func run(t *testing.T, args []string) (said string, memory int64, failed error) 
 	require.NoError(t, os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)) // reset the peak
 	before := peak(t)
 	err = app.RunContext(context.Background(), args)
-	status := report(err)
+	status := report(context.Background(), err)
 	memory = peak(t) - before + ownMemory
 	require.Contains(t, []int{0, ExitFailure, ExitInconclusive}, status, "%v", err)
 	if e, ok := errors.AsType[*exitError](err); ok && e.err == nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
 
 	"pianola/compare"
 	"pianola/layer"
@@ -33,7 +34,7 @@ func recordCommand() *cli.Command {
 			"sizes and paths, but no contents. The command keeps its own standard input, output and error.\n" +
 			"\n" +
 			"Under sudo, the command runs as the user who called sudo. Without the privileges for eBPF,\n" +
-			"pianola records with ptrace, which slows each call down by microseconds.\n" +
+			"pianola records with ptrace, which slows each call down by 20 to 30 microseconds.\n" +
 			"\n" +
 			"An existing FILE is kept as FILE.old. With --runs 6, pianola runs --setup and records the command six\n" +
 			"times, into trace-1.txt to trace-6.txt.\n" +
@@ -78,7 +79,7 @@ func recordCommand() *cli.Command {
 }
 
 // recorders maps the values of --tracer to functions that start a recorder.
-var recorders = map[string]record.Recorder{"ebpf": ebpf.Run, "ptrace": ptrace.Run, "auto": nil}
+var recorders = map[string]record.Recorder{"ebpf": ebpf.Run, "ptrace": recordByPtrace, "auto": nil}
 
 // autoRecorder returns a recorder that uses eBPF or, if that is not possible,
 // ptrace.
@@ -86,12 +87,29 @@ func autoRecorder(command string, out destination) record.Recorder {
 	return func(ctx context.Context, o record.Options, s record.Sink) (record.Result, error) {
 		r, err := ebpf.Run(ctx, o, s)
 		// A failed start has not written anything.
-		if _, start := errors.AsType[*record.StartError](err); err == nil || start || out.begun() {
+		if _, start := errors.AsType[*record.StartError](err); err == nil || start || out.begun() || ctx.Err() != nil {
 			return r, err
 		}
 		warn("%s: %v; recording with ptrace instead, which slows the command down more", command, err)
-		return ptrace.Run(ctx, o, s)
+		return recordByPtrace(ctx, o, s)
 	}
+}
+
+// recordByPtrace is ptrace.Run. It says where that takes rights from the command: the kernel does not
+// change the user of what a tracer without privileges, or a filter, looks at.
+func recordByPtrace(ctx context.Context, o record.Options, s record.Sink) (record.Result, error) {
+	if path, err := o.Program(); err == nil {
+		var st unix.Stat_t
+		uid := os.Geteuid()
+		if o.Credential != nil {
+			uid = int(o.Credential.Uid)
+		}
+		if unix.Stat(path, &st) == nil && st.Mode&unix.S_ISUID != 0 && int(st.Uid) != uid {
+			warn("with ptrace, %s does not get the rights of its owner (set-user-ID)", path)
+			suggest("eBPF does not take them away: --tracer ebpf")
+		}
+	}
+	return ptrace.Run(ctx, o, s)
 }
 
 // maxRing is the largest buffer of a recorder, in MiB.
@@ -152,7 +170,7 @@ func recorderOf(c *cli.Context) (*recorder, error) {
 	case attach && c.String("tracer") == "ptrace":
 		return nil, usage(c, "--pid and --cgroup need eBPF")
 	case c.Int("pid") < 0 || c.IsSet("pid") && c.Int("pid") == 0:
-		return nil, usage(c, "--pid: %d is not a process id", c.Int("pid"))
+		return nil, usage(c, "--pid: %d is not a process ID", c.Int("pid"))
 	case c.Duration("duration") < 0 || c.IsSet("duration") && c.Duration("duration") == 0:
 		return nil, usage(c, "--duration: %v is not above 0", c.Duration("duration"))
 	}
@@ -204,6 +222,11 @@ func recorderOf(c *cli.Context) (*recorder, error) {
 	if attach {
 		run = ebpf.Attach
 	}
+	if o.Cgroup != "" {
+		if err := checkCgroup(c.Command.Name, o.Cgroup); err != nil {
+			return nil, err
+		}
+	}
 	if c.Bool("ranks") {
 		if err := checkRanks(c, who); err != nil {
 			return nil, err
@@ -214,6 +237,22 @@ func recorderOf(c *cli.Context) (*recorder, error) {
 		o.Credential, o.Env = &who.credential, who.environment()
 	}
 	return &recorder{Context: c, run: run, options: o, kept: kept, who: who, setup: c.String("setup")}, nil
+}
+
+// checkCgroup refuses to record a cgroup that the recorder itself is in, as the whole machine is, unless
+// it is named by its directory. Then it says what is recorded.
+func checkCgroup(command, path string) error {
+	cgroup, err := ebpf.LookAtCgroup(path)
+	if err != nil || !cgroup.Own {
+		return nil // the recorder says what is wrong
+	}
+	others := table.Plural(cgroup.Processes-1, "other process")
+	if own, err := filepath.Abs(path); err != nil || own != cgroup.Dir {
+		return &exitError{ExitRecord, &hint{fmt.Errorf("--cgroup %s: this recorder is in that cgroup, with %s", path, others),
+			fmt.Sprintf("--cgroup %s records them all", cgroup.Dir)}}
+	}
+	say("%s: cgroup %s: recording %s, but not this recorder", command, cgroup.Dir, others)
+	return nil
 }
 
 // findLayers returns the layers of --layer.
@@ -240,15 +279,19 @@ func findLayers(c *cli.Context) (layers []*layer.Layer, err error) {
 }
 
 // printProbed says what was found of the layers.
-func (s *recorder) printProbed(probed []record.Probed) {
+func (s *recorder) printProbed(r *record.Result) {
 	for _, l := range s.options.Layers {
 		functions, stepped := 0, 0
-		for _, p := range probed {
+		var files []string
+		for _, p := range r.Probed {
 			if p.Layer != l.Name {
 				continue
 			}
 			functions += p.Functions
 			stepped += p.Stepped
+			if p.Functions > 0 {
+				files = append(files, filepath.Base(p.File))
+			}
 			if p.Err != nil {
 				warn("%s: layer %s: %s: %v", s.Command.Name, l.Name, p.File, p.Err)
 			}
@@ -263,6 +306,9 @@ func (s *recorder) printProbed(probed []record.Probed) {
 			warn("%s: layer %s: %s not probed, because each call would cost several microseconds", s.Command.Name, l.Name, table.Plural(stepped, "function"))
 			fmt.Fprintf(os.Stderr, "hint: pianola layer check %s lists them; --force probes them, too\n", l.Name)
 		}
+		if functions > 0 && r.Spans[l.Name] == 0 {
+			warn("%s: layer %s: no calls were recorded: no process called a probed function of %s", s.Command.Name, l.Name, strings.Join(files, ", "))
+		}
 	}
 }
 
@@ -273,21 +319,31 @@ func (s *recorder) take(out destination) (record.Result, error) {
 	if run == nil {
 		run = autoRecorder(s.Command.Name, out)
 	}
-	// The command handles interrupts; record passes other signals on.
-	r, err := run(context.WithoutCancel(s.Context.Context), s.options, out.sink)
+	o := s.options
+	ctx, begin := untilBegun(s.Context.Context)
+	o.Begin = begin
+	r, err := run(ctx, o, out.sink)
+	_ = begin() // it may have failed before
 	if ferr := out.finish(err == nil); err == nil {
 		err = ferr
 	}
 	s.printLost(os.Stderr, &r)
 	if err == nil {
-		s.printProbed(r.Probed)
+		s.printProbed(&r)
+	}
+	if ctx.Err() != nil {
+		return r, &exitError{status: interruptedStatus(ctx)} // the program's context can end a moment later
 	}
 	if r.Coverage.Known {
 		file := ""
 		if !s.temporary {
 			file = ", " + out.summary()
 		}
-		say("%s: %s in %.3f s%s; %v", s.Command.Name, table.Plural(int(r.Events), "event"), r.Elapsed.Seconds(), file, &r.Coverage)
+		held := r.Coverage
+		if held.Ended = r.Ended; err != nil {
+			held.Ended = "it could not be written"
+		}
+		say("%s: %s in %.3f s%s; %v", s.Command.Name, table.Plural(int(r.Events), "event"), r.Elapsed.Seconds(), file, &held)
 	}
 	if start, ok := errors.AsType[*record.StartError](err); ok {
 		return r, &exitError{start.Status, err}

@@ -66,7 +66,9 @@ func findKept(c *cli.Context) (k keeping, err error) {
 	}
 	if c.IsSet("rotate") {
 		if k.rotation.Every, err = time.ParseDuration(c.String("rotate")); err != nil {
-			k.rotation.Bytes, err = positiveSize(c, "rotate")
+			if k.rotation.Bytes, err = positiveSize(c, "rotate"); err != nil {
+				err = fmt.Errorf("%w, nor a duration such as 1h", err)
+			}
 		} else if k.rotation.Every <= 0 {
 			err = fmt.Errorf("--rotate: %v is not above 0", k.rotation.Every)
 		}

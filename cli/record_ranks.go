@@ -87,6 +87,7 @@ func (s *recorder) becomeRank(dir string, p launcher.Place) error {
 		if path, err = filepath.Abs(path); err != nil {
 			return &exitError{ExitRecord, err}
 		}
+		defer endOn(s.Context.Context)() // the command gets the signals once it is executed
 		if err = ranks.Join(dir, p); err != nil {
 			return &exitError{ExitRecord, err}
 		}

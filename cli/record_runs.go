@@ -75,7 +75,7 @@ func (s *recorder) takeAll(names []string) (results []record.Result, err error) 
 		case err != nil:
 			return results, err
 		case s.Context.Context.Err() != nil && left > 0:
-			return results, &exitError{status: exitInterrupted}
+			return results, errInterrupted
 		case r.Status != 0 && len(names) > 1:
 			warn("%s: run %d of %d: the command ended with status %d", s.Command.Name, i+1, len(names), r.Status)
 			return results, nil
@@ -99,7 +99,7 @@ func (s *recorder) prepare() error {
 	}
 	switch err := c.Run(); {
 	case s.Context.Context.Err() != nil:
-		return &exitError{status: exitInterrupted}
+		return errInterrupted
 	case err != nil:
 		return &exitError{ExitRecord, fmt.Errorf("--setup: %s: %w", s.setup, err)}
 	}

@@ -173,7 +173,7 @@ func (set *playedSet) status() error {
 // interrupted returns the error of a replay that ended early.
 func interrupted(err error) error {
 	if errors.Is(err, context.Canceled) {
-		return &exitError{status: exitInterrupted}
+		return errInterrupted
 	}
 	return withHint(err)
 }
@@ -356,7 +356,7 @@ func writeLog(w io.Writer, r *replay.Result, about []format.Meta) error {
 // logHeader returns the header of a log, from that of the replayed events.
 func logHeader(events *format.Header, about []format.Meta) *format.Header {
 	h := &format.Header{Ranks: events.Ranks, Descriptors: events.Descriptors, Names: events.Names}
-	for _, key := range []string{format.MetaCommand, format.MetaPaths, format.MetaCoverage, format.MetaUnsupported, format.MetaReplay} {
+	for _, key := range []string{format.MetaCommand, format.MetaPaths, format.MetaCoverage, format.MetaUnsupported, format.MetaEnded, format.MetaUncached, format.MetaFloor, format.MetaGrouped, format.MetaReplay} {
 		if v, ok := events.Value(key); ok {
 			h.Set(key, v)
 		}

@@ -22,6 +22,7 @@ import (
 	"pianola/provenance"
 	"pianola/replay"
 	"pianola/replay/fileset"
+	"pianola/replay/sandbox"
 	"pianola/replay/spans"
 	"pianola/table"
 )
@@ -78,7 +79,7 @@ func replayLayer(c *cli.Context) error {
 		return err
 	}
 	if c.String("root") == "" && !o.Keep {
-		defer os.RemoveAll(o.Root)
+		defer removeRoot(o.Root)
 	}
 	return playLayer(c, t, l, calls, program, o)
 }
@@ -151,9 +152,15 @@ func prepareLayer(c *cli.Context, t *bin.Trace, names []string, o *replay.Option
 	_, err = replay.Run(c.Context, withFiles(t, names), with)
 	prepared.finish()
 	if err != nil && c.String("root") == "" {
-		os.RemoveAll(o.Root)
+		removeRoot(o.Root)
 	}
 	return err
+}
+
+// removeRoot removes a root that this run has made, unless something is mounted below it.
+func removeRoot(dir string) {
+	_ = sandbox.Clear(dir)
+	_ = os.Remove(dir) // fails unless the directory is empty
 }
 
 // layerFiles finds the places of the application's files below a root.

@@ -19,8 +19,7 @@ type summary struct {
 	result   *replay.Result
 	leftOut  format.Counts
 	replayed *profile.Profile
-	header   *format.Header // of the trace
-	about    []format.Meta  // how and where it ran
+	about    []format.Meta // how and where it ran
 }
 
 // toleranceOfReplay is the tolerance of the verdict that replay prints. compare
@@ -37,7 +36,7 @@ func (p *played) summarise(r *replay.Result, about []format.Meta, sum *profile.S
 	if sum != nil {
 		sum.Add(c)
 	}
-	s := &summary{result: r, replayed: rep, header: p.trace.Header(), about: about}
+	s := &summary{result: r, replayed: rep, about: about}
 	if p.app == nil && !r.Interrupted { // a partial run can't be compared, and the user waits for the end
 		if p.app, p.paced, err = recordingAt(p.trace, r.Options.Pace(), r.Options.Limits.Memory); err != nil {
 			return nil, err
@@ -100,16 +99,6 @@ func collectWithin(r format.Reader, memory int64) (*profile.Collector, error) {
 		return nil, err
 	}
 	return c, nil
-}
-
-// floorOf returns the floor of a trace; ok is false if the trace does not tell, or
-// if a replay with such options does not keep to it.
-func floorOf(h *format.Header, o *replay.Options) (f format.Floor, ok bool) {
-	if o.Timing != replay.Compute || o.Order == replay.Thread {
-		return f, false
-	}
-	f, ok = h.Floor()
-	return f.At(o.Speed), ok
 }
 
 // compare compares the complete runs with the application. It returns nil if
@@ -240,26 +229,13 @@ func (s *summary) print(w io.Writer) error {
 			return err
 		}
 	}
-	if floor, ok := floorOf(s.header, &s.result.Options); ok {
+	if floor := s.replayed.Floor; floor != nil {
 		fmt.Fprintln(w, floor.Text())
-		if g, ok := s.header.Grouping(); ok {
-			fmt.Fprintf(w, "%s%s\n", g.Text(), s.leastGrouped(g))
-		}
 	}
 	if r.Options.Memory {
 		fmt.Fprintf(w, "memory: at most %d bytes of the application's touched at a time\n", r.MemoryBytes)
 	}
 	return nil
-}
-
-// leastGrouped says how long the run would have taken at the least with fewer syncs.
-func (s *summary) leastGrouped(g format.Grouping) string {
-	syncs := s.replayed.Categories[profile.Syncs]
-	if syncs.Calls == 0 || s.replayed.RunTime == 0 || s.result.Interrupted {
-		return ""
-	}
-	saved := (g.Syncs - g.Least()) * (syncs.Nanos / syncs.Calls)
-	return fmt.Sprintf(": this run would take between %.3f and %.3f s", format.Seconds(max(s.replayed.RunTime-saved, 0)), format.Seconds(s.replayed.RunTime))
 }
 
 // printDifferences prints how a run differed from the recording.
@@ -380,7 +356,7 @@ func (s *summary) document() *replayDocument {
 		Profile:          s.replayed.Document(),
 	}
 	d.Ranks, d.BetweenRanks = documentRanks(r)
-	if floor, ok := floorOf(s.header, &s.result.Options); ok {
+	if floor := s.replayed.Floor; floor != nil {
 		d.FloorSeconds = new(format.Seconds(floor.Total))
 	}
 	for i := range r.ByOp {

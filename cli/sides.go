@@ -26,6 +26,7 @@ type sides struct {
 	options compile.Options // with which scripts are compiled
 	saved   []page.Run      // of a baseline, instead of the first files
 	pacing  pacing          // of the replays
+	shared  string          // a file that is on both sides, "" for none
 }
 
 // kind says what a comparison takes a file for.
@@ -82,6 +83,9 @@ func sidesOf(c *cli.Context) (s sides, err error) {
 		}
 	}
 	if err := s.look(); err != nil {
+		return s, err
+	}
+	if err := s.checkRepeated(); err != nil {
 		return s, err
 	}
 	if err := s.checkSave(c); err != nil {

@@ -91,6 +91,10 @@ func TestSchemas(t *testing.T) {
 	write("app.txt", schemaRecording(1))
 	write("app2.txt", schemaRecording(2))
 	write("ranks.txt", ringScript(2, 2, ringGap))
+	cut := "# pianola script 1\n# fd: 1 3 O_RDONLY 0 \"/w/db\"\n# recorder: ebpf\n1 0.000001000 pread64(3, 0x1000, 4096, 8192) = 4096 <0.000060000>\n"
+	write("endless.txt", cut)
+	write("bound.log", "# pianola script 1\n# floor: total=1.000000000\n# replay: timing=compute speed=1\n1 1.000000000 fsync(3) = 0 <0.001000000>\n")
+	write("ended.txt", cut+"# ended: the disk is full\n# lost: 0\n")
 	write("refuses.sh", "while read -r line; do case $line in \\#*) ;; *) echo \"${line%% *} ? no reason\" ;; esac; done\n")
 	model, err := txtar.ParseFile("testdata/script/model.txtar")
 	require.NoError(t, err)
@@ -136,6 +140,8 @@ func TestSchemas(t *testing.T) {
 		{"doctor", `pianola doctor --json`},
 		{"profile", `pianola profile --json app.txt`},
 		{"profile", `pianola profile --json app.txt app.bin p1.log`},
+		{"profile", `pianola profile --json endless.txt`},
+		{"profile", `pianola compile -q -o ended.bin ended.txt; pianola profile --json ended.bin`},
 		{"profile", `pianola profile --json --by file app.txt`},
 		{"profile", `pianola profile --json --by operation app.txt`},
 		{"profile", `pianola profile --json --by process app.txt`},
@@ -150,6 +156,7 @@ func TestSchemas(t *testing.T) {
 		{"profile", `pianola profile --json --by node run`},
 		{"profile", `pianola profile --json --by shared run`},
 		{"compare", `pianola compare --json app.txt p1.log`},
+		{"compare", `pianola compare --json app.txt bound.log`},
 		{"compare", `pianola compare --json p[1-6].log -- m[1-6].log`},
 		{"compare", `pianola compare --json p[1-6].log -- m[1-6].log --fail-if 'sync.p99 > +10%' --fail-if 'run_time > 90s' --fail-if 'rename.p50 > 1s'`},
 		{"baseline", `pianola compare -q --save base.json p[1-6].log; cat base.json`},
