@@ -1,11 +1,14 @@
 package recordkit
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"pianola/format"
 	"pianola/record"
@@ -75,6 +78,35 @@ func StartError(t *testing.T, run record.Recorder) {
 			require.NotErrorIs(t, err, record.ErrPermission)
 		})
 	}
+}
+
+// Begin requires that a command which may not begin is not started, that nothing is written of it,
+// and that a signal from then on is the command's.
+func Begin(t *testing.T, run record.Recorder) {
+	o := Shell(": >ran")
+	o.Dir = t.TempDir()
+	refused := errors.New("refused")
+	o.Begin = func() error { return refused }
+	var c Collect
+	_, err := run(t.Context(), o, &c)
+	require.ErrorIs(t, err, refused)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	o.Begin = nil
+	_, err = run(ctx, o, &c)
+	require.ErrorIs(t, err, context.Canceled)
+	require.NoFileExists(t, filepath.Join(o.Dir, "ran"))
+	require.Empty(t, c.Headers)
+
+	in, out, err := os.Pipe() // an input that stays empty
+	require.NoError(t, err)
+	defer in.Close()
+	defer out.Close()
+	o = record.Options{Command: []string{"/bin/cat"}, Stdin: in, Begin: func() error { return unix.Kill(os.Getpid(), unix.SIGTERM) }}
+	r, err := run(t.Context(), o, &c)
+	require.NoError(t, err)
+	require.Equal(t, 128+int(unix.SIGTERM), r.Status)
 }
 
 // KilledThread requires that a thread which ends with its process has an exit event.
