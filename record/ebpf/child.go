@@ -21,6 +21,7 @@ type child struct {
 
 // startChild starts the command, which the program in the kernel stops. A tracer would do that as
 // well, but then the kernel ignores the set-user-ID bit for a command that runs as another user.
+// The calling goroutine must be locked to its thread.
 func (p *program) startChild(o *record.Options) (*child, error) {
 	path, err := o.Program()
 	if err != nil {
@@ -34,7 +35,13 @@ func (p *program) startChild(o *record.Options) (*child, error) {
 		Dir:   o.Dir,
 		Env:   o.Env,
 		Files: []uintptr{o.Stdin.Fd(), o.Stdout.Fd(), o.Stderr.Fd()},
-		Sys:   &syscall.SysProcAttr{Credential: o.Credential},
+		Sys: &syscall.SysProcAttr{
+			Credential: o.Credential,
+			// A recorder that is killed now leaves no stopped command behind: the signal comes when
+			// the command gets another parent, and from then on the program in the kernel stops it no
+			// more. A command with the set-user-ID bit gets no such signal.
+			Pdeathsig: unix.SIGCONT,
+		},
 	})
 	if err != nil {
 		return nil, record.NewStartError(o.Command[0], err)

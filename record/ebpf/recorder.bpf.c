@@ -477,7 +477,7 @@ int process_exec(u64 *ctx)
 	u64 start;
 	long n;
 
-	if (unlikely(holding) && task->real_parent->tgid == holding)
+	if (unlikely(holding) && task->real_parent->pid == holding)
 		bpf_send_signal(SIGSTOP);
 	t = followed(task);
 	if (!t)
@@ -1032,7 +1032,7 @@ int follow_self(void *ctx)
 SEC("syscall")
 int hold_children(void *ctx)
 {
-	holding = bpf_get_current_task_btf()->tgid;
+	holding = bpf_get_current_task_btf()->pid;
 	return 0;
 }
 

@@ -37,7 +37,7 @@ struct processor processors[MAX_CPUS];
 INLINE struct processor *processor(u32 cpu) { return &processors[cpu & (MAX_CPUS - 1)]; }
 
 u32 recorder; /* its process, by the number that the kernel has for it */
-s32 holding;  /* the same while a child that it starts is to be stopped before its first instruction, else 0 */
+s32 holding;  /* its thread whose next child is stopped before its first instruction, else 0 */
 
 /* Of so many runs of the program one is measured. No power of two, for programs
  * make their calls in such turns. */
