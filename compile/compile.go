@@ -72,7 +72,7 @@ type Options struct {
 const maxPasses = 8
 
 // batchSize is how many events are copied or written at once.
-const batchSize = 512
+const batchSize = 1024
 
 // Compile reads a recording, writes the trace to out and reports what it
 // changed. Events that do not fit into memory are kept in tmp. Compile closes

@@ -11,7 +11,7 @@ import (
 // asked for.
 const (
 	aheadBatches = 4
-	aheadEvents  = 256
+	aheadEvents  = 1024
 )
 
 // AheadReader reads another Reader in a goroutine of its own, ahead of its caller: the
