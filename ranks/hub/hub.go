@@ -366,7 +366,10 @@ func (c *carrier) takeMeasure(m *nats.Msg) {
 	for range roundTrips {
 		before := ranks.Monotonic()
 		answer, err := c.conn.Load().Request("pianola."+c.at.Run+".clock", nil, silence)
-		if err != nil || len(answer.Data) != 8 {
+		if err == nil && len(answer.Data) != 8 {
+			err = fmt.Errorf("want 8 bytes, got %d", len(answer.Data))
+		}
+		if err != nil {
 			best.err = fmt.Errorf("read the clock of rank 0: %w", err)
 			break
 		}
