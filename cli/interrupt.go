@@ -26,14 +26,14 @@ func (i *interruption) Error() string { return i.signal.String() }
 
 func (i *interruption) Is(target error) bool { return target == context.Canceled }
 
-// notifyEnding has the signals that end the program sent to c. Those that are ignored stay
-// ignored: SIGHUP under nohup, SIGINT in a background job of a script.
-func notifyEnding(c chan<- os.Signal) {
-	for _, s := range []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP} {
-		if !signal.Ignored(s) {
-			signal.Notify(c, s)
-		}
+// endingSignals are those that end the program. Where SIGHUP is ignored, as under nohup, it stays
+// ignored. SIGINT is ignored in a background job of a script, which ends the job by kill -INT.
+func endingSignals() []os.Signal {
+	all := []os.Signal{unix.SIGINT, unix.SIGTERM}
+	if !signal.Ignored(unix.SIGHUP) {
+		all = append(all, unix.SIGHUP)
 	}
+	return all
 }
 
 // interruptible returns the context of the program, which the first signal ends.
@@ -45,7 +45,7 @@ func interruptible() context.Context {
 	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	ending := make(chan os.Signal, 1)
-	notifyEnding(ending)
+	signal.Notify(ending, endingSignals()...)
 	go func() { cancel(&interruption{(<-ending).(syscall.Signal)}) }()
 	return ctx
 }
@@ -57,7 +57,7 @@ func untilBegun(program context.Context) (_ context.Context, begin func() error)
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(program))
 	follow := context.AfterFunc(program, func() { cancel(context.Cause(program)) })
 	early := make(chan os.Signal, 1)
-	notifyEnding(early)
+	signal.Notify(early, endingSignals()...)
 	return ctx, func() error {
 		signal.Stop(early) // returns once signals that have come are in the channel
 		follow()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/signal"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,16 +42,6 @@ func TestUntilBegun(t *testing.T) {
 		require.Error(t, begin())
 		require.Equal(t, 129, interruptedStatus(ctx))
 	}
-}
-
-// Signals that were ignored at the start don't end the program.
-func TestIgnoredSignals(t *testing.T) {
-	signal.Ignore(unix.SIGINT)
-	defer signal.Reset(unix.SIGINT)
-	ctx, begin := untilBegun(t.Context())
-	signalSelf(t, unix.SIGINT)
-	require.NoError(t, begin())
-	require.NoError(t, ctx.Err())
 }
 
 // A recording that a signal ends before its command starts leaves nothing, and the status says
