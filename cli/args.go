@@ -171,12 +171,18 @@ func optionNames(c *cli.Command) (names []string) {
 }
 
 // sameOptions are the names that an option has in different commands.
-var sameOptions = [][]string{{"runs", "repeat"}, {"output", "o", "log"}}
+var sameOptions = [][]string{{"output", "o", "log"}}
+
+// renamedOptions are options by names that they had.
+var renamedOptions = map[string]string{"repeat": "--runs", "cold": "--cache cold", "force": "--slow-functions"}
 
 // likeOption returns the beginning of a hint for an option that the command doesn't have.
 // The name of an option of another command is not a misspelling.
 func likeOption(c *cli.Context, word string) string {
 	own := optionNames(c.Command)
+	if now := renamedOptions[word]; now != "" && slices.Contains(own, strings.Fields(now)[0]) {
+		return "it is " + now + " now; "
+	}
 	var others []string
 	for _, other := range c.App.VisibleCommands() {
 		if slices.Contains(optionNames(other), dashed(word)) {

@@ -18,7 +18,6 @@ import (
 	"pianola/page"
 	"pianola/provenance"
 	"pianola/replay"
-	"pianola/replay/fileset"
 	"pianola/replay/sandbox"
 )
 
@@ -41,7 +40,6 @@ func benchCommand() *cli.Command {
 		Flags: slices.Concat([]cli.Flag{
 			&cli.IntFlag{Name: "runs", Value: compare.MinRuns, Usage: "replay `N` times on each root"},
 			rootsFlag(),
-			&cli.BoolFlag{Name: "cold", Usage: "replay with a cold page cache, as --cache cold does"},
 			&cli.IntFlag{Name: "record-runs", Value: 1, Usage: "record the command `N` times; the first recording is replayed, and all are compared"},
 			setupFlag(),
 			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "leave the recordings, the trace, all logs and the page in `DIR`, which is created if missing"},
@@ -50,7 +48,7 @@ func benchCommand() *cli.Command {
 			&cli.StringFlag{Name: "baseline", Usage: "compare the replays with the runs in `FILE`, which --save wrote, instead of with the command"},
 			&cli.StringFlag{Name: "save", Usage: "save the figures of the replays to `FILE`"},
 		},
-			flagsOf(recordCommand(), "user", "no-faults", "no-command", "no-host", "tracer", "ring", "layer", "layer-text", "force"), []cli.Flag{
+			flagsOf(recordCommand(), "user", "no-faults", "no-command", "no-host", "tracer", "ring", "layer", "layer-text", "slow-functions"), []cli.Flag{
 				&cli.BoolFlag{Name: "memory", Usage: "also record memory calls, and use memory in replays as the command did"},
 			}, flagsOf(replayCommand(), "cache", "timing", "speed", "wait", "order", "outside", "backend", "plugin-timeout", "model", "latency", "bandwidth", "iops", "queue", "compressibility", "landlock", "limit", "keep")),
 		Action: runBench,
@@ -146,14 +144,6 @@ func benchOf(c *cli.Context) (b *bench, err error) {
 	}
 	if b.judging, err = judgingOf(c); err != nil {
 		return nil, err
-	}
-	if c.Bool("cold") {
-		if c.IsSet("cache") {
-			return nil, usage(c, "--cold and --cache exclude each other")
-		}
-		if err := c.Set("cache", fileset.CacheCold.String()); err != nil {
-			return nil, err
-		}
 	}
 	if b.options, err = commonOptions(c); err != nil {
 		return nil, err

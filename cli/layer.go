@@ -90,7 +90,7 @@ type layerFunction struct {
 	Span   layer.Span  `json:"span"`
 	State  string      `json:"state"` // found, missing, or late: chosen only when the library is loaded
 	Entry  layer.Entry `json:"entry,omitempty"`
-	Slow   bool        `json:"slow,omitempty"` // only record --force probes it
+	Slow   bool        `json:"slow,omitempty"` // only record --slow-functions probes it
 	Unread []string    `json:"unread,omitempty"`
 }
 
@@ -200,7 +200,7 @@ func printLibrary(w io.Writer, lib layerLibrary, apart bool) error {
 			found++
 			if f.Slow {
 				slow++
-				entry += ", needs --force"
+				entry += ", needs --slow-functions"
 			}
 		case "late":
 			entry = "chosen when it is loaded"
@@ -217,6 +217,6 @@ func printLibrary(w io.Writer, lib layerLibrary, apart bool) error {
 	if apart {
 		blank = "\n"
 	}
-	_, err := fmt.Fprintf(w, "%s%s: %d of %d functions, %d of them only with --force\n%s", blank, lib.Library, found, len(lib.Functions), slow, table.Format(cells, table.AllLeft))
+	_, err := fmt.Fprintf(w, "%s%s: %d of %d functions, %d of them only with --slow-functions\n%s", blank, lib.Library, found, len(lib.Functions), slow, table.Format(cells, table.AllLeft))
 	return err
 }

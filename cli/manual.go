@@ -55,7 +55,7 @@ var optionGroups = []struct {
 	{"The command", []string{"user"}},
 	{"Long recordings", []string{"max-size", "rotate", "last", "last-memory", "until", "after", "keep-files"}},
 	{"Contents of the recording", []string{"no-faults", "no-command", "no-host"}},
-	{"Layers", []string{"layer-text", "force"}},
+	{"Layers", []string{"layer-text", "slow-functions"}},
 	{"The recorder", []string{"tracer", "ring", "nice", "cpu"}},
 	{"Names", []string{"anonymize", "no-names"}},
 	{"Ranks", []string{"ranks", "rendezvous", "rendezvous-timeout"}},

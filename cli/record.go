@@ -66,13 +66,13 @@ func recordCommand() *cli.Command {
 			&cli.BoolFlag{Name: "no-faults", Usage: "leave out page faults on mapped files, and the calls that map them"},
 			&cli.StringFlag{Name: "layer", Usage: "also record the calls of libraries: `NAME`[,NAME…] of 'pianola layer list', or NAME.json"},
 			&cli.BoolFlag{Name: "layer-text", Usage: "with --layer: also record text that is data, such as SQL"},
-			&cli.BoolFlag{Name: "force", Usage: "with --layer: also probe functions that cost several microseconds a call"},
+			&cli.BoolFlag{Name: "slow-functions", Usage: "with --layer: also probe functions that cost several microseconds a call"},
 			&cli.BoolFlag{Name: "no-command", Usage: "leave out command lines, because arguments can hold passwords"},
 			noHost(),
 			&cli.IntFlag{Name: "nice", Usage: "run the recorder, not the command, with the nice value `N`, from -20 to 19"},
 			&cli.StringFlag{Name: "cpu", Usage: "run the recorder, not the command, on the processors `LIST`, such as 0-3,8"},
 			&cli.StringFlag{Name: "tracer", Value: "auto", Usage: "observe calls with `HOW`: ebpf, ptrace, or auto (ebpf if possible, else ptrace)"},
-			&cli.IntFlag{Name: "ring", Value: record.DefaultRingBytes >> 20, Usage: "give the buffer between kernel and recorder `MiB` of memory"},
+			&cli.StringFlag{Name: "ring", Value: sizeText(record.DefaultRingBytes), Usage: "give the buffer between kernel and recorder `SIZE` of memory"},
 		},
 		Action: runRecord,
 	})
@@ -112,8 +112,19 @@ func recordByPtrace(ctx context.Context, o record.Options, s record.Sink) (recor
 	return ptrace.Run(ctx, o, s)
 }
 
-// maxRing is the largest buffer of a recorder, in MiB.
-const maxRing = 1024
+// The buffer of a recorder has at least minRing and at most maxRing bytes.
+const (
+	minRing = 64 << 10
+	maxRing = 1 << 30
+)
+
+// sizeText returns a size of a buffer as an option has it.
+func sizeText(bytes int64) string {
+	if bytes%(1<<20) == 0 {
+		return fmt.Sprintf("%dMiB", bytes>>20)
+	}
+	return fmt.Sprintf("%dKiB", bytes>>10)
+}
 
 func runRecord(c *cli.Context) error {
 	if n := c.Int("runs"); n < 1 || n > compare.MaxRuns {
@@ -174,8 +185,12 @@ func recorderOf(c *cli.Context) (*recorder, error) {
 	case c.Duration("duration") < 0 || c.IsSet("duration") && c.Duration("duration") == 0:
 		return nil, usage(c, "--duration: %v is not above 0", c.Duration("duration"))
 	}
-	if n := c.Int("ring"); n < 1 || n > maxRing {
-		return nil, usage(c, "--ring: %d is not from 1 to %d", n, maxRing)
+	ring, err := positiveSize(c, "ring")
+	if err == nil && (ring < minRing || ring > maxRing) {
+		err = fmt.Errorf("--ring: %s is not from %s to %s", c.String("ring"), sizeText(minRing), sizeText(maxRing))
+	}
+	if err != nil {
+		return nil, usage(c, "%w", err)
 	}
 	who, err := findAccount(c.String("user"))
 	if err != nil {
@@ -201,12 +216,12 @@ func recorderOf(c *cli.Context) (*recorder, error) {
 	}
 	o := record.Options{
 		Command:    c.Args().Slice(),
-		RingBytes:  c.Int("ring") << 20,
+		RingBytes:  int(ring),
 		Memory:     c.Bool("memory"),
 		NoFaults:   c.Bool("no-faults"),
 		Layers:     layers,
 		LayerText:  c.Bool("layer-text"),
-		LayerForce: c.Bool("force"),
+		LayerForce: c.Bool("slow-functions"),
 		NoCommand:  c.Bool("no-command"),
 		NoHost:     c.Bool("no-host"),
 		Remarks:    optionsOf(c),
@@ -258,8 +273,8 @@ func checkCgroup(command, path string) error {
 // findLayers returns the layers of --layer.
 func findLayers(c *cli.Context) (layers []*layer.Layer, err error) {
 	switch {
-	case !c.IsSet("layer") && (c.IsSet("layer-text") || c.IsSet("force")):
-		return nil, usage(c, "--layer-text and --force need --layer")
+	case !c.IsSet("layer") && (c.IsSet("layer-text") || c.IsSet("slow-functions")):
+		return nil, usage(c, "--layer-text and --slow-functions need --layer")
 	case !c.IsSet("layer"):
 		return nil, nil
 	case c.String("tracer") == "ptrace":
@@ -304,7 +319,7 @@ func (s *recorder) printProbed(r *record.Result) {
 			warn("%s: layer %s: no library was found: %s", s.Command.Name, l.Name, strings.Join(l.Libraries, " "))
 		case stepped > 0:
 			warn("%s: layer %s: %s not probed, because each call would cost several microseconds", s.Command.Name, l.Name, table.Plural(stepped, "function"))
-			fmt.Fprintf(os.Stderr, "hint: pianola layer check %s lists them; --force probes them, too\n", l.Name)
+			fmt.Fprintf(os.Stderr, "hint: pianola layer check %s lists them; --slow-functions probes them, too\n", l.Name)
 		}
 		if functions > 0 && r.Spans[l.Name] == 0 {
 			warn("%s: layer %s: no calls were recorded: no process called a probed function of %s", s.Command.Name, l.Name, strings.Join(files, ", "))
@@ -362,7 +377,6 @@ func (s *recorder) take(out destination) (record.Result, error) {
 
 // printLost prints how many events were lost, and a hint.
 func (s *recorder) printLost(w io.Writer, r *record.Result) {
-	ring := s.Int("ring")
 	if r.Lost == 0 {
 		return
 	}
@@ -381,7 +395,7 @@ func (s *recorder) printLost(w io.Writer, r *record.Result) {
 		return // a larger buffer would not have helped
 	}
 	fmt.Fprintf(w, "pianola: %s: the buffer was full for %s\n", s.Command.Name, strings.Join(processors, ", "))
-	if ring < maxRing {
-		fmt.Fprintf(w, "hint: a larger buffer loses fewer: --ring %d\n", min(4*ring, maxRing))
+	if ring := int64(s.options.RingBytes); ring < maxRing {
+		fmt.Fprintf(w, "hint: a larger buffer loses fewer: --ring %s\n", sizeText(min(4*ring, maxRing)))
 	}
 }

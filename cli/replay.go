@@ -44,7 +44,7 @@ func replayCommand() *cli.Command {
 			"The exit status is 3 if the recording holds too little of the application's I/O for a verdict.\n" +
 			"\n" +
 			"Example: pianola replay --root /mnt/disk/root --log replay.log trace.bin\n" +
-			"Example: pianola replay --cache cold --repeat 6 trace.bin\n" +
+			"Example: pianola replay --cache cold --runs 6 trace.bin\n" +
 			"Example: pianola replay --backend memory --json trace.bin\n" +
 			"Example: srun -n 4 --mpi=pmi2 pianola replay --ranks --root /shared/root trace.bin",
 		Flags: []cli.Flag{
@@ -73,7 +73,7 @@ func replayCommand() *cli.Command {
 			&cli.StringFlag{Name: "rendezvous", Usage: "with --ranks, meet the others at `PLACE`: a directory that all see, or the URL of a NATS server, such as nats://host:4222 (default: PMI-1, or MASTER_ADDR)"},
 			&cli.DurationFlag{Name: "rendezvous-timeout", Value: defaultJoinTimeout, Usage: "with --ranks, wait `D` for the others"},
 			&cli.IntFlag{Name: "copies", Value: 1, Usage: "replay each trace `N` times side by side, on files of their own"},
-			&cli.IntFlag{Name: "repeat", Value: 1, Usage: "replay `N` times, and report medians and intervals"},
+			&cli.IntFlag{Name: "runs", Value: 1, Usage: "replay `N` times, and report medians and intervals"},
 			&cli.StringFlag{Name: "log", Usage: "write the replayed events to `FILE`, a script; several traces, copies or runs go to FILE-TRACE-COPY-RUN"},
 			noHost(),
 			&cli.BoolFlag{Name: "strict", Usage: "stop at the first result that differs from the recorded one"},
@@ -134,7 +134,7 @@ func (set *playedSet) replay(c *cli.Context, o replay.Options) (err error) {
 		}
 	}
 	var runErr error
-	for run := range c.Int("repeat") {
+	for run := range c.Int("runs") {
 		if runErr = set.run(c, o, run); runErr != nil || o.Prepare == fileset.PrepareOnly {
 			break
 		}
@@ -227,7 +227,7 @@ func openPlayed(c *cli.Context, o replay.Options, place *launcher.Place) (set *p
 				p.copy = i + 1
 			}
 			set.list = append(set.list, p)
-			for run := range c.Int("repeat") {
+			for run := range c.Int("runs") {
 				if !c.IsSet("log") || place != nil && place.Rank > 0 {
 					break
 				}
@@ -254,7 +254,7 @@ func logName(c *cli.Context, trace string, copy, run int) string {
 	if copy > 0 {
 		stem += fmt.Sprintf("-%d", copy)
 	}
-	if c.Int("repeat") > 1 {
+	if c.Int("runs") > 1 {
 		stem += fmt.Sprintf("-%d", run+1)
 	}
 	return stem + ext

@@ -75,7 +75,7 @@ func (s *sides) checkRepeated() error {
 					if name == other.name {
 						text = format.Visible(name) + " is given twice, and is one run"
 					}
-					return &hint{errors.New(text), "give each run once; replay --repeat N --log NAME makes N of them"}
+					return &hint{errors.New(text), "give each run once; replay --runs N --log NAME makes N of them"}
 				}
 			}
 			bySize[info.Size()] = append(bySize[info.Size()], f)

@@ -117,7 +117,7 @@ func TestErrors(t *testing.T) {
 	for _, text := range []string{"", "200", "200MB", "/s", "0/s", "-1MB/s", "xMB/s"} {
 		require.Error(t, m.SetBandwidth(text), text)
 	}
-	for text, want := range map[string]int64{"200MB/s": 200e6, "1GiB/s": 1 << 30, "5000B/s": 5000, "5000/s": 5000, "1.5G/s": 15e8} {
+	for text, want := range map[string]int64{"200MB/s": 200e6, "1GiB/s": 1 << 30, "5000B/s": 5000, "5000/s": 5000, "1.5GB/s": 15e8, "2G/s": 2 << 30} {
 		require.NoError(t, m.SetBandwidth(text))
 		require.Equal(t, want, m.Bandwidth, text)
 	}

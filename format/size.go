@@ -10,16 +10,18 @@ var sizeUnits = []struct {
 	name  string
 	bytes float64
 }{
+	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40},
 	{"Ki", 1 << 10}, {"Mi", 1 << 20}, {"Gi", 1 << 30}, {"Ti", 1 << 40},
-	{"K", 1e3}, {"k", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {"", 1},
+	{"KB", 1e3}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12},
+	{"K", 1 << 10}, {"k", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}, {"T", 1 << 40},
+	{"B", 1}, {"", 1},
 }
 
-// ParseSize parses a number of bytes with an optional unit: 4096, 64KiB, 1.5MB. The units
-// with an i are powers of 1024, the others of 1000. The B may be left out.
+// ParseSize parses a number of bytes with an optional unit, as dd does: 64K and 64KiB are
+// powers of 1024, 64kB and 64KB of 1000.
 func ParseSize(s string) (int64, error) {
-	text := strings.TrimSuffix(s, "B")
 	for _, u := range sizeUnits {
-		number, ok := strings.CutSuffix(text, u.name)
+		number, ok := strings.CutSuffix(s, u.name)
 		if !ok {
 			continue
 		}

@@ -7,7 +7,7 @@ import (
 )
 
 func TestParseSize(t *testing.T) {
-	for s, want := range map[string]int64{"0": 0, "4096": 4096, "64KiB": 65536, "1.5M": 1_500_000, "2TiB": 2 << 40, "2MB": 2_000_000, "64Ki": 65536, "1kB": 1000, "1KB": 1000, "512B": 512, "3G": 3_000_000_000, "-1": -1} {
+	for s, want := range map[string]int64{"0": 0, "4096": 4096, "64KiB": 65536, "1.5M": 3 << 19, "2M": 2 << 20, "2MiB": 2 << 20, "4k": 4096, "2TiB": 2 << 40, "2MB": 2_000_000, "64Ki": 65536, "1kB": 1000, "1KB": 1000, "512B": 512, "3G": 3 << 30, "3GB": 3_000_000_000, "-1": -1} {
 		got, err := ParseSize(s)
 		require.NoError(t, err)
 		require.Equal(t, want, got, s)

@@ -48,7 +48,7 @@ spent() { awk '{ sub(/.*\) /, ""); print $12 + $13 }' /proc/$recorder/stat; }
 
 # fly NAME: starts the recorder, and waits until it records.
 fly() {
-	"$pianola" record --pid "$postmaster" --last "$last" --last-memory "$memory" --ring "$ring" -o "$1.txt" 2>"$1.err" &
+	"$pianola" record --pid "$postmaster" --last "$last" --last-memory "$memory" --ring "${ring}MiB" -o "$1.txt" 2>"$1.err" &
 	recorder=$!
 	until grep -q 'are kept' "$1.err"; do
 		kill -0 $recorder || { cat "$1.err" >&2; return 1; }

@@ -76,7 +76,7 @@ row() {
 	at "$1"
 	name=$1 layer=$2
 	shift 2
-	"$pianola" record --layer "$layer" --force -o "$layer-$name.txt" -- "$@" >"$layer-$name.out" 2>&1
+	"$pianola" record --layer "$layer" --slow-functions -o "$layer-$name.txt" -- "$@" >"$layer-$name.out" 2>&1
 	"$pianola" profile --by layer --format csv "$layer-$name.txt" | awk -F, -v name="$name" -v layer="$layer" '
 		$1 == layer { printf "| %s | %s | %d | %.1f ms | %.0f %% | %.0f %% | %.0f %% | %.0f %% |\n", name, $1, $3, 1e3 * $5, 100 * $7 / $6, 100 * $8 / $6, 100 * $9 / $6, 100 * $10 / $6 }'
 }

@@ -43,7 +43,7 @@ spans() {
 	name=$1 layers=$2
 	shift 2
 	at "$name"
-	into "$name.out" "$pianola" record -o "$name.txt" --force --layer "$layers" -- "$@"
+	into "$name.out" "$pianola" record -o "$name.txt" --slow-functions --layer "$layers" -- "$@"
 	awk -v name="$name" '
 	/^# lost:/ { lost = $3 }
 	/^# layer:/ && / functions=[1-9]/ { files = files " " $4 }

@@ -64,7 +64,7 @@ for round in $(seq "$rounds"); do
 		run "$kind" application /usr/bin/time -a -o "$dir/ended" -f %e
 		echo "$kind application $(sort -n ended | tail -n 1)" >>seconds
 		rm -rf "$kind"
-		run "$kind" recorded "$pianola" record --ranks --layer mpi --force -o "$dir/$kind" --
+		run "$kind" recorded "$pianola" record --ranks --layer mpi --slow-functions -o "$dir/$kind" --
 		"$pianola" profile --json "$kind" >"$kind.json"
 		echo "$kind recorded $(figure run_time_seconds "$kind.json")" >>seconds
 		compile "$kind" edges

@@ -79,7 +79,7 @@ for kind; do
 	disks "$write"
 	at "$kind, recording"
 	rm -rf "$kind"
-	run "$kind" record.out "$pianola" record --ranks --layer mpi --force -o "$dir/$kind" --
+	run "$kind" record.out "$pianola" record --ranks --layer mpi --slow-functions -o "$dir/$kind" --
 	into compile.out "$pianola" compile -o "$kind.edges.bin" --report "$kind.report" "$kind"
 	into compile.out "$pianola" compile -o "$kind.none.bin" --filter 'time >= 0s' "$kind" # a filter drops the spans
 	for speed in fast slow; do

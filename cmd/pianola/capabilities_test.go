@@ -46,7 +46,7 @@ func TestRecordRanksWithCapabilities(t *testing.T) {
 	var ranks [2]*exec.Cmd
 	var said [2]bytes.Buffer
 	for i := range ranks {
-		c := exec.Command(program, "record", "--ranks", "--layer", "stdio", "--force", "-o", "run", "--", "head", "-c", "1", "/etc/passwd")
+		c := exec.Command(program, "record", "--ranks", "--layer", "stdio", "--slow-functions", "-o", "run", "--", "head", "-c", "1", "/etc/passwd")
 		c.Dir, c.Stderr = dir, &said[i]
 		for _, name := range []string{"PIANOLA_%s=%d", "PIANOLA_LOCAL_%s=%d"} {
 			c.Env = append(c.Env, fmt.Sprintf(name, "RANK", i), fmt.Sprintf(name, "SIZE", len(ranks)))

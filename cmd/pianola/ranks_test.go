@@ -221,7 +221,7 @@ func TestRanksOnRootsOfTheirOwn(t *testing.T) {
 func TestRanksRepeat(t *testing.T) {
 	const ranks, rounds, runs = 4, 5, 4
 	trace := ranksTrace(t, ringScript(ranks, rounds, ringGap))
-	all := startPlayers(t, ranks, nil, "--rendezvous", t.TempDir(), "--root", "root", "--repeat", fmt.Sprint(runs), "--log", "log", "--json", trace)
+	all := startPlayers(t, ranks, nil, "--rendezvous", t.TempDir(), "--root", "root", "--runs", fmt.Sprint(runs), "--log", "log", "--json", trace)
 	for rank, p := range all {
 		require.NoError(t, p.Wait(), "rank %d: %s", rank, p.said.String())
 	}
@@ -242,7 +242,7 @@ func TestRanksRepeat(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(all[0].Dir, "root"))
 
 	// The root of before is restored, and the table has medians.
-	all = startPlayers(t, 2, nil, "--rendezvous", t.TempDir(), "--root", "root", "--keep", "--repeat", "3", trace)
+	all = startPlayers(t, 2, nil, "--rendezvous", t.TempDir(), "--root", "root", "--keep", "--runs", "3", trace)
 	for _, p := range all {
 		require.NoError(t, p.Wait(), "%s", p.said.String())
 	}

@@ -255,7 +255,7 @@ func TestRecordUnderSlurm(t *testing.T) {
 		_, said, err = c.srun(dir, append([]string{"--mpi=pmi2"}, words...)...)
 		return dir, said, err
 	}
-	recorder := []string{"pianola", "record", "--ranks", "--layer", "mpi", "--force", "-o", "run", "--"}
+	recorder := []string{"pianola", "record", "--ranks", "--layer", "mpi", "--slow-functions", "-o", "run", "--"}
 	pipeline := append(slices.Clip(recorder), program, "pipeline", "out", "5")
 	pianola := func(t *testing.T, dir string, words ...string) (out, said string) {
 		x := exec.Command("pianola", words...)

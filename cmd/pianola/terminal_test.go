@@ -135,7 +135,7 @@ func TestTerminal(t *testing.T) {
 		{"compile", file("fio.log", "fio version 2 iolog\n"+evil+" add\n"+evil+" open\n"+evil+" frob\n")},
 		{"compile", file("nothing.txt", evil)},
 		{"replay", "--backend", "memory", trace}, {"replay", "--backend", "memory", "--json", trace}, {"replay", "--backend", "memory", "--strict", trace},
-		{"replay", "--backend", "memory", "--repeat", "2", trace, trace}, {"replay", "--root", "r" + evil, trace},
+		{"replay", "--backend", "memory", "--runs", "2", trace, trace}, {"replay", "--root", "r" + evil, trace},
 		{"replay", "--root", "r" + evil, "--prepare", "only", trace}, {"replay", "--prepare", "only", trace, trace},
 		{"replay", "--backend", "exec:./fails", trace}, {"replay", "--backend", "exec:./says", trace}, {"replay", "--backend", evil, trace},
 		{"replay", keyed}, {"replay", evil}, {"replay", script}, {"replay", "--limit", evil, trace}, {"replay", "--log", evil + "/x", trace},
