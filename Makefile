@@ -22,8 +22,6 @@ TIMEOUT  ?= 60m
 # The packages that have threads of their own, and the command, which has all.
 RACE     ?= ./cmd/pianola ./format ./format/parquet ./plugin ./record/... ./replay/... ./memfs
 SHORT    ?= -short
-# What the applications with closed loops need, where they are asked for.
-closed   = $(if $(filter closed,$(APPS)),deps-closed)
 
 # All targets: none is the name of a file that it makes.
 .PHONY: $(shell sed -n 's/^\([a-z0-9-]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
@@ -86,27 +84,8 @@ ranks: deps-ranks build ## parallel programs of MPI, recorded on two nodes, merg
 slow-rank: deps-ranks build ## four ranks with a disk each, recorded; then one disk becomes ten times slower for application and replay, with and without the edges of MPI; KINDS="pipeline each" for some, ROUNDS=2
 	sh scripts/slow-rank.sh demo/slow-rank $(KINDS)
 
-truth: deps-truth $(closed) build ## applications five times, plain, recorded and replayed in turn: medians; APPS="git tar" for some, APPS=closed for those with closed loops
-	sh scripts/truth.sh demo/truth $(APPS)
-
-cost: deps-truth build ## the same applications and three databases with threads, plain and recorded in pairs, and what compile makes of the recorded run time; then what a live recording costs a busy server; APPS as above, PAIRS=20
-	sh scripts/bench-cost.sh demo/cost $(or $(PAIRS),20) $(APPS)
-	sh scripts/bench-production.sh demo/production $(or $(PAIRS),20)
-
 flight: deps-truth build ## a flight recorder on PostgreSQL for five minutes: its memory, its window replayed, its cost in pairs; root only; FLIGHT=30s PAIRS=5 for others
 	sh scripts/flight.sh demo/flight
-
-storage: deps-storage $(closed) build ## the same applications replayed on other file systems, and on a slow device beside the applications; root only; APPS as above
-	sh scripts/storage.sh demo/storage $(APPS)
-
-whatif: deps-storage deps-closed build ## what the laboratory tells of syncs and memory, beside programs without syncs and on tmpfs; root only; APPS="redis rocksdb4" for some
-	sh scripts/whatif.sh demo/whatif $(APPS)
-
-map: deps-storage deps-closed build ## what the laboratory tells of a database's log on a second, faster device, beside the database with its log there; root only; APPS=sqlite3wal for one
-	sh scripts/map.sh demo/map $(APPS)
-
-model: deps-storage deps-closed build ## a model of a slow device, fitted to what fio measures there: its predictions for programs, beside their replays and the programs there; root only; APPS="redis postgres1" for some
-	sh scripts/model.sh demo/model $(APPS)
 
 workloads: build ## records the workloads that ship once more, best on a quiet machine; root only; ONLY=git for one
 	for name in $(or $(ONLY),$(notdir $(patsubst %/record.sh,%,$(wildcard workloads/*/record.sh)))); do sh workloads/$$name/record.sh || exit; done
@@ -140,14 +119,13 @@ check: lint ## lint and short tests, in two minutes
 race: ## short tests of packages with threads, under the race detector; RACE=./... SHORT= for all tests
 	GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test -race $(SHORT) -timeout $(TIMEOUT) $(RACE)
 
-bench: deps-test build ## benchmarks for benchstat; then the cost of recording, the speed of compile, and the timing and preparation of replay, compared with other tools
+bench: deps-test build ## benchmarks for benchstat; then the speed and the timing of replay, compared with C loops and fio
 	$(GO) test -run '^$$' -bench . -benchmem ./...
-	sh scripts/bench-record.sh demo/bench
-	sh scripts/bench-compile.sh demo/compile
 	sh scripts/bench-replay.sh demo/replay
-	sh scripts/bench-cache.sh demo/cache
-	sh scripts/bench-prepare.sh demo/prepare
-	sh scripts/bench-uring.sh demo/uring
+
+measure: deps-storage deps-closed ## the figures of the documents, in docs/measured; goes on where it stopped; on a quiet machine, as root; ONLY="cost storage/redis" for some, OUT=DIR, ROUNDS=7, IMAGES=/dev/shm, FORCE=1
+	@sh scripts/need.sh strace=strace zstd=zstd bpftrace=bpftrace
+	$(GO) run ./scripts/measure figures -only '$(ONLY)' -out $(or $(OUT),docs/measured) -rounds $(or $(ROUNDS),7) $(if $(FORCE),-force)
 
 guard: deps-demo ## builds BASE=REV and this tree, measures both in turn, and names what has become worse; best on a quiet machine, as root; ONLY="compile record" for some, ROUNDS=9
 	@sh scripts/need.sh fio=fio gcc=gcc git=git

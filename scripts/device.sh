@@ -79,18 +79,3 @@ leave() {
 	echo $$ >"$home/cgroup.procs" || :
 	[ ! -d $v2/pianola-storage ] || rmdir $v2/pianola-storage || :
 }
-
-# What experiments on a device do with each $app: record it, and note a figure. A script
-# that does otherwise defines its own after it has sourced this.
-recorded() { "$pianola" record ${user:+--user "$user"} -o "$dir/$app/trace.txt" -- "$@"; }
-note() { echo "$app $*" >>"$dir/figures"; }
-
-# record_warm: records $app after a run that warms up.
-record_warm() {
-	at "$app: the run that warms up"
-	fresh $app
-	timed $app
-	at "$app: recording"
-	fresh $app
-	into run.out run_$app recorded
-}

@@ -32,7 +32,9 @@ func process(ctx context.Context, dir string, command []string, allowed ...int) 
 	cmd.Dir = dir
 	var out, messages bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &messages
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	// A command of the shell ends with what it has started.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	start := time.Now()
 	err := cmd.Run()
 	took := time.Since(start)
