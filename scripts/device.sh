@@ -22,9 +22,7 @@ put_up() {
 	losetup -d "$device"
 }
 take_down() {
-	mountpoint -q "$dir/$1" 2>/dev/null || return 0
-	umount "$dir/$1"
-	rmdir "$dir/$1"
+	unmount "$dir/$1"
 	rm -f "${IMAGES-$dir}/pianola-$1.image"
 }
 

@@ -104,6 +104,17 @@ compared() {
 }
 beside() { judged "$pianola" compare --format csv --tolerance 1000% "$@"; }
 
+# unmount DIRECTORY: unmounts it and removes it. The loop device, what looks at new devices,
+# or a server that ends, can hold that up for a moment.
+unmount() {
+	[ -d "$1" ] || return 0
+	for _ in $(seq 100); do
+		mountpoint -q "$1" 2>/dev/null || break
+		umount "$1" 2>/dev/null || sleep 0.1
+	done
+	rmdir "$1"
+}
+
 ended() {
 	status=$?
 	set +e

@@ -39,6 +39,7 @@ func process(ctx context.Context, dir string, command []string, allowed ...int) 
 	err := cmd.Run()
 	took := time.Since(start)
 	if ctx.Err() != nil {
+		ended(cmd)
 		return nil, "", ctx.Err()
 	}
 	if cmd.ProcessState == nil {
@@ -58,6 +59,22 @@ func process(ctx context.Context, dir string, command []string, allowed ...int) 
 		processor: (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(),
 		memory:    float64(usage.Maxrss) / 1024,
 	}, out.String(), nil
+}
+
+// patience is how long what a command has started may take to end once it was told to.
+const patience = 5 * time.Second
+
+// ended returns when nothing is left of what a command has started.
+func ended(cmd *exec.Cmd) {
+	if cmd.Process == nil {
+		return
+	}
+	for begin := time.Now(); syscall.Kill(-cmd.Process.Pid, 0) == nil; time.Sleep(patience / 100) {
+		if time.Since(begin) > patience {
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+			return
+		}
+	}
 }
 
 // lastLines returns the last lines of a text on one line.
