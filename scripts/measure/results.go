@@ -99,7 +99,7 @@ func (s side) result(samples map[string][]sample, leftOut string) sideResult {
 		for _, other := range strings.Split(s.of, "|") {
 			if beside, ok := byRound(samples[other], name); ok && !counts[name] {
 				f.Of = other
-				f.Ratio, f.Difference = compared(values, beside)
+				f.Ratio, f.Difference = compared(name, values, beside)
 				break
 			}
 		}
@@ -109,8 +109,8 @@ func (s side) result(samples map[string][]sample, leftOut string) sideResult {
 }
 
 // compared sets figures of two sides beside each other, round by round. There is no
-// ratio to a figure that is 0.
-func compared(values, beside []float64) (ratio, difference *summary) {
+// ratio to a figure that is 0, and none of shares.
+func compared(name string, values, beside []float64) (ratio, difference *summary) {
 	var ratios, differences []float64
 	for i, v := range values {
 		differences = append(differences, v-beside[i])
@@ -119,7 +119,7 @@ func compared(values, beside []float64) (ratio, difference *summary) {
 		}
 	}
 	d := summarized(differences)
-	if len(ratios) == len(values) {
+	if len(ratios) == len(values) && !strings.HasSuffix(name, "%") {
 		r := summarized(ratios)
 		ratio = &r
 	}
@@ -127,7 +127,7 @@ func compared(values, beside []float64) (ratio, difference *summary) {
 }
 
 // counts are told also where they are 0, and not compared.
-var counts = map[string]bool{"failed": true, "differed": true, "lost": true, "unexplained": true, "executed": true, "events": true}
+var counts = map[string]bool{"failed": true, "differed": true, "lost": true, "unexplained": true, "executed": true, "events": true, "missed": true}
 
 // byRound returns a figure by round, if all rounds have it.
 func byRound(samples []sample, name string) (values []float64, ok bool) {

@@ -15,6 +15,7 @@ cd "$TOP"
 dir=$DIR sql=$TOP/scripts/demo.sql app=${1-} device=$DEVICE
 . scripts/apps.sh
 . scripts/device.sh
+. scripts/slowdisk.sh
 cd "$OLDPWD"
 log=
 tidy() {
@@ -168,7 +169,7 @@ answered() {
 	for count in executed failed differed; do note "$(figure $count "$OUT/replay.json")" $count; done
 }
 
-# predicted CANDIDATE: what the laboratory says of a change, and of none.
+# predicted CANDIDATE: what lab says of a change, and of none.
 predicted() {
 	slowly judged "$PIANOLA" lab --runs 1 --root "root.$(date +%s%N)" --keep --json --try "$1" "$OUT/trace.txt" >"$OUT/lab.json"
 	awk -F'[:,"]+' '
@@ -215,11 +216,12 @@ traced() {
 		exec bpftrace -o bpftrace.out -c "$1" trace.bt' sh "$program $*"
 }
 
-# beside COMMAND…: runs a command while another process is recorded. The program is
-# attached, but follows that one.
+# beside COMMAND…: runs a command while another process is recorded, with $layers if there
+# are any. The program is attached, but follows that one.
+layers=
 beside() {
 	[ -e over ] || mkfifo over
-	"$PIANOLA" record -o others.txt -- sh -c 'echo >attached; read x <over' 2>others.err &
+	"$PIANOLA" record -o others.txt ${layers:+--layer "$layers"} -- sh -c 'echo >attached; read x <over' 2>others.err &
 	recorder=$!
 	while [ ! -s attached ]; do
 		kill -0 $recorder || { cat others.err >&2; return 1; }
@@ -288,4 +290,259 @@ job_of() {
 		/"p50_seconds"/ && calls > most { p50 = $2 * 1e6 }
 		/"p99_seconds"/ && calls > most { p99 = $2 * 1e6; most = calls }
 		END { print p50 + 0, "read p50, µs"; print p99 + 0, "read p99, µs" }' >>"$FIGURES"
+}
+
+# --- issue times ---
+
+# reads_of THREADS CALLS GAP: compiles a trace of reads of the file f, GAP nanoseconds apart
+# in each thread; the threads take turns.
+reads_of() {
+	head -c 1048576 /dev/urandom >f
+	awk -v threads="$1" -v calls="$2" -v gap="$3" 'BEGIN {
+		print "# file: \"f\" reg mode=0600 size=1048576 cached=256"
+		for (t = 1; t <= threads; t++) printf "# thread: %d process=1 parent=0 start=0.000000000\n", t
+		for (t = 1; t <= threads; t++) printf "%d compute ( %.9f )\n%d open ( f 1 ) = %d\n", t, gap * (t - 1) / threads / 1e9, t, t + 2
+		for (i = 0; i < calls; i++)
+			for (t = 1; t <= threads; t++) {
+				if (gap) printf "%d compute ( %.9f )\n", t, gap / 1e9
+				printf "%d pread64 ( %d 4096 %d ) = 4096\n", t, t + 2, i % 256 * 4096
+			}
+	}' >reads.txt
+	into "$OUT/compile.out" "$PIANOLA" compile -o reads.bin reads.txt
+}
+
+# replay_reads OPTION…: replays the trace of reads, with its account in replay.json.
+replay_reads() { judged "$PIANOLA" replay --root root --keep --json "$@" reads.bin >replay.json; }
+
+# fio_iolog OPTION…: has fio make the two million reads.
+fio_iolog() {
+	needs fio
+	fio --name=f --thread --ioengine=psync --replay_no_stall=1 --output-format=json --output=fio.json --read_iolog=reads.iolog "$@"
+	note "$(awk -F'[:,]' '/"runtime"/ { print 2e3 / $2; exit }' fio.json) M reads/s"
+}
+
+# watched COMMAND…: its preads as bpftrace sees them. That keeps the times in a map and
+# prints them at the end: a line for each call would wake it up in mid-run, on a processor
+# that the replay may want. Keys of a map are counted, so what is lost shows as calls missed.
+watched() {
+	needs bpftrace
+	probe='tracepoint:syscalls:sys_enter_pread64 /pid == cpid && args->count == 4096/ { $t = nsecs; @at[tid, @n[tid]++] = $t; @in[tid] = $t; }
+		tracepoint:syscalls:sys_exit_pread64 /@in[tid]/ { @spent[tid] += nsecs - @in[tid]; @in[tid] = 0; }'
+	BPFTRACE_MAP_KEYS_MAX=1000000 BPFTRACE_MAX_MAP_KEYS=1000000 unshare -m sh -c '
+		[ -d /sys/kernel/tracing/events ] || mount -t tracefs tracefs /sys/kernel/tracing
+		exec bpftrace -o times.out -e "$1" -c "$2"' sh "$probe" "$*" >replay.json
+	awk -F'[][, :]+' '/^@at/ { print "at", $2, $3, $4 } /^@spent/ { print "spent", $2, $3 }' times.out >times
+}
+
+# lateness THREADS CALLS GAP [after]: notes how late the watched calls were. Nothing is ever
+# issued early, so the call that came first with respect to its due time is taken for
+# punctual. Where calls are due so long after the last one ended, the drift alone is told,
+# without the time in the calls, but with what the probes take around them.
+lateness() {
+	awk -v gap="$3" '
+		$1 == "at" { late = $4 - $3 * gap; if (!($2 in low) || late < low[$2]) low[$2] = late; at[$2, $3] = late; if ($3 >= n[$2]) n[$2] = $3 + 1 }
+		END { for (t in n) for (i = 0; i < n[t]; i++) if ((t, i) in at) printf "%.3f\n", (at[t, i] - low[t]) / 1e3 }' times | sort -n >late
+	seen=$(wc -l <late)
+	note "$(awk -v gap="$3" -v after="${4-}" '
+		$1 == "at" && $3 == 0 { first[$2] = $4 }
+		$1 == "at" && $3 >= n[$2] { n[$2] = $3; last[$2] = $4 }
+		$1 == "spent" { spent[$2] = $3 }
+		END {
+			for (t in n) {
+				took = last[t] - first[t]
+				if (after) took -= spent[t] * n[t] / (n[t] + 1)
+				drift = (took / (n[t] * gap) - 1) * 100
+				if (drift * drift >= worst * worst) worst = drift
+			}
+			printf "%.4f\n", worst
+		}' times) drift, %"
+	note $(($1 * $2 - seen)) missed
+	[ -z "${4-}" ] || return 0
+	note "$(sed -n "$(((seen + 1) / 2))p" late) late p50, µs"
+	note "$(sed -n "$(((seen * 99 + 99) / 100))p" late) late p99, µs"
+	note "$(tail -n 1 late) late at most, µs"
+}
+own() { for p in p50 p99; do note "$(figure ${p}_seconds replay.json | awk '{ print $1 * 1e6 }') own $p, µs"; done; }
+
+# interrupted COMMAND…: a replay that is ended a second after it began, when it is in
+# mid-run. Its log must be one that compare reads.
+interrupted() {
+	rm -rf root
+	"$@" --root root --log replay.log --json reads.bin >replay.json &
+	pid=$!
+	until [ -s root/f ]; do kill -0 $pid; done
+	sleep 1
+	from=$(date +%s%N)
+	kill -INT $pid
+	status=0
+	wait $pid || status=$?
+	note $((($(date +%s%N) - from) / 1000000)) ms to the end
+	grep -q '"interrupted": true' replay.json && [ $status = 130 ] || fail 1 "not interrupted, status $status"
+	judged "$PIANOLA" compare reads.bin replay.log >compare.out
+	[ "$(grep -c '^[0-9]' replay.log)" = "$(figure executed replay.json)" ] || fail 1 "the log is not whole"
+}
+
+# --- shipped workloads ---
+
+workload() {
+	slowly "$PIANOLA" suite --workloads "$TOP/workloads" --no-host --only "$app" --runs 1 --root "here=$(pwd)" --json >"$OUT/suite.json"
+	note "$(awk -F'[:,]' '/"workloads": \[/ { inside = 1 } inside && /"seconds":/ { seconds = 1 } seconds && /"run_time"/ { print $2 + 0; exit }' "$OUT/suite.json") run time, s"
+}
+workload_plain() {
+	case $app in sqlite3 | postgresql | git) ;; *) left_out "three programs are enough" ;; esac
+	taken=$(cd "$TOP" && PLACE=$OLDPWD/place slowly sh "workloads/$app/record.sh" plain)
+	note "$taken run time, s"
+}
+
+# --- ranks ---
+
+# launch COMMAND…: runs a command as $ranks ranks of two nodes, which are this machine.
+launch() {
+	half=$(((ranks + 1) / 2))
+	mpiexec -launcher fork -hosts n1:$half,n2:$half -n "$ranks" "$@"
+}
+
+# disks MILLISECONDS: gives each of four ranks a disk of its own, a write to which takes
+# 1 ms; that of rank 1 takes so long.
+disks() {
+	for rank in 0 1 2 3; do
+		take_down_disk $rank
+		each=1
+		[ $rank != 1 ] || each=$1
+		put_up_disk $rank 0 "$each" 1G
+	done
+}
+
+# ranked COMMAND…: runs the program of the row as ranks, through a command: steps and the
+# microseconds of work in each follow. Where there are disks, each rank has its own.
+ranked() {
+	if [ -e 0.disk ]; then
+		find 0 1 2 3 -mindepth 1 -not -name lost+found -delete
+		sync -f 0 1 2 3
+		into "$OUT/run.out" launch "$@" ./mpi "$kind" "$(pwd)" 300 5000
+	else
+		rm -rf files
+		mkdir files
+		into "$OUT/run.out" launch "$@" ./mpi "$kind" files/out 100 20000
+	fi
+}
+ranks_alone() {
+	: >ended
+	ranked "$MEASURE" clock "$(pwd)/ended"
+	note "$(awk '/run time/ && $1 > most { most = $1 } END { print most }' ended) run time, s"
+}
+ranks_recorded() {
+	rm -rf "$OUT/recording"
+	ranked "$PIANOLA" record --ranks --layer mpi --force -o "$OUT/recording" --
+	"$PIANOLA" profile --json "$OUT/recording" >profile.json
+	note "$(figure run_time_seconds profile.json) run time, s"
+	into "$OUT/compile.out" "$PIANOLA" compile -o edges.bin "$OUT/recording"
+	into "$OUT/compile.out" "$PIANOLA" compile -o none.bin --filter 'time >= 0s' "$OUT/recording" # a filter drops the spans
+}
+ranks_replayed() { # TRACE COMMAND…
+	trace=$1
+	shift
+	rm -rf root
+	if [ -e 0.disk ]; then
+		find 0 1 2 3 -mindepth 1 -not -name lost+found -delete
+		for rank in 0 1 2 3; do set -- "$@" --map "$(pwd)/$rank*=$(pwd)/$rank/root"; done
+	fi
+	judged "$@" --root root --strict --json "$trace.bin" >"$OUT/replay.json" 2>"$OUT/replay.out"
+	answered
+}
+
+# ring RANKS: a trace of ranks in a ring with 640 edges; each writes 2 ms after the one before.
+ring() {
+	awk -v ranks="$1" -v rounds=$((640 / $1)) 'BEGIN {
+		for (r = 1; r <= ranks; r++) printf "# thread: %d process=%d parent=0 rank=%d start=0.000000000\n", r, r, r - 1
+		for (r = 1; r <= ranks; r++) printf "%d openm ( out%d 50 384 ) = 3\n", r, r
+		after = ""
+		for (i = 1; i <= rounds; i++)
+			for (r = 1; r <= ranks; r++) {
+				printf "%d write ( 3 4096 ) = 4096%s\n", r, after
+				after = sprintf(" {after=%d:%d+0.002000000:message}", r, i)
+			}
+		for (r = 1; r <= ranks; r++) printf "%d close ( 3 ) = 0\n", r
+	}' >ring.txt
+	"$PIANOLA" compile -q -o ring.bin ring.txt
+}
+
+# ring_replayed RANKS: the ranks have clocks 1000 s apart where time namespaces can be had, so
+# that the true error of the correction is known.
+ring_replayed() {
+	distance=0
+	! unshare --time --fork true 2>/dev/null || distance=1000
+	for rank in $(seq $(($1 - 1)) -1 0); do
+		apart=
+		[ $distance = 0 ] || apart="unshare --time --monotonic $((distance * rank)) --fork"
+		PIANOLA_RANK=$rank PIANOLA_SIZE=$1 $apart "$PIANOLA" replay --ranks --rendezvous . --json ring.bin >"$rank.out" &
+	done
+	wait
+	python3 - $distance >>"$FIGURES" <<'P'
+import json, sys
+run = json.load(open("0.out"))
+ranks, between = run["ranks"], run["between_ranks"]["latency"]
+memory = [r["memory_bytes"] / 1e6 for r in ranks]
+carriers = [r["carrier_bytes"] / 1e6 for r in ranks]
+print(between["p50_seconds"] * 1e6, "edge p50, µs")
+print(between["p99_seconds"] * 1e6, "edge p99, µs")
+print(max(abs(r["clock_offset_seconds"] + int(sys.argv[1]) * r["rank"]) for r in ranks) * 1e6, "error of the clock, µs")
+print(max(r["clock_error_seconds"] for r in ranks) * 1e6, "its bound, µs")
+print(max(r["late_seconds"] for r in ranks) * 1e6, "start late, µs")
+print(memory[0], "rank 0, MB")
+print(carriers[0], "carrier of rank 0, MB")
+print(max(m + c for m, c in zip(memory[1:], carriers[1:])), "another rank and its carrier, MB")
+P
+}
+
+# --- libraries ---
+
+# library LAYERS COMMAND…: records a program with layers, and notes its spans and where the
+# time in the first layer went.
+library() {
+	layers=$1
+	shift
+	into "$OUT/run.out" "$PIANOLA" record -o "$OUT/trace.txt" --force --layer "$layers" -- "$@"
+	awk '
+		/^# lost:/ { lost = $3 }
+		/^[0-9]/ { events++; n = split($3, at, ":"); if (n > 1 && at[1] ~ /^(hdf5|mpi|sqlite3|stdio)$/) { spans++; events-- } }
+		END { print spans + 0, "spans"; print events + 0, "events"; print lost + 0, "lost" }' "$OUT/trace.txt" >>"$FIGURES"
+	"$PIANOLA" profile --by layer --format csv "$OUT/trace.txt" | awk -F, -v layer="${layers%%,*}" '
+		$1 == layer { print $5 * 1e3, "in the library, ms"; print 100 * $7 / $6, "system calls, %"; print 100 * $8 / $6, "waiting, %"; print 100 * $9 / $6, "ready, %"; print 100 * $10 / $6, "own, %" }' >>"$FIGURES"
+}
+
+# --- order ---
+
+# program_of NAME: makes run.sh, whose processes and threads depend on one another.
+program_of() {
+	case $1 in
+	flock)
+		echo 0 >c
+		cat >run.sh <<-'S'
+			for p in 1 2 3; do
+				(for i in 1 2 3 4 5 6; do flock c sh -c 'read x <c; echo 1 >>c'; done) &
+			done
+			wait
+		S
+		;;
+	sqlite3)
+		sqlite3 app.db 'create table t(p, i); create index o on t(i)'
+		cat >run.sh <<-'S'
+			for p in 1 2 3; do
+				(for i in $(seq 40); do echo "insert into t values($p, $i); select count(*), max(i) from t;"; done) >$p.sql
+				sqlite3 -cmd '.timeout 20000' app.db <$p.sql >$p.out &
+			done
+			wait
+		S
+		;;
+	ripgrep)
+		tree text 3000
+		echo 'rg -j4 -c "7[0-9]*3 some" text >found' >run.sh
+		;;
+	threads)
+		cc -O2 -pthread -o opens "$TOP/scripts/load/opens.c"
+		head -c 4096 /dev/urandom >file
+		echo './opens file 4 5000' >run.sh
+		;;
+	esac
 }

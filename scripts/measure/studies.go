@@ -17,6 +17,7 @@ var storages = []storage{
 	{name: "device", system: "ext4", limits: "rbps=20971520 wbps=10485760 riops=1500 wiops=400"},
 	{name: "log-slow", system: "ext4", limits: "rbps=209715200 wbps=209715200 riops=1000 wiops=1000"},
 	{name: "log-fast", system: "ext4", limits: "rbps=209715200 wbps=209715200 riops=3000 wiops=3000"},
+	{name: "suite-slow", system: "ext4", limits: "rbps=41943040 wbps=20971520 riops=1500 wiops=400"},
 	{name: "synced", system: "ext4", limits: "rbps=209715200 wbps=209715200 riops=3000 wiops=3000"}, // a sync takes about a millisecond
 }
 
@@ -144,7 +145,7 @@ var studies = []study{
 			as_postgres "$server/pg_ctl" -D src -o "-k $(pwd)" -l server.out -w start >>initdb.out
 			"$server/pgbench" -h "$(pwd)" -U postgres -i -q -s 10 postgres 2>>initdb.out
 			transactions`,
-		end: `as_postgres "$server/pg_ctl" -D src -m fast -w stop >stop.out`,
+		end: `[ ! -e src/postmaster.pid ] || as_postgres "$server/pg_ctl" -D src -m fast -w stop >stop.out`,
 		sides: []side{
 			{name: "server", do: "transactions"},
 			{name: "recorded", of: "server", do: `
@@ -197,7 +198,7 @@ var studies = []study{
 	},
 	{
 		name:  "what-if",
-		about: "what the laboratory predicts for a run without syncs and in memory, beside the program without syncs and on tmpfs",
+		about: "what lab predicts for a run without syncs and in memory, beside the program without syncs and on tmpfs",
 		rows:  of("what-if"), home: "synced", once: "begin; recorded",
 		sides: []side{
 			{name: "program", do: "plainly"},
@@ -209,7 +210,7 @@ var studies = []study{
 	},
 	{
 		name:  "log",
-		about: "what the laboratory predicts for a database whose log moves to a faster device, beside the database with its log there",
+		about: "what lab predicts for a database whose log moves to a faster device, beside the database with its log there",
 		rows:  []row{{name: "sqlite3wal", words: "sqlite3wal *-wal"}, {name: "postgres1", words: "postgres1 */pg_wal"}},
 		home:  "log-slow",
 		// The pace of checkpoints depends on how much of the log was written, and a replay
@@ -318,6 +319,191 @@ var studies = []study{
 		},
 	},
 	{
+		name:  "speed",
+		about: "cached reads of 4 KiB as fast as possible, in one thread: C loops, a replay, and fio with the same reads",
+		rows:  []row{{name: "reads"}}, home: "ext4",
+		once: `
+			gcc -O2 -pthread -o pread "$TOP/scripts/load/pread.c"
+			reads_of 1 2000000 0
+			"$PIANOLA" print --format fio -o reads.iolog reads.bin`,
+		sides: []side{
+			{name: "C loop", do: `note "$(./pread bare f 2000000 | awk '{ print 2 / $1 }') M reads/s"`},
+			{name: "C loop, a clock reading a call", of: "C loop", do: `note "$(./pread clock f 2000000 | awk '{ print 2 / $1 }') M reads/s"`},
+			{name: "replay", of: "C loop", do: `replay_reads --timing afap; note "$(figure elapsed_seconds replay.json | awk '{ print 2 / $1 }') M reads/s"`},
+			{name: "fio", of: "C loop", do: "fio_iolog"},
+			{name: "fio --gtod_reduce=1", of: "C loop", do: "fio_iolog --gtod_reduce=1"},
+		},
+	},
+	{
+		name:  "lateness",
+		about: "how late reads are issued that are due at a time, as bpftrace sees them: C loops and replays",
+		rows: []row{
+			{name: "1 thread, every 1 ms", words: "1 2000 1000000 spin"},
+			{name: "1 thread, every 100 µs", words: "1 20000 100000 spin"},
+			{name: "1 thread, every 20 µs", words: "1 100000 20000 spin"},
+			{name: "8 threads, every 1 ms", words: "8 2000 1000000 sleep"},
+			{name: "8 threads, every 100 µs", words: "8 20000 100000 sleep"},
+		},
+		home: "ext4",
+		once: `gcc -O2 -pthread -o pread "$TOP/scripts/load/pread.c"; reads_of "$1" "$2" "$3"`,
+		sides: []side{
+			{name: "C loop", do: `watched ./pread "$4" "$PWD/f" "$2" "$3" "$1"; lateness "$1" "$2" "$3"`},
+			{name: "replay --timing schedule", of: "C loop", do: `watched "$PIANOLA" replay --timing schedule --root root --keep --json reads.bin; lateness "$1" "$2" "$3"; own`},
+			{name: "C loop, compute after a call", do: `[ "$1" = 1 ] || left_out "one thread only"; watched ./pread after "$PWD/f" "$2" "$3" "$1"; lateness "$1" "$2" "$3" after`},
+			{name: "replay --timing compute", of: "C loop, compute after a call", do: `watched "$PIANOLA" replay --root root --keep --json reads.bin; lateness "$1" "$2" "$3" after; own`},
+		},
+	},
+	{
+		name:  "long",
+		about: "a day of 86 400 reads in three seconds, five million reads as fast as possible, and replays that are interrupted",
+		rows: []row{
+			{name: "a day", words: "1 86400 1000000000 --timing schedule --speed 28800"},
+			{name: "five million reads", words: "1 5000000 0 --timing afap"},
+			{name: "eight threads", words: "8 10000 1000000"},
+		},
+		home: "ext4",
+		once: `reads_of "$1" "$2" "$3"`,
+		sides: []side{
+			{name: "replay", do: `
+				shift 3
+				clocks "$PIANOLA" replay --root root --keep --json "$@" reads.bin
+				note "$(figure elapsed_seconds "$OUT/command.out") replay, s"
+				note "$(figure executed "$OUT/command.out") executed"`},
+			{name: "interrupted", do: `shift 3; interrupted "$PIANOLA" replay "$@"`},
+		},
+	},
+	{
+		name:  "ranks",
+		about: "parallel programs of MPI on two nodes that are this machine: recorded, merged, and replayed with and without the edges of MPI",
+		rows: []row{
+			{name: "collective, 4 ranks", words: "collective 4"}, {name: "each, 4 ranks", words: "each 4"},
+			{name: "pipeline, 4 ranks", words: "pipeline 4"}, {name: "metadata, 4 ranks", words: "metadata 4"},
+			{name: "collective, 2 ranks", words: "collective 2"}, {name: "each, 2 ranks", words: "each 2"},
+			{name: "pipeline, 2 ranks", words: "pipeline 2"}, {name: "metadata, 2 ranks", words: "metadata 2"},
+		},
+		home: "ext4",
+		once: mpiProgram,
+		sides: []side{
+			{name: "program", do: "kind=$1 ranks=$2; ranks_alone"},
+			{name: "recorded", of: "program", do: "kind=$1 ranks=$2; ranks_recorded"},
+			{name: "replayed by ranks", of: "program", follows: true, do: `ranks=$2; ranks_replayed edges launch "$PIANOLA" replay --ranks`},
+			{name: "replayed by one process", of: "program", follows: true, do: `ranks_replayed edges "$PIANOLA" replay`},
+			{name: "replayed without edges", of: "program", follows: true, do: `ranks=$2; ranks_replayed none launch "$PIANOLA" replay --ranks`},
+		},
+	},
+	{
+		name:  "slow-rank",
+		about: "parallel programs whose ranks have a disk each, recorded with equal disks; then one disk can be ten times slower",
+		rows: []row{
+			{name: "each, as recorded", words: "each 4 1"}, {name: "each, one disk is slow", words: "each 4 10"},
+			{name: "pipeline, as recorded", words: "pipeline 4 1"}, {name: "pipeline, one disk is slow", words: "pipeline 4 10"},
+			{name: "metadata, as recorded", words: "metadata 4 1"}, {name: "metadata, one disk is slow", words: "metadata 4 10"},
+		},
+		home: "here",
+		once: mpiProgram + `
+			cc -O2 -static -pthread -o slowdisk "$TOP/scripts/load/slowdisk.c"
+			kind=$1 ranks=$2
+			disks 1
+			ranks_recorded
+			[ "$3" = 1 ] || disks "$3"`,
+		end: "for rank in 0 1 2 3; do take_down_disk $rank; done",
+		sides: []side{
+			{name: "program", do: "kind=$1 ranks=$2; ranks_alone"},
+			{name: "replayed", of: "program", do: `ranks=$2; ranks_replayed edges launch "$PIANOLA" replay --ranks`},
+			{name: "replayed without edges", of: "program", do: `ranks=$2; ranks_replayed none launch "$PIANOLA" replay --ranks`},
+		},
+	},
+	{
+		name:  "edges",
+		about: "what a replay by several ranks costs: how long a rank takes to hear of another one's event, clocks, start and memory",
+		rows:  []row{{name: "2 ranks", words: "2"}, {name: "4 ranks", words: "4"}, {name: "16 ranks", words: "16"}, {name: "64 ranks", words: "64"}},
+		home:  "here", once: "ring $1",
+		sides: []side{{name: "replay", do: "ring_replayed $1"}},
+	},
+	{
+		name:  "hdf5",
+		about: "a program that writes and reads 300 datasets of HDF5: recorded, replayed, and replayed in memory",
+		rows:  []row{{name: "10x10", words: "10"}, {name: "50x50", words: "50"}, {name: "100x100", words: "100"}},
+		home:  "ext4",
+		once:  `needs h5cc; h5cc -O2 -o datasets "$TOP/testdata/hdf5/datasets.c"`,
+		sides: []side{
+			{name: "recorded", do: `rm -f app.h5; into "$OUT/run.out" "$PIANOLA" record -o "$OUT/trace.txt" -- ./datasets app.h5 "$1" 300; compiled`},
+			{name: "replayed", of: "recorded", follows: true, do: "replayed"},
+			{name: "in memory", of: "replayed", follows: true, do: `judged "$PIANOLA" replay --backend memory --json "$OUT/trace.bin" >"$OUT/replay.json"; answered`},
+		},
+	},
+	{
+		name:  "layers",
+		about: "nanoseconds a call of fputc, in a process whose layer stdio is recorded, beside one, and with ltrace",
+		rows:  []row{{name: "fputc"}}, home: "here",
+		once: `gcc -O1 -o calls "$TOP/scripts/load/calls.c"`,
+		sides: []side{
+			{name: "nothing", do: `note "$(./calls 2000) a call, ns"`},
+			{name: "record --layer stdio", of: "nothing", do: `note "$("$PIANOLA" record -o trace.txt --layer stdio -- ./calls 2000) a call, ns"`},
+			{name: "record of another process", of: "nothing", do: `layers=stdio; into calls.out beside ./calls 2000; note "$(tail -n 1 calls.out) a call, ns"`},
+			{name: "ltrace", of: "nothing", do: `needs ltrace; note "$(ltrace -o ltrace.out -e fputc ./calls 20) a call, ns"`},
+		},
+	},
+	{
+		name:  "libraries",
+		about: "programs whose calls of libraries are recorded: spans, and where the time in the library went",
+		rows: []row{
+			{name: "datasets", words: "hdf5 ./datasets app.h5 100 50"},
+			{name: "h5repack", words: "hdf5 h5repack first.h5 second.h5"},
+			{name: "h5dump", words: "hdf5,stdio h5dump first.h5"},
+			{name: "mpifile", words: "mpi mpiexec.mpich -n 4 ./mpifile mpi.dat 4"},
+			{name: "sqlite3", words: "sqlite3 sh sqlite3.sh"},
+			{name: "sort", words: "stdio sort lines"},
+		},
+		home: "ext4",
+		once: `
+			case $1 in
+			hdf5*) needs h5cc; h5cc -shlib -O2 -o datasets "$TOP/testdata/hdf5/datasets.c"; ./datasets first.h5 100 50 ;;
+			mpi) needs mpicc.mpich; mpicc.mpich -O2 -o mpifile "$TOP/scripts/load/mpifile.c" ;;
+			esac
+			echo "rm -f app.db; sqlite3 app.db \".read '$TOP/scripts/demo.sql'\"" >sqlite3.sh
+			seq 20000 | sort -R >lines`,
+		sides: []side{{name: "recorded", do: `needs "$2"; rm -f app.h5 second.h5; library "$@"`}},
+	},
+	{
+		name:  "order",
+		about: "programs whose threads and processes depend on one another, replayed: results that differ, and run times",
+		rows: []row{
+			{name: "flock, 1", words: "flock"}, {name: "flock, 2", words: "flock"}, {name: "flock, 3", words: "flock"}, {name: "flock, 4", words: "flock"},
+			{name: "sqlite3", words: "sqlite3"}, {name: "ripgrep", words: "ripgrep"}, {name: "threads", words: "threads", options: "--order total"},
+		},
+		home: "ext4",
+		once: `
+			program_of "$1"
+			into "$OUT/run.out" "$PIANOLA" record -o "$OUT/trace.txt" -- sh run.sh
+			compiled`,
+		sides: []side{
+			{name: "recorded", do: `account "$OUT/profile.json"`},
+			{name: "replayed", of: "recorded", do: "replayed"},
+		},
+	},
+	{
+		name:  "suite",
+		about: "the shipped workloads on storages, and three of the programs there",
+		rows: []row{
+			{name: "sqlite3"}, {name: "postgresql"}, {name: "git"}, {name: "lmdb"}, {name: "cc"}, {name: "hdf5"}, {name: "mariadb"}, {name: "npm"},
+			{name: "python"}, {name: "qemu-img"}, {name: "redis"}, {name: "restic"}, {name: "rocksdb"}, {name: "rsync"}, {name: "tar"},
+		},
+		home: "ext4",
+		sides: []side{
+			{name: "ext4", do: "workload"},
+			{name: "xfs", on: "xfs", of: "ext4", do: "workload"},
+			{name: "btrfs", on: "btrfs", of: "ext4", do: "workload"},
+			{name: "tmpfs", on: "tmpfs", of: "ext4", do: "workload"},
+			{name: "slow", on: "suite-slow", of: "ext4", do: "workload"},
+			{name: "program on ext4", do: "workload_plain"},
+			{name: "program on xfs", on: "xfs", of: "program on ext4", do: "workload_plain"},
+			{name: "program on btrfs", on: "btrfs", of: "program on ext4", do: "workload_plain"},
+			{name: "program on tmpfs", on: "tmpfs", of: "program on ext4", do: "workload_plain"},
+			{name: "program on slow", on: "suite-slow", of: "program on ext4", do: "workload_plain"},
+		},
+	},
+	{
 		name:  "cache",
 		about: "a file that is in the page cache and one that is not, of 100 MB each, read by dd and by a replay",
 		rows:  []row{{name: "dd"}}, home: "ext4",
@@ -338,8 +524,8 @@ var studies = []study{
 		name:  "prepare",
 		about: "making the files of a replay, beside cp -r of the same tree and fio laying out as much; each ends with a sync",
 		rows: []row{
-			{name: "100 000 files of 16 KiB on average", words: "100000 0..32KiB 16k"},
-			{name: "100 000 empty files", words: "100000 0 0"},
+			{name: "20 000 files of 16 KiB on average", words: "20000 0..32KiB 16k"},
+			{name: "20 000 empty files", words: "20000 0 0"},
 			{name: "a file of 4 GiB", words: "1 4GiB 4g"},
 		},
 		home: "here",
@@ -361,6 +547,8 @@ var studies = []study{
 		},
 	},
 }
+
+const mpiProgram = `needs mpicc; needs mpiexec; mpicc -O2 -I"$TOP/scripts/load" -o mpi "$TOP/scripts/load/mpi.c"`
 
 // requests are rows of the same options, and others.
 type requests []row

@@ -108,10 +108,13 @@ func (b *bench) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	// Programs that run as users of their own are clocked, too.
+	// The program that clocks others is where users of their own can run it. What carries
+	// messages between ranks is beside the program.
 	self := filepath.Join(b.dir, "measure")
-	if _, _, err := process(ctx, source, []string{"go", "build", "-o", self, "./scripts/measure"}); err != nil {
-		return err
+	for _, pair := range [][2]string{{self, "./scripts/measure"}, {tree.pianola + "-ranks", "./cmd/pianola-ranks"}} {
+		if _, _, err := process(ctx, source, []string{"go", "build", "-o", pair[0], pair[1]}); err != nil {
+			return err
+		}
 	}
 	b.work = &workshop{tree: tree, dir: b.dir}
 	if err := b.work.programs(ctx); err != nil {
@@ -247,14 +250,14 @@ func (b *bench) measure(ctx context.Context, p part, start time.Time) (results [
 			return nil, 0, err
 		}
 	}
-	if _, err := b.do(ctx, p, side{name: "once", do: p.once}, dir); err != nil {
-		return nil, 0, err
-	}
 	if p.end != "" {
 		defer func() {
 			_, failed := b.do(context.WithoutCancel(ctx), p, side{name: "end", do: p.end}, dir)
 			err = errors.Join(err, failed)
 		}()
+	}
+	if _, err := b.do(ctx, p, side{name: "once", do: p.once}, dir); err != nil {
+		return nil, 0, err
 	}
 	leftOut, samples := map[string]string{}, map[string][]sample{}
 	var slowest, began time.Duration

@@ -118,13 +118,21 @@ func TestSideResult(t *testing.T) {
 	require.Equal(t, 0.5, write.Ratio.Median)
 }
 
+func TestCompared(t *testing.T) {
+	ratio, difference := compared("drift, %", []float64{2, 4}, []float64{1, 1})
+	require.Nil(t, ratio, "of shares")
+	require.Equal(t, 2.0, difference.Median)
+	ratio, _ = compared("lost, s", []float64{2, 4}, []float64{1, 0})
+	require.Nil(t, ratio, "to nothing")
+}
+
 // Five rounds have no interval that misses the median in one of twenty cases only.
 func TestFewRounds(t *testing.T) {
 	s := summarized([]float64{3, 1, 2, 5, 4})
 	require.Equal(t, summary{Median: 3, Range: [2]float64{1, 5}}, s)
 }
 
-// What is stopped goes on: a row of this commit isn't measured again, one of another is.
+// A run goes on where it stopped: a row of this commit is not measured again.
 func TestDocument(t *testing.T) {
 	s := study{name: "cost", about: "what it costs", rows: []row{{name: "git"}, {name: "tar"}, {name: "fio"}}}
 	b := bench{out: filepath.Join(t.TempDir(), "measured"), commit: "new"}
