@@ -108,7 +108,7 @@ bench: ## benchmarks for benchstat
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 measure: deps-storage deps-closed ## the figures of the documents, in docs/measured; goes on where it stopped; on a quiet machine, as root; ONLY="cost storage/redis" for some, OUT=DIR, ROUNDS=7, IMAGES=/dev/shm, FORCE=1
-	@sh scripts/need.sh strace=strace zstd=zstd bpftrace=bpftrace ltrace=ltrace mdb_load=lmdb-utils rg=ripgrep h5cc=libhdf5-dev h5repack=hdf5-tools mpicc.mpich=libmpich-dev mpiexec.mpich=mpich
+	@sh scripts/need.sh strace=strace zstd=zstd bpftrace=bpftrace ltrace=ltrace eatmydata=eatmydata mdb_load=lmdb-utils rg=ripgrep h5cc=libhdf5-dev h5repack=hdf5-tools mpicc.mpich=libmpich-dev mpiexec.mpich=mpich
 	$(GO) run ./scripts/measure figures -only '$(ONLY)' -out $(or $(OUT),docs/measured) -rounds $(or $(ROUNDS),7) $(if $(FORCE),-force)
 
 guard: deps-demo ## builds BASE=REV and this tree, measures both in turn, and names what has become worse; best on a quiet machine, as root; ONLY="compile record" for some, ROUNDS=9

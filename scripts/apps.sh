@@ -26,7 +26,7 @@ here() {
 	mapread) has gcc ;;
 	ripgrep) has rg ;;
 	lucene) has java && has javac && [ -e "${jars%%:*}" ] ;;
-	pipeline) has tar && has gzip ;;
+	pipeline | beside) has tar && has gzip ;;
 	java) has java && has javac ;;
 	osync) has python3 ;;
 	*) has "$1" ;;
@@ -398,6 +398,17 @@ S
 }
 fresh_pipeline() { mkdir work; }
 run_pipeline() { "$@" sh pipeline.sh; }
+
+# --- beside: a pipeline that computes, and beside it a writer that syncs and ends before ---
+seed_beside() {
+	cat >beside.sh <<'S'
+for k in $(seq 40); do dd if=/dev/zero of=work/out$k bs=16k count=4 conv=fsync; done &
+cat /usr/bin/* 2>/dev/null | head -c 40M | gzip -9 | wc -c
+wait
+S
+}
+fresh_beside() { mkdir work; }
+run_beside() { "$@" sh beside.sh; }
 
 # --- java: a pool of four threads that write files and force them ---
 seed_java() {

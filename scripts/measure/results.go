@@ -92,9 +92,6 @@ func (s side) result(samples map[string][]sample, leftOut string) sideResult {
 		if !ok {
 			continue
 		}
-		if !counts[name] && !slices.ContainsFunc(values, func(v float64) bool { return v != 0 }) {
-			continue
-		}
 		f := figureResult{Name: name, summary: summarized(values), Values: values}
 		for _, other := range strings.Split(s.of, "|") {
 			if beside, ok := byRound(samples[other], name); ok && !counts[name] {
@@ -126,7 +123,7 @@ func compared(name string, values, beside []float64) (ratio, difference *summary
 	return ratio, &d
 }
 
-// counts are told also where they are 0, and not compared.
+// counts are not compared with those of other sides.
 var counts = map[string]bool{"failed": true, "differed": true, "lost": true, "unexplained": true, "executed": true, "events": true, "missed": true}
 
 // byRound returns a figure by round, if all rounds have it.

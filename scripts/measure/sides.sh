@@ -83,8 +83,9 @@ settle() {
 	[ -z "$COLD" ] || "$MEASURE" cold .
 }
 
-# plainly: runs the program by itself.
-clocked() { plain "$MEASURE" clock "$FIGURES.clock" "$@"; }
+# plainly: runs the program by itself, or through the command $through.
+through=
+clocked() { plain $through "$MEASURE" clock "$FIGURES.clock" "$@"; }
 plainly() {
 	fresh_or_aside
 	alone
@@ -124,6 +125,20 @@ log_apart() {
 	esac
 }
 
+# on_path: notes how long the recorded syncs took, and those of them on the critical path.
+on_path() {
+	"$PIANOLA" profile --json "$OUT/trace.txt" | awk -F'[:,]' '
+		/"run_time_seconds"/ && !n++ { run = $2 }
+		/"categories"/ { inside = 1 }
+		inside && /"name": "sync"/ { synced = 1 }
+		synced && /"seconds"/ { print $2 + 0, "in syncs, s"; synced = inside = 0 }
+		/"critical_path"/ { critical = 1 }
+		critical && /"name"/ { sync = $2 ~ /sync/ }
+		critical && sync && /"seconds"/ { sum += $2 }
+		critical && /^  \]/ { critical = 0 }
+		END { print sum + 0, "in syncs on the path, s"; print run - sum, "without these, s" }' >>"$FIGURES"
+}
+
 # recorded [OPTION…]: runs it while it is recorded.
 recorded() {
 	record_options=$*
@@ -150,7 +165,7 @@ account() {
 		/"run_time_seconds"/ && !seen++ { print $3 + 0, "run time, s" }
 		/"categories"/ { inside = 1 }
 		inside && $2 == "name" { name = $4 }
-		inside && $2 == "seconds" { print $3 + 0, name ", s" }
+		inside && $2 == "seconds" && $3 > 0 { print $3 + 0, name ", s" }
 		inside && /\]/ { exit }' "$1" >>"$FIGURES"
 }
 
@@ -509,6 +524,31 @@ library() {
 		END { print spans + 0, "spans"; print events + 0, "events"; print lost + 0, "lost" }' "$OUT/trace.txt" >>"$FIGURES"
 	"$PIANOLA" profile --by layer --format csv "$OUT/trace.txt" | awk -F, -v layer="${layers%%,*}" '
 		$1 == layer { print $5 * 1e3, "in the library, ms"; print 100 * $7 / $6, "system calls, %"; print 100 * $8 / $6, "waiting, %"; print 100 * $9 / $6, "ready, %"; print 100 * $10 / $6, "own, %" }' >>"$FIGURES"
+}
+
+# --- time off the processor ---
+
+# ways_to_wait: of each way to wait of split.c, which stands between two calls with its name,
+# what the lines of the program's first thread add up to.
+ways_to_wait() {
+	awk '
+		function note(key) { return match($0, "[ {]" key "=[0-9]+") ? substr($0, RSTART + length(key) + 2, RLENGTH - length(key) - 2) / 1e6 : 0 }
+		$3 ~ /^[0-9]/ { next }
+		match($0, /access\("[a-z]+"/) { name = substr($0, RSTART + 8, RLENGTH - 9); first = $1; inside = name != way; way = inside ? name : "" }
+		$1 == first && way != "" || /access\("[a-z]+"/ {
+			dur = match($0, /<[0-9.]+>/) ? substr($0, RSTART + 1, RLENGTH - 2) * 1000 : 0
+			if (/wait\(FUTEX/) sum[name, "lock"] += dur
+			if (/wait\(POLL/) sum[name, "poll"] += dur
+			if (/pread64\(/ && !/type=/) sum[name, "direct"] += dur
+			if (/map_read\(/) sum[name, "mapped"] += dur
+			if (!(/access\(/ && inside)) {
+				sum[name, "sleep"] += note("timer")
+				sum[name, "spin"] += note("ready") + note("own")
+				sum[name, "mapped"] += note("storage")
+			}
+		}
+		END { n = split("lock poll sleep spin mapped direct", names, " "); for (i = 1; i <= n; i++) print sum[names[i], names[i]] + 0, names[i] ", ms" }
+	' "$OUT/trace.txt" >>"$FIGURES"
 }
 
 # --- order ---

@@ -17,6 +17,7 @@ var storages = []storage{
 	{name: "device", system: "ext4", limits: "rbps=20971520 wbps=10485760 riops=1500 wiops=400"},
 	{name: "log-slow", system: "ext4", limits: "rbps=209715200 wbps=209715200 riops=1000 wiops=1000"},
 	{name: "log-fast", system: "ext4", limits: "rbps=209715200 wbps=209715200 riops=3000 wiops=3000"},
+	{name: "slow-reads", system: "ext4", limits: "rbps=max wbps=max riops=500 wiops=max"}, // 2 ms each
 	{name: "suite-slow", system: "ext4", limits: "rbps=41943040 wbps=20971520 riops=1500 wiops=400"},
 	{name: "synced", system: "ext4", limits: "rbps=209715200 wbps=209715200 riops=3000 wiops=3000"}, // a sync takes about a millisecond
 }
@@ -32,7 +33,7 @@ type program struct {
 // The clients of postgres send at their times, however long the server takes. Those of
 // postgres8out aren't recorded.
 var programs = []program{
-	{"sqlite3", "plain cost what-if model", "rbps=104857600 wbps=104857600 riops=5000 wiops=5000", ""},
+	{"sqlite3", "plain cost critical what-if model", "rbps=104857600 wbps=104857600 riops=5000 wiops=5000", ""},
 	{"git", "plain cost", slow, ""},
 	{"tar", "plain cost", slow, ""},
 	{"gcc", "plain cost", "rbps=20971520 wbps=10485760 riops=10 wiops=1500", ""},      // it reads little
@@ -41,10 +42,10 @@ var programs = []program{
 	{"postgres", "plain cost", slow, "--timing schedule"},
 	{"osync", "plain cost model", slow, ""},
 	{"rocksdb", "cost", slow, ""},
-	{"rocksdb1", "closed what-if", syncing, ""},
-	{"rocksdb4", "closed what-if model", syncing, ""},
+	{"rocksdb1", "closed critical what-if", syncing, ""},
+	{"rocksdb4", "closed critical what-if model", syncing, ""},
 	{"rocksdb16", "closed what-if", syncing, ""},
-	{"postgres1", "closed what-if model", syncing, ""},
+	{"postgres1", "closed critical what-if model", syncing, ""},
 	{"postgres8", "closed what-if", syncing, ""},
 	{"postgres8out", "closed", syncing, "--outside closed"},
 	{"mariadb", "closed cost", "rbps=20971520 wbps=10485760 riops=1500 wiops=300", ""},
@@ -62,6 +63,7 @@ var programs = []program{
 	{"rocksmap", "mapped", slow, ""},
 	{"lucene", "mapped", slow, ""},
 	{"sqlite3wal", "model", slow, ""},
+	{"beside", "critical", "", ""},
 }
 
 const (
@@ -91,6 +93,40 @@ var studies = []study{
 			{name: "program", do: "plainly"},
 			{name: "recorded", of: "program", do: "recorded"},
 			{name: "compiled", of: "program", do: "compiled", follows: true},
+		},
+	},
+	{
+		name:  "faults",
+		about: "run times of make -j2, whose compilers map much, recorded with page faults and without",
+		rows:  []row{{name: "gcc"}}, home: "ext4", once: "begin",
+		sides: []side{
+			{name: "program", do: "plainly"},
+			{name: "recorded --no-faults", of: "program", do: "recorded --no-faults"},
+			{name: "recorded", of: "program", do: "recorded"},
+		},
+	},
+	{
+		name:  "critical",
+		about: "what syncs take on the critical path of a recording, and run times without syncs (eatmydata)",
+		rows:  of("critical"), home: "ext4", once: "begin",
+		sides: []side{
+			{name: "program", do: "plainly"},
+			{name: "recorded", of: "program", do: "recorded; on_path"},
+			{name: "without syncs", of: "program", do: "needs eatmydata; through=eatmydata; plainly"},
+		},
+	},
+	{
+		name:  "split",
+		about: "how a recording splits the time off the processor, beside a program that knows how long it waited; a read of its disk takes 2 ms",
+		rows:  []row{{name: "waits"}}, home: "slow-reads",
+		once: `
+			gcc -O2 -pthread -o split "$TOP/scripts/load/split.c"
+			dd if=/dev/urandom of=data bs=1M count=64 conv=fsync status=none`,
+		sides: []side{
+			{name: "known", do: `
+				slowly into "$OUT/known.out" "$PIANOLA" record -o "$OUT/trace.txt" -- ./split data
+				awk 'NF == 2 && $2 ~ /^[0-9.]+$/ { print $2 * 1000, $1 ", ms" }' "$OUT/known.out" >>"$FIGURES"`},
+			{name: "recorded", of: "known", follows: true, do: "ways_to_wait"},
 		},
 	},
 	{
@@ -232,9 +268,9 @@ var studies = []study{
 		sides: []side{
 			{name: "program", on: "device", do: "plainly"},
 			{name: "by the model", on: "device", of: "program", do: `
-				[ -e "$OUT/fio.json" ] || slowly fio --output-format=json --output="$OUT/fio.json" "$TOP/docs/devices/device.fio"
-				[ -e "$OUT/model.json" ] || "$PIANOLA" model -o "$OUT/model.json" --fio "$OUT/fio.json" >"$OUT/model.out"
-				judged "$PIANOLA" replay --backend memory --model "$OUT/model.json" --json "$OUT/trace.bin" >"$OUT/replay.json"
+				[ -e "$DIR/fio.json" ] || slowly fio --output-format=json --output="$DIR/fio.json" "$TOP/docs/devices/device.fio"
+				[ -e "$DIR/model.json" ] || "$PIANOLA" model -o "$DIR/model.json" --fio "$DIR/fio.json" >"$OUT/model.out"
+				judged "$PIANOLA" replay --backend memory --model "$DIR/model.json" --json "$OUT/trace.bin" >"$OUT/replay.json"
 				answered`},
 			{name: "replayed", on: "device", of: "program", do: "replayed"},
 			{name: "as recorded", of: "program", do: `account "$OUT/profile.json"`},
