@@ -231,10 +231,10 @@ traced() {
 		exec bpftrace -o bpftrace.out -c "$1" trace.bt' sh "$program $*"
 }
 
-# beside COMMAND…: runs a command while another process is recorded, with $layers if there
-# are any. The program is attached, but follows that one.
+# another_recorded COMMAND…: runs a command while another process is recorded, with $layers
+# if there are any. The program is attached, but follows that one.
 layers=
-beside() {
+another_recorded() {
 	[ -e over ] || mkfifo over
 	"$PIANOLA" record -o others.txt ${layers:+--layer "$layers"} -- sh -c 'echo >attached; read x <over' 2>others.err &
 	recorder=$!

@@ -142,7 +142,7 @@ var studies = []study{
 			{name: "nothing", do: "calls 300000"},
 			{name: "record", of: "nothing", do: `calls 300000 "$PIANOLA" record -o trace.txt --`},
 			{name: "record, compressed", of: "nothing", do: `calls 300000 "$PIANOLA" record -o trace.txt.zst --`},
-			{name: "record of another process", of: "nothing", do: "calls 300000 beside"},
+			{name: "record of another process", of: "nothing", do: "calls 300000 another_recorded"},
 			{name: "strace -f -r -T", of: "nothing", do: "needs strace; calls 20000 strace -f -r -T -o strace.out"},
 			{name: "bpftrace, printing", of: "nothing", do: `needs bpftrace; calls 20000 traced 'printf("%d %d %d %d\n", tid, args->id, nsecs - @start[tid], args->ret);'`},
 			{name: "bpftrace, counting", of: "nothing", do: "needs bpftrace; calls 300000 traced '@calls[args->id] = count();'"},
@@ -476,7 +476,7 @@ var studies = []study{
 		sides: []side{
 			{name: "nothing", do: `note "$(./calls 2000) a call, ns"`},
 			{name: "record --layer stdio", of: "nothing", do: `note "$("$PIANOLA" record -o trace.txt --layer stdio -- ./calls 2000) a call, ns"`},
-			{name: "record of another process", of: "nothing", do: `layers=stdio; into calls.out beside ./calls 2000; note "$(tail -n 1 calls.out) a call, ns"`},
+			{name: "record of another process", of: "nothing", do: `layers=stdio; into calls.out another_recorded ./calls 2000; note "$(tail -n 1 calls.out) a call, ns"`},
 			{name: "ltrace", of: "nothing", do: `needs ltrace; note "$(ltrace -o ltrace.out -e fputc ./calls 20) a call, ns"`},
 		},
 	},
