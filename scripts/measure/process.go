@@ -51,7 +51,8 @@ func process(ctx context.Context, dir string, command []string, allowed ...int) 
 		}
 	}
 	if err != nil {
-		return nil, "", fmt.Errorf("%s: %w: %s", strings.Join(command, " "), err, lastLines(messages.String()))
+		name, _, _ := strings.Cut(strings.Join(command, " "), "\n") // not all lines of the shell's
+		return nil, "", fmt.Errorf("%s: %w: %s", name, err, lastLines(messages.String()))
 	}
 	usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	return sample{

@@ -338,11 +338,16 @@ func (b *bench) do(ctx context.Context, p part, s side, dir string) (sample, err
 	if words == "" {
 		words = p.row.name
 	}
-	_, _, err = process(ctx, place.dir, append([]string{
-		"env", "FIGURES=" + figures, "OUT=" + dir, "START=" + home.dir, "TMPDIR=" + place.dir, "DEVICE=" + place.device, "LIMITS=" + place.limits,
-		"BESIDE=" + beside.device, "BESIDE_LIMITS=" + beside.limits, "BESIDE_PLACE=" + beside.dir, "COLD=" + cold, "OPTIONS=" + p.row.options,
-		"sh", "-euc", sourced + s.do, s.name,
-	}, strings.Fields(words)...))
+	var script strings.Builder
+	fmt.Fprintf(&script, "# %s\n", p.name()) // the line that errors show
+	for _, v := range [][2]string{
+		{"FIGURES", figures}, {"OUT", dir}, {"START", home.dir}, {"TMPDIR", place.dir}, {"DEVICE", place.device}, {"LIMITS", place.limits},
+		{"BESIDE", beside.device}, {"BESIDE_LIMITS", beside.limits}, {"BESIDE_PLACE", beside.dir}, {"COLD", cold}, {"OPTIONS", p.row.options},
+	} {
+		fmt.Fprintf(&script, "export %s='%s'\n", v[0], v[1])
+	}
+	script.WriteString(sourced + s.do)
+	_, _, err = process(ctx, place.dir, append([]string{"sh", "-euc", script.String(), s.name}, strings.Fields(words)...))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.name, err)
 	}
