@@ -22,8 +22,6 @@ TIMEOUT  ?= 60m
 # The packages that have threads of their own, and the command, which has all.
 RACE     ?= ./cmd/pianola ./format ./format/parquet ./plugin ./record/... ./replay/... ./memfs
 SHORT    ?= -short
-# What the applications with closed loops need, where they are asked for.
-closed   = $(if $(filter closed,$(APPS)),deps-closed)
 
 # All targets: none is the name of a file that it makes.
 .PHONY: $(shell sed -n 's/^\([a-z0-9-]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
@@ -68,51 +66,17 @@ pages: ## the outputs in README, tutorial and recipes, from new runs; best on a 
 	@sh scripts/need.sh sqlite3=sqlite3 python3=python3 mkfs.ext4=e2fsprogs mkfs.xfs=xfsprogs
 	UPDATE_RECIPES=1 PIANOLA_REQUIRE_BPF=1 $(GO) test -count 1 -timeout $(TIMEOUT) -run TestRecipes ./cmd/pianola
 
-hdf5: deps-hdf5 build ## what an HDF5 program would gain if its files lived in memory
-	sh scripts/hdf5.sh demo/hdf5
-
-layers: deps-layers build ## what record --layer costs a call, beside ltrace, and the calls of libraries in recordings of programs
-	sh scripts/layers.sh demo/layers
-
 hdf5-vol: deps-hdf5-vol build ## the HDF5 connector that keeps files in memory: fetches HDF5 1.14, builds, tests and measures it; ONLY=tests or ONLY=bench for one
 	sh scripts/hdf5-vol.sh demo/hdf5-vol $(or $(RUNS),500)
 
 feign: deps-feign build ## predictions of the laboratory, compared with changed programs; EXPERIMENTS="prefetch rank" for some
 	sh scripts/feign.sh demo/feign $(EXPERIMENTS)
 
-ranks: deps-ranks build ## parallel programs of MPI, recorded on two nodes, merged and replayed with and without the edges of MPI; KINDS="pipeline each" for some, ROUNDS=2
-	sh scripts/ranks.sh demo/ranks $(KINDS)
-
-slow-rank: deps-ranks build ## four ranks with a disk each, recorded; then one disk becomes ten times slower for application and replay, with and without the edges of MPI; KINDS="pipeline each" for some, ROUNDS=2
-	sh scripts/slow-rank.sh demo/slow-rank $(KINDS)
-
-truth: deps-truth $(closed) build ## applications five times, plain, recorded and replayed in turn: medians; APPS="git tar" for some, APPS=closed for those with closed loops
-	sh scripts/truth.sh demo/truth $(APPS)
-
-cost: deps-truth build ## the same applications and three databases with threads, plain and recorded in pairs, and what compile makes of the recorded run time; then what a live recording costs a busy server; APPS as above, PAIRS=20
-	sh scripts/bench-cost.sh demo/cost $(or $(PAIRS),20) $(APPS)
-	sh scripts/bench-production.sh demo/production $(or $(PAIRS),20)
-
 flight: deps-truth build ## a flight recorder on PostgreSQL for five minutes: its memory, its window replayed, its cost in pairs; root only; FLIGHT=30s PAIRS=5 for others
 	sh scripts/flight.sh demo/flight
 
-storage: deps-storage $(closed) build ## the same applications replayed on other file systems, and on a slow device beside the applications; root only; APPS as above
-	sh scripts/storage.sh demo/storage $(APPS)
-
-whatif: deps-storage deps-closed build ## what the laboratory tells of syncs and memory, beside programs without syncs and on tmpfs; root only; APPS="redis rocksdb4" for some
-	sh scripts/whatif.sh demo/whatif $(APPS)
-
-map: deps-storage deps-closed build ## what the laboratory tells of a database's log on a second, faster device, beside the database with its log there; root only; APPS=sqlite3wal for one
-	sh scripts/map.sh demo/map $(APPS)
-
-model: deps-storage deps-closed build ## a model of a slow device, fitted to what fio measures there: its predictions for programs, beside their replays and the programs there; root only; APPS="redis postgres1" for some
-	sh scripts/model.sh demo/model $(APPS)
-
 workloads: build ## records the workloads that ship once more, best on a quiet machine; root only; ONLY=git for one
 	for name in $(or $(ONLY),$(notdir $(patsubst %/record.sh,%,$(wildcard workloads/*/record.sh)))); do sh workloads/$$name/record.sh || exit; done
-
-suite: deps-storage deps-closed build ## the workloads on file systems and a slow device beside the programs, and how much the suite varies; root only; PARTS="systems spread programs" for some
-	PARTS="$(PARTS)" sh scripts/suite.sh demo/suite
 
 diagnosis: deps-truth deps-closed build ## what the diagnosis says of programs, and what following it saves; root only; CASES="redis lmdb" for some
 	sh scripts/diagnosis.sh demo/diagnosis $(CASES)
@@ -140,14 +104,12 @@ check: lint ## lint and short tests, in two minutes
 race: ## short tests of packages with threads, under the race detector; RACE=./... SHORT= for all tests
 	GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test -race $(SHORT) -timeout $(TIMEOUT) $(RACE)
 
-bench: deps-test build ## benchmarks for benchstat; then the cost of recording, the speed of compile, and the timing and preparation of replay, compared with other tools
+bench: ## benchmarks for benchstat
 	$(GO) test -run '^$$' -bench . -benchmem ./...
-	sh scripts/bench-record.sh demo/bench
-	sh scripts/bench-compile.sh demo/compile
-	sh scripts/bench-replay.sh demo/replay
-	sh scripts/bench-cache.sh demo/cache
-	sh scripts/bench-prepare.sh demo/prepare
-	sh scripts/bench-uring.sh demo/uring
+
+measure: deps-storage deps-closed ## the figures of the documents, in docs/measured; goes on where it stopped; on a quiet machine, as root; ONLY="cost storage/redis" for some, OUT=DIR, ROUNDS=7, IMAGES=/dev/shm, FORCE=1
+	@sh scripts/need.sh strace=strace zstd=zstd bpftrace=bpftrace ltrace=ltrace eatmydata=eatmydata mdb_load=lmdb-utils rg=ripgrep h5cc=libhdf5-dev h5repack=hdf5-tools mpicc.mpich=libmpich-dev mpiexec.mpich=mpich
+	$(GO) run ./scripts/measure figures -only '$(ONLY)' -out $(or $(OUT),docs/measured) -rounds $(or $(ROUNDS),7) $(if $(FORCE),-force)
 
 guard: deps-demo ## builds BASE=REV and this tree, measures both in turn, and names what has become worse; best on a quiet machine, as root; ONLY="compile record" for some, ROUNDS=9
 	@sh scripts/need.sh fio=fio gcc=gcc git=git
@@ -198,20 +160,11 @@ clean: ## remove built files
 deps-demo:
 	@sh scripts/need.sh sqlite3=sqlite3
 
-deps-hdf5:
-	@sh scripts/need.sh gcc=gcc h5cc=libhdf5-dev
-
-deps-layers:
-	@sh scripts/need.sh gcc=gcc h5cc=libhdf5-dev h5repack=hdf5-tools mpicc.mpich=libmpich-dev mpiexec.mpich=mpich sqlite3=sqlite3 ltrace=ltrace
-
 deps-hdf5-vol:
 	@sh scripts/need.sh gcc=gcc
 
 deps-feign:
 	@sh scripts/need.sh gcc=gcc python3=python3 mkfs.ext4=e2fsprogs losetup=mount
-
-deps-ranks:
-	@sh scripts/need.sh mpicc=libmpich-dev mpiexec=mpich
 
 deps-truth:
 	@sh scripts/need.sh sqlite3=sqlite3 git=git tar=tar gcc=gcc make=make python3=python3 fio=fio pg_createcluster=postgresql

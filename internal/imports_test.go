@@ -70,7 +70,7 @@ var allowed = map[string][]string{
 	"pianola/scripts/prose":              {},
 	"pianola/scripts":                    {},
 	"pianola/scripts/load":               {},
-	"pianola/scripts/measure":            {"pianola/stats"},
+	"pianola/scripts/measure":            {"pianola/stats", "golang.org/x/sys/"},
 	"pianola/scripts/load/pool":          {},
 	"pianola/scripts/scale":              {},
 	"pianola/scripts/pictures":           {"github.com/chromedp/"},

@@ -1,63 +1,16 @@
-# apps.sh: the applications that scripts try replays with, to be sourced with
-# lib.sh, LC_ALL=C and HOME in a directory without settings. sql is the file of the demo.
+# apps.sh: the applications that replays are tried with, to be sourced with lib.sh,
+# LC_ALL=C and HOME in a directory without settings. sql is the file of the demo.
+# scripts/measure/studies.go has the table of them.
 #
 # An application is three functions that stand in a directory of its own: seed_APP
 # makes, once, what it starts from; fresh_APP puts that into the directory work,
 # which isn't there; run_APP runs it, through the command "$@". The user that it
 # runs as is in user. What was seeded can be copied and runs elsewhere. Where
-# synced is no, those in unsyncable run without syncs.
-#
-# Those in closed have threads or processes that wait for one another, and clients
-# that send the next request when they have the reply to the last one. Those in
-# asynchronous submit requests, and those in mapped map files.
-all="sqlite3 git tar gcc python3 fio postgres osync"
-closed="rocksdb1 rocksdb4 rocksdb16 postgres1 postgres8 postgres8out mariadb redis sqlite3x3 make4 pipeline java"
-asynchronous="uring libaio"
-mapped="lmdb mapread sqlite3map ripgrep rocksmap lucene"
-unsyncable="rocksdb1 rocksdb4 rocksdb16 postgres1 postgres8 redis sqlite3 sqlite3x3"
+# synced is no, those that can run without syncs.
 user=
 synced=yes
 now() { date +%s.%N; }
 plain() { if [ -n "$user" ]; then setpriv --reuid "$user" --regid "$user" --init-groups -- "$@"; else "$@"; fi; }
-
-# choose APP…: sets apps to these, where the name of a list stands for all of it, and
-# ends the script where one is none.
-choose() {
-	apps=
-	for app in "$@"; do
-		case $app in
-		closed) app=$closed ;;
-		asynchronous) app=$asynchronous ;;
-		mapped) app=$mapped ;;
-		esac
-		for one in $app; do
-			case " $all $closed $asynchronous $mapped " in
-			*" $one "*) ;;
-			*) fail 2 "no application $one; there are: $all, closed: $closed, asynchronous: $asynchronous, mapped: $mapped" ;;
-			esac
-		done
-		apps="$apps $app"
-	done
-}
-
-# fresh APP: what a run begins with, written out by settle, which the script
-# defines. What the last run left is put aside: ext4 avoids inodes that were
-# removed within the last minutes, and looks at all of them whenever it makes a
-# file, so that nothing is removed before the end.
-aside=0
-fresh() {
-	[ ! -e work ] || mv work "left$((aside += 1))"
-	fresh_$1
-	settle
-}
-
-# timed APP: runs it, and sets took to the seconds.
-timed() {
-	a=$(now)
-	into "${output-run.out}" run_$1 plain
-	b=$(now)
-	took=$(echo "$a $b" | awk '{ print $2 - $1 }')
-}
 
 # here APP: whether the machine has it, or says that it has not.
 here() {
@@ -73,7 +26,7 @@ here() {
 	mapread) has gcc ;;
 	ripgrep) has rg ;;
 	lucene) has java && has javac && [ -e "${jars%%:*}" ] ;;
-	pipeline) has tar && has gzip ;;
+	pipeline | beside) has tar && has gzip ;;
 	java) has java && has javac ;;
 	osync) has python3 ;;
 	*) has "$1" ;;
@@ -185,7 +138,7 @@ with open("work/log", "w") as f:
     os.fsync(f.fileno())
 with open("work/log") as f:
     assert sum(1 for line in f) == 100000
-shutil.rmtree("work/a/d0") # not all: see fresh in truth.sh
+shutil.rmtree("work/a/d0") # not all: ext4 would look at their inodes
 P
 }
 fresh_python3() { mkdir work; }
@@ -445,6 +398,17 @@ S
 }
 fresh_pipeline() { mkdir work; }
 run_pipeline() { "$@" sh pipeline.sh; }
+
+# --- beside: a pipeline that computes, and beside it a writer that syncs and ends before ---
+seed_beside() {
+	cat >beside.sh <<'S'
+for k in $(seq 40); do dd if=/dev/zero of=work/out$k bs=16k count=4 conv=fsync; done &
+cat /usr/bin/* 2>/dev/null | head -c 40M | gzip -9 | wc -c
+wait
+S
+}
+fresh_beside() { mkdir work; }
+run_beside() { "$@" sh beside.sh; }
 
 # --- java: a pool of four threads that write files and force them ---
 seed_java() {

@@ -22,9 +22,7 @@ put_up() {
 	losetup -d "$device"
 }
 take_down() {
-	mountpoint -q "$dir/$1" 2>/dev/null || return 0
-	umount "$dir/$1"
-	rmdir "$dir/$1"
+	unmount "$dir/$1"
 	rm -f "${IMAGES-$dir}/pianola-$1.image"
 }
 
@@ -78,19 +76,4 @@ leave() {
 	release || :
 	echo $$ >"$home/cgroup.procs" || :
 	[ ! -d $v2/pianola-storage ] || rmdir $v2/pianola-storage || :
-}
-
-# What experiments on a device do with each $app: record it, and note a figure. A script
-# that does otherwise defines its own after it has sourced this.
-recorded() { "$pianola" record ${user:+--user "$user"} -o "$dir/$app/trace.txt" -- "$@"; }
-note() { echo "$app $*" >>"$dir/figures"; }
-
-# record_warm: records $app after a run that warms up.
-record_warm() {
-	at "$app: the run that warms up"
-	fresh $app
-	timed $app
-	at "$app: recording"
-	fresh $app
-	into run.out run_$app recorded
 }

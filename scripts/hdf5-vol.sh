@@ -330,7 +330,7 @@ bench() {
 	cd "$dir"
 }
 
-# The whole program that make hdf5 records, natively, with the core driver, which
+# The whole program that make measure ONLY=hdf5/ records, natively, with the core driver, which
 # writes the file at its close, and through the connector, in turn; and what the
 # lab predicts of it from a recording.
 programs() {

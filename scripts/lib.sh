@@ -69,40 +69,19 @@ function sorted(figure, way,    v, n, i, j, t) {
 # figure KEY FILE: the first value of that key in a JSON document.
 figure() { awk -F'[:,]' -v key="\"$1\"" '$1 ~ key { print $2 + 0; exit }' "$2"; }
 
-# compared ROUNDS KIND NAME…: what pianola compare says of trace1.bin, trace2.bin
-# and so on beside replay1.log and so on: of each row of a kind its medians, their
-# ratio, and the ratios of the rounds.
-compared() {
-	rounds=$1 kind=$2
-	shift 2
-	names=$* applications=
-	set --
-	for i in $(seq "$rounds"); do
-		applications="$applications --application trace$i.bin"
-		set -- "$@" "replay$i.log"
-		beside trace$i.bin replay$i.log >compare$i.csv
-	done
-	beside $applications "$@" >compare.csv
-	printf '%-10s %13s %10s %7s  %s\n' '' 'application s' 'replay s' ratio 'ratios of the rounds'
-	for name in $names; do
-		awk -F, -v kind="$kind" -v name="$name" '
-			$1 != kind || $5 == "" { next }
-			{ sub(".*/", "", $2) }
-			$2 != name { next }
-			FILENAME != "compare.csv" { print "rounds", name, $5; next }
-			{ print "application", name, $3; print "replay", name, $4; print "ratio", name, $5 }
-		' compare.csv $(seq -f 'compare%g.csv' "$rounds")
-	done | awk "$medians"'
-		!($2 in seen) { seen[$2]; order[++count] = $2 }
-		END {
-			for (k = 1; k <= count; k++) {
-				name = order[k]
-				sorted("rounds", name)
-				printf "%-10s %13.4f %10.4f %7.3f  %s\n", name, all["application", name], all["replay", name], all["ratio", name], each
-			}
-		}'
-}
+# beside OPTION…: what compare says, in rows for programs.
 beside() { judged "$pianola" compare --format csv --tolerance 1000% "$@"; }
+
+# unmount DIRECTORY: unmounts it and removes it. The loop device, what looks at new devices,
+# or a server that ends, can hold that up for a moment.
+unmount() {
+	[ -d "$1" ] || return 0
+	for _ in $(seq 100); do
+		mountpoint -q "$1" 2>/dev/null || break
+		umount "$1" 2>/dev/null || sleep 0.1
+	done
+	rmdir "$1"
+}
 
 ended() {
 	status=$?

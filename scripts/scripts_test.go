@@ -58,20 +58,19 @@ func TestNoScriptIsSilent(t *testing.T) {
 
 // The log of a program is shown when the program fails.
 func TestLogIsShown(t *testing.T) {
-	const python = `#!/bin/sh
-[ "$1" = -c ] && { echo "$0"; exit; } # is asked where it is
+	const sqlite3 = `#!/bin/sh
 echo 'this is why' >&2
 exit 7
 `
-	said := broken(t, "python3", python, "scripts/truth.sh", filepath.Join(t.TempDir(), "out"), "python3")
-	require.Regexp(t, `^truth.sh: ended early, with status 7, at: python3: the run that warms up
-truth.sh: the end of /.*/out/python3/run.out:
+	said := broken(t, "sqlite3", sqlite3, "scripts/waits.sh", filepath.Join(t.TempDir(), "out"), "sqlite3")
+	require.Regexp(t, `^waits.sh: ended early, with status 7, at: sqlite3: the recording
+waits.sh: the end of /.*/out/sqlite3/work/../seed.out:
 this is why
 $`, said)
 }
 
 // An error in a command line is printed once.
 func TestUsage(t *testing.T) {
-	require.Equal(t, "truth.sh: no application nosuch; there are: sqlite3 git tar gcc python3 fio postgres osync, closed: rocksdb1 rocksdb4 rocksdb16 postgres1 postgres8 postgres8out mariadb redis sqlite3x3 make4 pipeline java, asynchronous: uring libaio, mapped: lmdb mapread sqlite3map ripgrep rocksmap lucene\n",
-		broken(t, "nothing", silent, "scripts/truth.sh", t.TempDir(), "nosuch"))
+	require.Equal(t, "waits.sh: no case nosuch; there are: postgres-tcp postgres-unix mariadb redis rocksdb-4 rocksdb-16 sqlite3 make pipeline go java epoll\n",
+		broken(t, "nothing", silent, "scripts/waits.sh", t.TempDir(), "nosuch"))
 }

@@ -9,7 +9,7 @@ put_up_disk() {
 	rm -f "$store"
 	truncate -s "$4" "$store"
 	mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0,nodiscard "$store"
-	./slowdisk "$store" "$2" "$3" "$1.disk" &
+	./slowdisk "$store" "$2" "$3" "$1.disk" >"$1.out" 2>&1 &
 	until mountpoint -q "$1.disk"; do kill -0 $!; done
 	device=$(losetup --direct-io=on --find --show "$1.disk/image")
 	mount "$device" "$1" || { losetup -d "$device"; return 1; }
@@ -20,15 +20,4 @@ take_down_disk() {
 	unmount "$1"
 	unmount "$1.disk"
 	rm -f "${IMAGES-.}/slowdisk-$1.store"
-}
-
-# unmount DIRECTORY: unmounts it and removes it. The loop device, or what looks at new devices,
-# can hold that up for a moment.
-unmount() {
-	[ -d "$1" ] || return 0
-	for _ in $(seq 100); do
-		mountpoint -q "$1" 2>/dev/null || break
-		umount "$1" 2>/dev/null || sleep 0.1
-	done
-	rmdir "$1"
 }

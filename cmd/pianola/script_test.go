@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 // long are the scripts that take seconds. They are left out where tests are to be
 // short.
 var long = []string{
-	"bench", "compare_groups", "compile_with", "import_strace_live", "lab", "lab_feign", "lab_hdf5", "plugin_disk", "plugin_go", "plugin_rank",
+	"bench", "compare_groups", "compile_with", "import_strace_live", "lab", "lab_feign", "plugin_disk", "plugin_go", "plugin_rank",
 	"record_bench", "record_gcc", "record_git", "record_hdf5", "record_mpi", "record_python3", "record_runs", "record_sqlite3", "record_tar", "record_zst",
 }
 

@@ -93,7 +93,7 @@ func benchLoop(b *testing.B, q Queue, batch int, request func(r *Request)) {
 }
 
 // BenchmarkRequests measures requests on the kernel as a replay calls it. NOPs
-// show what a queue itself costs; scripts/bench-uring.sh has reads beside fio's.
+// show what a queue itself costs; make measure ONLY=rings has reads beside fio's.
 func BenchmarkRequests(b *testing.B) {
 	type variant struct {
 		kind    kind

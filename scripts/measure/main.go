@@ -3,9 +3,13 @@
 // machine, and the figures are medians of rounds.
 //
 //	measure guard -base REV [-only WORDS] [-rounds N]   compares this tree with a revision
+//	measure figures [-out DIR] [-only WORDS]            measures what the documents tell
+//	measure clock FILE COMMAND…                         runs a command, and appends what it took to FILE
+//	measure cold DIR                                    drops the files of DIR from the page cache
 //
 // guard builds both, measures them in turn, and names what has become worse. It ends
-// with 1 then, and with 2 if it can't measure.
+// with 1 then, and with 2 if it can't measure. figures writes a file for each study, and
+// leaves out what that has of this commit. clock and cold are for its commands.
 package main
 
 import (
@@ -15,6 +19,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 )
 
@@ -37,20 +42,44 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	if len(args) == 0 || args[0] != "guard" {
-		return fmt.Errorf("want guard, got %q", args)
+	if len(args) == 0 {
+		return errors.New("want guard, figures, clock or cold")
 	}
-	var g guard
-	flags := flag.NewFlagSet("guard", flag.ExitOnError)
-	flags.StringVar(&g.base, "base", "", "the `revision` that the tree is compared with")
-	flags.StringVar(&g.only, "only", "", "measure only what has one of these `words` in its name")
-	flags.IntVar(&g.rounds, "rounds", 9, "how many `times` each side is measured")
-	flags.StringVar(&g.dir, "dir", "", "work in a new directory in `DIR`, best a tmpfs")
-	if err := flags.Parse(args[1:]); err != nil {
-		return err
+	command, args := args[0], args[1:]
+	flags := flag.NewFlagSet(command, flag.ExitOnError)
+	only := flags.String("only", "", "measure only what has one of these `words` in its name")
+	switch command {
+	case "guard":
+		var g guard
+		flags.StringVar(&g.base, "base", "", "the `revision` that the tree is compared with")
+		flags.IntVar(&g.rounds, "rounds", 9, "how many `times` each side is measured")
+		flags.StringVar(&g.dir, "dir", "", "work in a new directory in `DIR`, best a tmpfs")
+		if err := flags.Parse(args); err != nil {
+			return err
+		}
+		if g.base == "" {
+			return errors.New("guard: no revision: -base REV")
+		}
+		g.only = *only
+		return g.run(ctx)
+	case "figures":
+		var b bench
+		flags.StringVar(&b.out, "out", "docs/measured", "write the files to `DIR`")
+		flags.IntVar(&b.rounds, "rounds", 7, "how many `times` each side is measured")
+		flags.StringVar(&b.dir, "dir", "demo/measured", "work in a new directory in `DIR`")
+		flags.BoolVar(&b.force, "force", false, "measure on a machine that is not quiet, too")
+		if err := flags.Parse(args); err != nil {
+			return err
+		}
+		b.only = strings.Fields(*only)
+		return b.run(ctx)
+	case "clock":
+		if len(args) < 2 {
+			return errors.New("clock: want FILE COMMAND…")
+		}
+		return clock(ctx, args[0], args[1:])
+	case "cold":
+		return cold(strings.Join(args, " "))
 	}
-	if g.base == "" {
-		return errors.New("guard: no revision: -base REV")
-	}
-	return g.run(ctx)
+	return fmt.Errorf("want guard, figures, clock or cold, got %q", command)
 }

@@ -32,11 +32,14 @@ func process(ctx context.Context, dir string, command []string, allowed ...int) 
 	cmd.Dir = dir
 	var out, messages bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &messages
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	// A command of the shell ends with what it has started.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	start := time.Now()
 	err := cmd.Run()
 	took := time.Since(start)
 	if ctx.Err() != nil {
+		ended(cmd)
 		return nil, "", ctx.Err()
 	}
 	if cmd.ProcessState == nil {
@@ -48,7 +51,8 @@ func process(ctx context.Context, dir string, command []string, allowed ...int) 
 		}
 	}
 	if err != nil {
-		return nil, "", fmt.Errorf("%s: %w: %s", strings.Join(command, " "), err, lastLines(messages.String()))
+		name, _, _ := strings.Cut(strings.Join(command, " "), "\n") // not all lines of the shell's
+		return nil, "", fmt.Errorf("%s: %w: %s", name, err, lastLines(messages.String()))
 	}
 	usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	return sample{
@@ -56,6 +60,22 @@ func process(ctx context.Context, dir string, command []string, allowed ...int) 
 		processor: (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(),
 		memory:    float64(usage.Maxrss) / 1024,
 	}, out.String(), nil
+}
+
+// patience is how long what a command has started may take to end once it was told to.
+const patience = 5 * time.Second
+
+// ended returns when nothing is left of what a command has started.
+func ended(cmd *exec.Cmd) {
+	if cmd.Process == nil {
+		return
+	}
+	for begin := time.Now(); syscall.Kill(-cmd.Process.Pid, 0) == nil; time.Sleep(patience / 100) {
+		if time.Since(begin) > patience {
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+			return
+		}
+	}
 }
 
 // lastLines returns the last lines of a text on one line.

@@ -10,6 +10,13 @@ import (
 // side by round. Every second round has the order reversed: what comes second would
 // otherwise always meet what the first has left in caches.
 func turns[S comparable](rounds int, sides []S, measure func(S) (sample, error)) (map[S][]sample, error) {
+	all, _, err := turnsWhile(rounds, sides, measure, func() bool { return true })
+	return all, err
+}
+
+// turnsWhile is turns, but ends earlier if more, which is called after each round, says
+// so. It returns how many rounds there were.
+func turnsWhile[S comparable](rounds int, sides []S, measure func(S) (sample, error), more func() bool) (map[S][]sample, int, error) {
 	all := map[S][]sample{}
 	for round := range rounds {
 		order := slices.Clone(sides)
@@ -19,12 +26,15 @@ func turns[S comparable](rounds int, sides []S, measure func(S) (sample, error))
 		for _, s := range order {
 			got, err := measure(s)
 			if err != nil {
-				return nil, err
+				return nil, round, err
 			}
 			all[s] = append(all[s], got)
 		}
+		if !more() {
+			return all, round + 1, nil
+		}
 	}
-	return all, nil
+	return all, rounds, nil
 }
 
 // errorRate is the probability that an interval misses the median of the ratios. Nine

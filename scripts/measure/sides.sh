@@ -1,0 +1,588 @@
+# sides.sh: what the commands of studies (studies.go) are made of, to be sourced. They
+# stand in the directory of the row on the storage of the side. From measure they have
+#
+#	TOP PIANOLA MEASURE LOAD  the source tree, and the programs
+#	DIR OUT                   where measure works, and what is kept of the row
+#	START                     the directory of the row on the storage on which it began
+#	FIGURES                   the file for what they note
+#	DEVICE LIMITS             of the storage: its device and how that is slowed down
+#	BESIDE BESIDE_LIMITS      the same of the storage beside it, if the side has one
+#	BESIDE_PLACE              the directory of the row there
+#	COLD OPTIONS              whether runs begin without cached files; options of replays
+: "${DEVICE=}" "${LIMITS=}" "${BESIDE=}" "${BESIDE_PLACE=}"
+cd "$TOP"
+. scripts/lib.sh
+dir=$DIR sql=$TOP/scripts/demo.sql app=${1-} device=$DEVICE
+. scripts/apps.sh
+. scripts/device.sh
+. scripts/slowdisk.sh
+cd "$OLDPWD"
+log=
+tidy() {
+	leave
+	[ -z "$BESIDE" ] || (device=$BESIDE; release)
+	! mountpoint -q "$BESIDE_PLACE/work/app.db" || umount "$BESIDE_PLACE/work/app.db"
+}
+
+# note NUMBER NAME…: a figure of this side.
+note() { echo "$*" >>"$FIGURES"; }
+
+# needs PROGRAM: ends the side where the machine has no such program.
+needs() { has "$1" || left_out "$1 is not here"; }
+left_out() {
+	echo "# $*" >"$FIGURES"
+	exit 0
+}
+
+# slowly COMMAND…: runs it while the devices have their limits, if they have any.
+slowly() {
+	[ -n "$LIMITS" ] || { "$@"; return; }
+	enter
+	throttle "$LIMITS"
+	[ -z "$BESIDE" ] || (device=$BESIDE; throttle "$BESIDE_LIMITS")
+	"$@"
+	[ -z "$BESIDE" ] || (device=$BESIDE; release)
+	leave
+	home=
+}
+
+# counted COMMAND…: runs it, and notes what its device has read and written then, with
+# what was still to be written at its end.
+counted() {
+	[ -n "$DEVICE" ] || { "$@"; return; }
+	counted=$(bytes)
+	"$@"
+	sync -f .
+	echo "$counted $(bytes)" | awk '{ print ($3 - $1) / 1e6, "MB read"; print ($4 - $2) / 1e6, "MB written" }' >>"$FIGURES"
+}
+
+# --- programs (apps.sh) ---
+
+# begin: what the program starts from. What the shell knows then is kept for the others.
+begin() {
+	here "$app" >&2 || exit 1
+	seed_$app
+	kept
+	fresh_or_aside
+	into "$OUT/run.out" run_$app plain # warms up
+}
+kept() { printf "user='%s'\npython='%s'\n" "$user" "${python-}" >settings; }
+
+# fresh_or_aside: what a run begins with. What the last one left is put aside: ext4 avoids
+# inodes that were removed within the last minutes, and looks at all of them whenever it
+# makes a file, so that nothing is removed before the end.
+fresh_or_aside() {
+	[ -e settings ] || cp -a "$START/." .
+	. ./settings
+	[ ! -e work ] || mv work "left.$(date +%s%N)"
+	fresh_$app
+	settle
+}
+settle() {
+	sync -f .
+	[ -z "$COLD" ] || "$MEASURE" cold .
+}
+
+# plainly: runs the program by itself, or through the command $through.
+through=
+clocked() { plain $through "$MEASURE" clock "$FIGURES.clock" "$@"; }
+plainly() {
+	fresh_or_aside
+	alone
+}
+alone() {
+	: >"$FIGURES.clock"
+	chmod 666 "$FIGURES.clock" # the program can be another user's
+	counted slowly into "$OUT/run.out" run_$app clocked
+	cat "$FIGURES.clock" >>"$FIGURES"
+}
+unsynced() {
+	synced=no
+	plainly
+}
+
+# log_apart: runs it with the log of the database on the storage beside.
+log_apart() {
+	fresh_or_aside
+	case $app in
+	sqlite3wal) # the log is where the database is, which is mounted there
+		rm -rf "$BESIDE_PLACE/work"
+		mkdir "$BESIDE_PLACE/work"
+		cp wal.sql "$BESIDE_PLACE"
+		: >"$BESIDE_PLACE/work/app.db"
+		mount --bind work/app.db "$BESIDE_PLACE/work/app.db"
+		cd "$BESIDE_PLACE"
+		alone
+		umount work/app.db
+		;;
+	postgres1)
+		wal=$BESIDE_PLACE/wal.$(date +%s%N)
+		mv work/pg_wal "$wal"
+		ln -s "$wal" work/pg_wal
+		chown -h postgres work/pg_wal
+		alone
+		;;
+	esac
+}
+
+# on_path: notes how long the recorded syncs took, and those of them on the critical path.
+on_path() {
+	"$PIANOLA" profile --json "$OUT/trace.txt" | awk -F'[:,]' '
+		/"run_time_seconds"/ && !n++ { run = $2 }
+		/"categories"/ { inside = 1 }
+		inside && /"name": "sync"/ { synced = 1 }
+		synced && /"seconds"/ { print $2 + 0, "in syncs, s"; synced = inside = 0 }
+		/"critical_path"/ { critical = 1 }
+		critical && /"name"/ { sync = $2 ~ /sync/ }
+		critical && sync && /"seconds"/ { sum += $2 }
+		critical && /^  \]/ { critical = 0 }
+		END { print sum + 0, "in syncs on the path, s"; print run - sum, "without these, s" }' >>"$FIGURES"
+}
+
+# recorded [OPTION…]: runs it while it is recorded.
+recorded() {
+	record_options=$*
+	fresh_or_aside
+	slowly into "$OUT/run.out" run_$app record
+	note "$(awk '/^# elapsed:/ { print $3 }' "$OUT/trace.txt") run time, s"
+	note "$(awk '/^# lost:/ { lost = $3 } END { print lost + 0 }' "$OUT/trace.txt") lost"
+}
+record() { "$PIANOLA" record $record_options ${user:+--user "$user"} -o "$OUT/trace.txt" -- "$@"; }
+
+# compiled [OPTION…]: compiles the last recording, and notes what the trace has.
+compiled() {
+	into "$OUT/compile.out" "$PIANOLA" compile --report "$OUT/report" "$@" -o "$OUT/trace.bin" "$OUT/trace.txt"
+	"$PIANOLA" profile --json "$OUT/trace.bin" >"$OUT/profile.json"
+	account "$OUT/profile.json"
+	note "$(sed -n 's/^unexplained: //p' "$OUT/report" | head -n 1)" unexplained
+	note "$(figure events "$OUT/profile.json")" events
+	note "$(echo "$(stat -c %s "$OUT/trace.bin") $(figure events "$OUT/profile.json")" | awk '{ print $1 / $2 }') bytes an event"
+}
+
+# account FILE: notes the run time of a profile or a replay, and that of each category.
+account() {
+	awk -F'[:,"]+' '
+		/"run_time_seconds"/ && !seen++ { print $3 + 0, "run time, s" }
+		/"categories"/ { inside = 1 }
+		inside && $2 == "name" { name = $4 }
+		inside && $2 == "seconds" && $3 > 0 { print $3 + 0, name ", s" }
+		inside && /\]/ { exit }' "$1" >>"$FIGURES"
+}
+
+# replayed [OPTION…]: replays the trace. Its files are made before, and the page cache is
+# set then: a throttle would keep what is asked for on the way, and spoil the first events.
+replayed() {
+	root=root.$(date +%s%N)
+	"$PIANOLA" replay --prepare only --root "$root" "$OUT/trace.bin" >/dev/null
+	sync -f .
+	counted slowly judged_replay $OPTIONS "$@" --prepare never --cache asis --root "$root" --keep --json "$OUT/trace.bin"
+	answered
+}
+judged_replay() { judged "$PIANOLA" replay "$@" >"$OUT/replay.json"; }
+answered() {
+	account "$OUT/replay.json"
+	for count in executed failed differed; do note "$(figure $count "$OUT/replay.json")" $count; done
+}
+
+# predicted CANDIDATE: what lab says of a change, and of none.
+predicted() {
+	slowly judged "$PIANOLA" lab --runs 1 --root "root.$(date +%s%N)" --keep --json --try "$1" "$OUT/trace.txt" >"$OUT/lab.json"
+	awk -F'[:,"]+' '
+		$2 == "name" && /baseline/ { which = 1 }
+		$2 == "candidates" { which = 2 }
+		$2 == "elapsed_seconds" && which && !seen[which]++ { told[which] = $3 }
+		END { print told[2], "run time, s"; print told[1], "as it is, s"; print told[2] / told[1], "share of as it is" }' "$OUT/lab.json" >>"$FIGURES"
+}
+
+# --- commands ---
+
+# clocks COMMAND…: notes what a command takes.
+clocks() { into "$OUT/command.out" "$MEASURE" clock "$FIGURES" "$@"; }
+
+# calls COUNT COMMAND…: notes the nanoseconds of a call of the row's kind, which runs
+# through the command. dd makes two calls a block, and has a clock of its own.
+calls() {
+	count=$1
+	shift
+	case $app in
+	dd)
+		into "$OUT/calls.out" "$@" dd if=/dev/zero of=/dev/null bs=1 count="$count"
+		note "$(tr , '\n' <"$OUT/calls.out" | awk -v n="$count" '/ s$/ { print $1 * 1e9 / n / 2 }') a call, ns"
+		;;
+	*)
+		into "$OUT/calls.out" "$@" "$LOAD" "$app" 1 "$count"
+		note "$(awk 'NF == 2 && $1 + 0 > 0 { print $1 }' "$OUT/calls.out") a call, ns"
+		;;
+	esac
+}
+
+# traced ACTION COMMAND…: runs the command under bpftrace, which takes a path, follows by
+# the name of the program, and needs tracefs, which it gets for itself alone where it
+# isn't mounted.
+traced() {
+	action=$1 program=$(command -v "$2")
+	shift 2
+	cat >trace.bt <<-B
+		tracepoint:raw_syscalls:sys_enter /comm == "${program##*/}"/ { @start[tid] = nsecs; }
+		tracepoint:raw_syscalls:sys_exit /comm == "${program##*/}" && @start[tid]/ { $action }
+	B
+	unshare -m sh -c '
+		[ -d /sys/kernel/tracing/events ] || mount -t tracefs tracefs /sys/kernel/tracing
+		exec bpftrace -o bpftrace.out -c "$1" trace.bt' sh "$program $*"
+}
+
+# another_recorded COMMAND…: runs a command while another process is recorded, with $layers
+# if there are any. The program is attached, but follows that one.
+layers=
+another_recorded() {
+	[ -e over ] || mkfifo over
+	"$PIANOLA" record -o others.txt ${layers:+--layer "$layers"} -- sh -c 'echo >attached; read x <over' 2>others.err &
+	recorder=$!
+	while [ ! -s attached ]; do
+		kill -0 $recorder || { cat others.err >&2; return 1; }
+		sleep 0.01
+	done
+	"$@"
+	echo >over
+	wait $recorder
+	rm attached
+}
+
+# transactions: of the server in this directory, which are reads from memory.
+transactions() {
+	clients=$(($(nproc) * 2))
+	into "$OUT/pgbench.out" "$server/pgbench" -h "$(pwd)" -U postgres -n -S -c $clients -j $clients -T 5 postgres
+	note "$(awk '/^tps/ { print $3 }' "$OUT/pgbench.out") transactions/s"
+}
+
+# files_of FILE: notes the time in the files warm and cold.
+files_of() {
+	"$PIANOLA" profile --by file --format csv "$1" | awk -F, '
+		NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
+		{ sub(".*/", "", $1) }
+		$1 == "warm" || $1 == "cold" { print $(at["seconds"]), $1 ", s" }' >>"$FIGURES"
+}
+
+# --- requests ---
+
+# fio_reads OPTION…: reads at random with 32 requests in flight.
+fio_reads() {
+	fio --name=f --thread --filename=file --size=64m --readonly --invalidate=0 --rw=randread --bs=4k --norandommap --iodepth=32 \
+		--iodepth_batch_complete_max=32 --gtod_reduce=1 --time_based --runtime=1 --output-format=json --output="$OUT/fio.json" "$@"
+	note "$(figure iops "$OUT/fio.json" | awk '{ print $1 / 1e6 }') M requests/s"
+}
+rings_reads() { # NAME BATCH
+	PIANOLA_BENCH_DIR=$(pwd) into "$OUT/rings.out" "$DIR/rings.test" -test.run '^$' -test.bench "^BenchmarkRequests\$/^$1\$/^batch=$2\$" -test.benchtime 1s
+	note "$(awk '$4 == "ns/op" { print 1e3 / $3; found = 1 } END { exit !found }' "$OUT/rings.out") M requests/s"
+}
+
+# fio_job [COMMAND…]: runs the job of the row, whose options are in the file options.
+fio_job() {
+	sync file
+	cat file >/dev/null
+	into "$OUT/fio.out" "$@" fio --name=f --filename=file --size=64m --bs=4k --norandommap --thread --output-format=json --output="$OUT/fio.json" $(cat options)
+}
+fio_told() {
+	awk -F'[:,]' '
+		$1 ~ /"job_runtime"/ && !job++ { print $2 / 1e3, "job, s" }
+		$1 ~ /"iops"/ { rate += $2 }
+		/"read"/ { reads = 1 }
+		/"clat_ns"/ && reads { flight = 1 }
+		flight && /"50.000000"/ && !median++ { print $2 / 1e3, "read p50, µs" }
+		flight && /"99.000000"/ && !tail++ { print $2 / 1e3, "read p99, µs" }
+		END { print rate / 1e6, "M requests/s" }' "$OUT/fio.json" >>"$FIGURES"
+}
+
+# job_of FILE: notes the time from the first to the last event of its busiest thread, and
+# that of a read in flight. fio itself waits for the job in steps, which a replay keeps.
+job_of() {
+	note "$("$PIANOLA" profile --by thread --format csv "$1" | awk -F, '
+		NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
+		NR > 1 && $3 > calls { calls = $3; value = $(at["last_seconds"]) - $(at["first_seconds"]) } END { print value }') job, s"
+	"$PIANOLA" profile --by operation --json "$1" | awk -F'[:,]' '
+		/"name"/ { read = $2 ~ /"(pread64|preadv|read)"/; calls = 0 }
+		/"calls"/ && read { calls = $2 + 0 }
+		/"p50_seconds"/ && calls > most { p50 = $2 * 1e6 }
+		/"p99_seconds"/ && calls > most { p99 = $2 * 1e6; most = calls }
+		END { print p50 + 0, "read p50, µs"; print p99 + 0, "read p99, µs" }' >>"$FIGURES"
+}
+
+# --- issue times ---
+
+# reads_of THREADS CALLS GAP: compiles a trace of reads of the file f, GAP nanoseconds apart
+# in each thread; the threads take turns.
+reads_of() {
+	head -c 1048576 /dev/urandom >f
+	awk -v threads="$1" -v calls="$2" -v gap="$3" 'BEGIN {
+		print "# file: \"f\" reg mode=0600 size=1048576 cached=256"
+		for (t = 1; t <= threads; t++) printf "# thread: %d process=1 parent=0 start=0.000000000\n", t
+		for (t = 1; t <= threads; t++) printf "%d compute ( %.9f )\n%d open ( f 1 ) = %d\n", t, gap * (t - 1) / threads / 1e9, t, t + 2
+		for (i = 0; i < calls; i++)
+			for (t = 1; t <= threads; t++) {
+				if (gap) printf "%d compute ( %.9f )\n", t, gap / 1e9
+				printf "%d pread64 ( %d 4096 %d ) = 4096\n", t, t + 2, i % 256 * 4096
+			}
+	}' >reads.txt
+	into "$OUT/compile.out" "$PIANOLA" compile -o reads.bin reads.txt
+}
+
+# replay_reads OPTION…: replays the trace of reads, with its account in replay.json.
+replay_reads() { judged "$PIANOLA" replay --root root --keep --json "$@" reads.bin >replay.json; }
+
+# fio_iolog OPTION…: has fio make the two million reads.
+fio_iolog() {
+	needs fio
+	fio --name=f --thread --ioengine=psync --replay_no_stall=1 --output-format=json --output=fio.json --read_iolog=reads.iolog "$@"
+	note "$(awk -F'[:,]' '/"runtime"/ { print 2e3 / $2; exit }' fio.json) M reads/s"
+}
+
+# watched COMMAND…: its preads as bpftrace sees them. That keeps the times in a map and
+# prints them at the end: a line for each call would wake it up in mid-run, on a processor
+# that the replay may want. Keys of a map are counted, so what is lost shows as calls missed.
+watched() {
+	needs bpftrace
+	probe='tracepoint:syscalls:sys_enter_pread64 /pid == cpid && args->count == 4096/ { $t = nsecs; @at[tid, @n[tid]++] = $t; @in[tid] = $t; }
+		tracepoint:syscalls:sys_exit_pread64 /@in[tid]/ { @spent[tid] += nsecs - @in[tid]; @in[tid] = 0; }'
+	BPFTRACE_MAP_KEYS_MAX=1000000 BPFTRACE_MAX_MAP_KEYS=1000000 unshare -m sh -c '
+		[ -d /sys/kernel/tracing/events ] || mount -t tracefs tracefs /sys/kernel/tracing
+		exec bpftrace -o times.out -e "$1" -c "$2"' sh "$probe" "$*" >replay.json
+	awk -F'[][, :]+' '/^@at/ { print "at", $2, $3, $4 } /^@spent/ { print "spent", $2, $3 }' times.out >times
+}
+
+# lateness THREADS CALLS GAP [after]: notes how late the watched calls were. Nothing is ever
+# issued early, so the call that came first with respect to its due time is taken for
+# punctual. Where calls are due so long after the last one ended, the drift alone is told,
+# without the time in the calls, but with what the probes take around them.
+lateness() {
+	awk -v gap="$3" '
+		$1 == "at" { late = $4 - $3 * gap; if (!($2 in low) || late < low[$2]) low[$2] = late; at[$2, $3] = late; if ($3 >= n[$2]) n[$2] = $3 + 1 }
+		END { for (t in n) for (i = 0; i < n[t]; i++) if ((t, i) in at) printf "%.3f\n", (at[t, i] - low[t]) / 1e3 }' times | sort -n >late
+	seen=$(wc -l <late)
+	note "$(awk -v gap="$3" -v after="${4-}" '
+		$1 == "at" && $3 == 0 { first[$2] = $4 }
+		$1 == "at" && $3 >= n[$2] { n[$2] = $3; last[$2] = $4 }
+		$1 == "spent" { spent[$2] = $3 }
+		END {
+			for (t in n) {
+				took = last[t] - first[t]
+				if (after) took -= spent[t] * n[t] / (n[t] + 1)
+				drift = (took / (n[t] * gap) - 1) * 100
+				if (drift * drift >= worst * worst) worst = drift
+			}
+			printf "%.4f\n", worst
+		}' times) drift, %"
+	note $(($1 * $2 - seen)) missed
+	[ -z "${4-}" ] || return 0
+	note "$(sed -n "$(((seen + 1) / 2))p" late) late p50, µs"
+	note "$(sed -n "$(((seen * 99 + 99) / 100))p" late) late p99, µs"
+	note "$(tail -n 1 late) late at most, µs"
+}
+own() { for p in p50 p99; do note "$(figure ${p}_seconds replay.json | awk '{ print $1 * 1e6 }') own $p, µs"; done; }
+
+# interrupted COMMAND…: a replay that is ended a second after it began, when it is in
+# mid-run. Its log must be one that compare reads.
+interrupted() {
+	rm -rf root
+	"$@" --root root --log replay.log --json reads.bin >replay.json &
+	pid=$!
+	until [ -s root/f ]; do kill -0 $pid; done
+	sleep 1
+	from=$(date +%s%N)
+	kill -INT $pid
+	status=0
+	wait $pid || status=$?
+	note $((($(date +%s%N) - from) / 1000000)) ms to the end
+	grep -q '"interrupted": true' replay.json && [ $status = 130 ] || fail 1 "not interrupted, status $status"
+	judged "$PIANOLA" compare reads.bin replay.log >compare.out
+	[ "$(grep -c '^[0-9]' replay.log)" = "$(figure executed replay.json)" ] || fail 1 "the log is not whole"
+}
+
+# --- shipped workloads ---
+
+workload() {
+	slowly "$PIANOLA" suite --workloads "$TOP/workloads" --no-host --only "$app" --runs 1 --root "here=$(pwd)" --json >"$OUT/suite.json"
+	note "$(awk -F'[:,]' '/"workloads": \[/ { inside = 1 } inside && /"seconds":/ { seconds = 1 } seconds && /"run_time"/ { print $2 + 0; exit }' "$OUT/suite.json") run time, s"
+}
+workload_plain() {
+	case $app in sqlite3 | postgresql | git) ;; *) left_out "three programs are enough" ;; esac
+	taken=$(cd "$TOP" && PLACE=$OLDPWD/place slowly sh "workloads/$app/record.sh" plain)
+	note "$taken run time, s"
+}
+
+# --- ranks ---
+
+# launch COMMAND…: runs a command as $ranks ranks of two nodes, which are this machine.
+launch() {
+	half=$(((ranks + 1) / 2))
+	mpiexec -launcher fork -hosts n1:$half,n2:$half -n "$ranks" "$@"
+}
+
+# disks MILLISECONDS: gives each of four ranks a disk of its own, a write to which takes
+# 1 ms; that of rank 1 takes so long.
+disks() {
+	for rank in 0 1 2 3; do
+		take_down_disk $rank
+		each=1
+		[ $rank != 1 ] || each=$1
+		put_up_disk $rank 0 "$each" 1G
+	done
+}
+
+# ranked COMMAND…: runs the program of the row as ranks, through a command: steps and the
+# microseconds of work in each follow. Where there are disks, each rank has its own.
+ranked() {
+	if [ -e 0.disk ]; then
+		find 0 1 2 3 -mindepth 1 -not -name lost+found -delete
+		sync -f 0 1 2 3
+		into "$OUT/run.out" launch "$@" ./mpi "$kind" "$(pwd)" 300 5000
+	else
+		rm -rf files
+		mkdir files
+		into "$OUT/run.out" launch "$@" ./mpi "$kind" files/out 100 20000
+	fi
+}
+ranks_alone() {
+	: >ended
+	ranked "$MEASURE" clock "$(pwd)/ended"
+	note "$(awk '/run time/ && $1 > most { most = $1 } END { print most }' ended) run time, s"
+}
+ranks_recorded() {
+	rm -rf "$OUT/recording"
+	ranked "$PIANOLA" record --ranks --layer mpi --slow-functions -o "$OUT/recording" --
+	"$PIANOLA" profile --json "$OUT/recording" >profile.json
+	note "$(figure run_time_seconds profile.json) run time, s"
+	into "$OUT/compile.out" "$PIANOLA" compile -o edges.bin "$OUT/recording"
+	into "$OUT/compile.out" "$PIANOLA" compile -o none.bin --filter 'time >= 0s' "$OUT/recording" # a filter drops the spans
+}
+ranks_replayed() { # TRACE COMMAND…
+	trace=$1
+	shift
+	rm -rf root
+	if [ -e 0.disk ]; then
+		find 0 1 2 3 -mindepth 1 -not -name lost+found -delete
+		for rank in 0 1 2 3; do set -- "$@" --map "$(pwd)/$rank*=$(pwd)/$rank/root"; done
+	fi
+	judged "$@" --root root --strict --json "$trace.bin" >"$OUT/replay.json" 2>"$OUT/replay.out"
+	answered
+}
+
+# ring RANKS: a trace of ranks in a ring with 640 edges; each writes 2 ms after the one before.
+ring() {
+	awk -v ranks="$1" -v rounds=$((640 / $1)) 'BEGIN {
+		for (r = 1; r <= ranks; r++) printf "# thread: %d process=%d parent=0 rank=%d start=0.000000000\n", r, r, r - 1
+		for (r = 1; r <= ranks; r++) printf "%d openm ( out%d 50 384 ) = 3\n", r, r
+		after = ""
+		for (i = 1; i <= rounds; i++)
+			for (r = 1; r <= ranks; r++) {
+				printf "%d write ( 3 4096 ) = 4096%s\n", r, after
+				after = sprintf(" {after=%d:%d+0.002000000:message}", r, i)
+			}
+		for (r = 1; r <= ranks; r++) printf "%d close ( 3 ) = 0\n", r
+	}' >ring.txt
+	"$PIANOLA" compile -q -o ring.bin ring.txt
+}
+
+# ring_replayed RANKS: the ranks have clocks 1000 s apart where time namespaces can be had, so
+# that the true error of the correction is known.
+ring_replayed() {
+	distance=0
+	! unshare --time --fork true 2>/dev/null || distance=1000
+	for rank in $(seq $(($1 - 1)) -1 0); do
+		apart=
+		[ $distance = 0 ] || apart="unshare --time --monotonic $((distance * rank)) --fork"
+		PIANOLA_RANK=$rank PIANOLA_SIZE=$1 $apart "$PIANOLA" replay --ranks --rendezvous . --json ring.bin >"$rank.out" &
+	done
+	wait
+	python3 - $distance >>"$FIGURES" <<'P'
+import json, sys
+run = json.load(open("0.out"))
+ranks, between = run["ranks"], run["between_ranks"]["latency"]
+memory = [r["memory_bytes"] / 1e6 for r in ranks]
+carriers = [r["carrier_bytes"] / 1e6 for r in ranks]
+print(between["p50_seconds"] * 1e6, "edge p50, µs")
+print(between["p99_seconds"] * 1e6, "edge p99, µs")
+print(max(abs(r["clock_offset_seconds"] + int(sys.argv[1]) * r["rank"]) for r in ranks) * 1e6, "error of the clock, µs")
+print(max(r["clock_error_seconds"] for r in ranks) * 1e6, "its bound, µs")
+print(max(r["late_seconds"] for r in ranks) * 1e6, "start late, µs")
+print(memory[0], "rank 0, MB")
+print(carriers[0], "carrier of rank 0, MB")
+print(max(m + c for m, c in zip(memory[1:], carriers[1:])), "another rank and its carrier, MB")
+P
+}
+
+# --- libraries ---
+
+# library LAYERS COMMAND…: records a program with layers, and notes its spans and where the
+# time in the first layer went.
+library() {
+	layers=$1
+	shift
+	into "$OUT/run.out" "$PIANOLA" record -o "$OUT/trace.txt" --slow-functions --layer "$layers" -- "$@"
+	awk '
+		/^# lost:/ { lost = $3 }
+		/^[0-9]/ { events++; n = split($3, at, ":"); if (n > 1 && at[1] ~ /^(hdf5|mpi|sqlite3|stdio)$/) { spans++; events-- } }
+		END { print spans + 0, "spans"; print events + 0, "events"; print lost + 0, "lost" }' "$OUT/trace.txt" >>"$FIGURES"
+	"$PIANOLA" profile --by layer --format csv "$OUT/trace.txt" | awk -F, -v layer="${layers%%,*}" '
+		$1 == layer { print $5 * 1e3, "in the library, ms"; print 100 * $7 / $6, "system calls, %"; print 100 * $8 / $6, "waiting, %"; print 100 * $9 / $6, "ready, %"; print 100 * $10 / $6, "own, %" }' >>"$FIGURES"
+}
+
+# --- time off the processor ---
+
+# ways_to_wait: of each way to wait of split.c, which stands between two calls with its name,
+# what the lines of the program's first thread add up to.
+ways_to_wait() {
+	awk '
+		function note(key) { return match($0, "[ {]" key "=[0-9]+") ? substr($0, RSTART + length(key) + 2, RLENGTH - length(key) - 2) / 1e6 : 0 }
+		$3 ~ /^[0-9]/ { next }
+		match($0, /access\("[a-z]+"/) { name = substr($0, RSTART + 8, RLENGTH - 9); first = $1; inside = name != way; way = inside ? name : "" }
+		$1 == first && way != "" || /access\("[a-z]+"/ {
+			dur = match($0, /<[0-9.]+>/) ? substr($0, RSTART + 1, RLENGTH - 2) * 1000 : 0
+			if (/wait\(FUTEX/) sum[name, "lock"] += dur
+			if (/wait\(POLL/) sum[name, "poll"] += dur
+			if (/pread64\(/ && !/type=/) sum[name, "direct"] += dur
+			if (/map_read\(/) sum[name, "mapped"] += dur
+			if (!(/access\(/ && inside)) {
+				sum[name, "sleep"] += note("timer")
+				sum[name, "spin"] += note("ready") + note("own")
+				sum[name, "mapped"] += note("storage")
+			}
+		}
+		END { n = split("lock poll sleep spin mapped direct", names, " "); for (i = 1; i <= n; i++) print sum[names[i], names[i]] + 0, names[i] ", ms" }
+	' "$OUT/trace.txt" >>"$FIGURES"
+}
+
+# --- order ---
+
+# program_of NAME: makes run.sh, whose processes and threads depend on one another.
+program_of() {
+	case $1 in
+	flock)
+		echo 0 >c
+		cat >run.sh <<-'S'
+			for p in 1 2 3; do
+				(for i in 1 2 3 4 5 6; do flock c sh -c 'read x <c; echo 1 >>c'; done) &
+			done
+			wait
+		S
+		;;
+	sqlite3)
+		sqlite3 app.db 'create table t(p, i); create index o on t(i)'
+		cat >run.sh <<-'S'
+			for p in 1 2 3; do
+				(for i in $(seq 40); do echo "insert into t values($p, $i); select count(*), max(i) from t;"; done) >$p.sql
+				sqlite3 -cmd '.timeout 20000' app.db <$p.sql >$p.out &
+			done
+			wait
+		S
+		;;
+	ripgrep)
+		tree text 3000
+		echo 'rg -j4 -c "7[0-9]*3 some" text >found' >run.sh
+		;;
+	threads)
+		cc -O2 -pthread -o opens "$TOP/scripts/load/opens.c"
+		head -c 4096 /dev/urandom >file
+		echo './opens file 4 5000' >run.sh
+		;;
+	esac
+}
