@@ -24,27 +24,24 @@ took() { # WHAT HOW COMMAND…
 	sync -f .
 	echo "$what $how $(($(now) - a))" >>figures
 }
-trace() { # NAME FILES SIZE: that many files of that size, an expression
-	cat >"$1.yaml" <<-Y
-	pattern: 1
-	files:
-	  - {path: "d{i % 100}/f{i}", count: $2, size: "$3"}
-	groups:
-	  - name: none
-	    steps:
-	      - stat: nothing
-	Y
+trace() { # NAME FILES BYTES: that many files of that many bytes, or of up to BYTES with a minus
 	at "compile of $1"
-	into compile.out "$pianola" compile -o "$1.bin" "$1.yaml"
+	awk -v n="$2" -v size="$3" 'BEGIN {
+		print "# pianola intermediate 1"
+		for (i = 0; i < n; i++)
+			printf "# file: \"d%d/f%d\" reg mode=0644 size=%d cached=-1\n", i % 100, i, size < 0 ? -size * rand() : size
+		print "stat ( nothing ) = -1 ENOENT"
+	}' >"$1.txt"
+	into compile.out "$pianola" compile -o "$1.bin" "$1.txt"
 }
 layout() { # FILES BYTES
 	fio --name=a --directory=fio --nrfiles="$1" --filesize="$2" --rw=read --bs=1m --create_only=1 --openfiles=100
 }
 prepare() { "$pianola" replay --prepare only --cache asis "$@"; }
 
-trace small "$files" "0..32KiB"
+trace small "$files" -32768
 trace empty "$files" 0
-trace long 1 "${gib}GiB"
+trace long 1 $((gib << 30))
 for what in small empty long; do
 	for round in $(seq $rounds); do
 		took $what "pianola, anew" prepare --root root $what.bin

@@ -163,17 +163,14 @@ done
 
 # --- a large trace ---
 at "a large trace"
-cat >large.yaml <<-Y
-	pattern: 1
-	files:
-	  - {path: f, size: 1MiB}
-	groups:
-	  - name: reader
-	    steps:
-	      - open: f
-	      - read: {size: 4KiB, order: random, count: $events, compute: 0..9999ns}
-	Y
-"$pianola" compile -o large.bin large.yaml
+awk -v n="$events" 'BEGIN {
+	print "# pianola intermediate 1"
+	print "# file: \"f\" reg mode=0644 size=1048576 cached=-1"
+	print "open ( f 4 ) = 3"
+	for (i = 0; i < n; i++)
+		printf "compute ( %.9f )\npread64 ( 3 4096 %d ) = 4096\n", rand() * 1e-5, int(rand() * 256) * 4096
+}' >large.txt
+"$pianola" compile -o large.bin large.txt
 # peak COMMAND…: the most memory that it had resident, KiB, in the variable of
 # that name.
 peak() {
