@@ -57,8 +57,8 @@
 // Requests may come from a stranger's trace. Only operations of one table are executed
 // (operations.go), with the flags that it lists. They read, write and sync what a
 // descriptor or a registered file stands for, and Prepare refuses all others, so they
-// never reach the kernel. What takes a path, or makes or closes a descriptor, is for the
-// caller to do, behind its guard.
+// never reach the kernel. The caller makes calls that take a path, or make or close a
+// descriptor, behind its guard.
 //
 // # Why not a library
 //
