@@ -28,6 +28,8 @@ trace() { # NAME FILES BYTES: that many files of that many bytes, or of up to BY
 	at "compile of $1"
 	awk -v n="$2" -v size="$3" 'BEGIN {
 		print "# pianola intermediate 1"
+		for (i = 0; i < n && i < 100; i++)
+			printf "# file: \"d%d\" dir mode=0755 size=0 cached=-1\n", i
 		for (i = 0; i < n; i++)
 			printf "# file: \"d%d/f%d\" reg mode=0644 size=%d cached=-1\n", i % 100, i, size < 0 ? -size * rand() : size
 		print "stat ( nothing ) = -1 ENOENT"
