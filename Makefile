@@ -20,7 +20,7 @@ FUZZTIME ?= 60s
 # than the 10 minutes that are usual.
 TIMEOUT  ?= 60m
 # The packages that have threads of their own, and the command, which has all.
-RACE     ?= ./cmd/pianola ./format ./format/parquet ./plugin ./record/... ./replay/... ./memfs
+RACE     ?= ./cmd/pianola ./format ./format/export ./plugin ./record/... ./replay/... ./memfs
 SHORT    ?= -short
 
 # All targets: none is the name of a file that it makes.

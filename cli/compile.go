@@ -14,7 +14,6 @@ import (
 	"pianola/format"
 	"pianola/format/bin"
 	"pianola/format/script"
-	"pianola/pattern"
 	"pianola/table"
 	"pianola/transform"
 )
@@ -27,8 +26,8 @@ func compileCommand() *cli.Command {
 			"pianola compile [OPTION]… TRACE\n" +
 			"pianola compile --list",
 		Description: "A recording is a script of pianola record, a file that another program wrote\n" +
-			"(docs/reference/imports.md), a pattern (docs/reference/patterns.md), or exec:PROGRAM for what a\n" +
-			"program prints. The trace is portable and compressed.\n" +
+			"(docs/reference/imports.md), or exec:PROGRAM for what a program prints\n" +
+			"(docs/reference/generators.md). The trace is portable and compressed.\n" +
 			"\n" +
 			"Paths move below the root of the replay, files that the application creates get temporary names,\n" +
 			"calls on anything but files are left out, and the time between calls becomes compute.\n" +
@@ -47,7 +46,7 @@ func compileCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "with", Usage: "apply the transform `NAME[=ARG]` (see --list) to the recording, or the program exec:PROGRAM to the trace; repeatable"},
 			&cli.BoolFlag{Name: "list", Usage: "list the transforms"},
 			pluginTimeout(),
-			&cli.StringSliceFlag{Name: "limit", Usage: "allow `NAME=VALUE` for the recording: memory (default: 1GiB), text (bytes in a compressed file), calls (of a pattern); repeatable"},
+			&cli.StringSliceFlag{Name: "limit", Usage: "allow `NAME=VALUE` for the recording: memory (default: 1GiB), text (bytes in a compressed file); repeatable"},
 			&cli.StringFlag{Name: "anonymize", Usage: "replace names by hashes, with the key in `KEYFILE`"},
 			&cli.BoolFlag{Name: "no-names", Usage: "leave the application's own file names out of the trace"},
 			&cli.StringFlag{Name: "telemetry", Value: "read", Usage: "read iozone telemetry as that of `CALLS`: read or write"},
@@ -79,7 +78,7 @@ func runCompile(c *cli.Context) error {
 		case name == "memory":
 			o.Memory = n
 		case !inputs.set(name, n):
-			err = fmt.Errorf("%s: there is memory, text and calls", text)
+			err = fmt.Errorf("%s: there is memory and text", text)
 		}
 		if err != nil {
 			return usage(c, "--limit: %w", err)
@@ -231,9 +230,6 @@ func runCompile(c *cli.Context) error {
 // own position.
 func named(name string, err error) error {
 	if _, ok := errors.AsType[*script.SyntaxError](err); ok {
-		return err
-	}
-	if _, ok := errors.AsType[*pattern.Error](err); ok {
 		return err
 	}
 	if limit, ok := errors.AsType[*compile.LimitError](err); ok && limit.Line > 0 {

@@ -172,7 +172,7 @@ var operandFiles = map[string]string{
 	"replay":  "files .bin",
 	"profile": "files .txt .zst .bin .log",
 	"compare": "files .txt .zst .bin .log",
-	"compile": "files .txt .zst .strace .iolog .yaml .bin",
+	"compile": "files .txt .zst .strace .iolog .bin",
 	"lab":     "files .txt .zst .bin",
 	"advise":  "files .txt .zst .bin",
 	"model":   "files .txt .zst .bin",
@@ -254,12 +254,12 @@ func comparisonWords() (names []string) {
 // valueStarts are the beginnings of values that go on.
 var valueStarts = map[string][]string{
 	"latency":       {"read:", "write:", "sync:", "metadata:"},
-	"compile limit": {"memory=", "text=", "calls="},
-	"profile limit": {"text=", "calls="},
-	"compare limit": {"text=", "calls="},
-	"print limit":   {"text=", "calls="},
+	"compile limit": {"memory=", "text="},
+	"profile limit": {"text="},
+	"compare limit": {"text="},
+	"print limit":   {"text="},
 	"replay limit":  {"files=", "bytes=", "descriptors=", "threads=", "memory=", "kernel="},
-	"limit":         {"files=", "bytes=", "descriptors=", "threads=", "memory=", "kernel=", "text=", "calls="},
+	"limit":         {"files=", "bytes=", "descriptors=", "threads=", "memory=", "kernel=", "text="},
 }
 
 // completeValue completes the value of an option. All candidates begin with before,

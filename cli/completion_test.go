@@ -48,7 +48,7 @@ func TestComplete(t *testing.T) {
 		{"record -o x -- git -", "command 5", nil},
 		{"record git -o ", "command 2", nil},
 		{"bench --runs 3 g", "command 4", nil},
-		{"compile --limit ", "part", []string{"memory=", "text=", "calls="}},
+		{"compile --limit ", "part", []string{"memory=", "text="}},
 		{"replay --limit f", "part", []string{"files="}},
 		{"replay --latency m", "part", []string{"metadata:"}},
 		{"compile --with pre", "part", []string{"prefetch"}},

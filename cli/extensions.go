@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"pianola/format/importer"
-	"pianola/pattern"
 	"pianola/replay"
 	"pianola/transform"
 )
@@ -21,10 +20,7 @@ type extended struct {
 }
 
 // extensions is what Main was given. It is immutable once a command runs.
-var extensions = extended{transforms: transform.Builtin(), importers: []importer.Format{patterns}}
-
-// patterns is the importer of patterns.
-var patterns = importer.Format{Name: "pattern", Is: pattern.Is, Open: openPattern}
+var extensions = extended{transforms: transform.Builtin()}
 
 // WithTransform adds a transform, for compile --with and lab --try.
 func WithTransform(t transform.Transform) Option {

@@ -12,16 +12,14 @@ import (
 	"pianola/format/bin"
 	"pianola/format/compressed"
 	"pianola/internal/available"
-	"pianola/pattern"
 )
 
-// inputs bounds what the inputs of the command may turn into. A small file can be
-// a compressed endless text, or a pattern without an end.
+// inputs bounds what the inputs of the command may turn into: a small file can be a
+// compressed endless text.
 var inputs inputLimits
 
 type inputLimits struct {
-	text  int64 // bytes of text that a compressed file may hold, 0 for textLimit
-	calls int64 // calls that a pattern may make, 0 for pattern.DefaultCalls
+	text int64 // bytes of text that a compressed file may hold, 0 for textLimit
 }
 
 // The default for the text of a compressed file. A recording is compressed to a
@@ -38,15 +36,10 @@ func textLimit(size int64) int64 {
 
 // set sets the limit with a name, and reports whether there is one.
 func (l *inputLimits) set(name string, n int64) bool {
-	switch name {
-	case "text":
+	if name == "text" {
 		l.text = n
-	case "calls":
-		l.calls = n
-	default:
-		return false
 	}
-	return true
+	return name == "text"
 }
 
 // readingMemory returns how many bytes of memory a trace or a profile may take in a
@@ -67,7 +60,7 @@ func spareMemory() { debug.SetMemoryLimit(min(192<<20, readingMemory())) }
 
 // limitFlag is the flag of commands that only read their inputs.
 func limitFlag() cli.Flag {
-	return &cli.StringSliceFlag{Name: "limit", Usage: "allow `NAME=VALUE` for an input: text (bytes in a compressed file), calls (of a pattern); repeatable"}
+	return &cli.StringSliceFlag{Name: "limit", Usage: "allow `NAME=VALUE` for an input: text (bytes in a compressed file)"}
 }
 
 // parseLimits sets the limits of such a command.
@@ -75,7 +68,7 @@ func parseLimits(c *cli.Context) error {
 	for _, text := range c.StringSlice("limit") {
 		name, n, err := parseLimit(text)
 		if err == nil && !inputs.set(name, n) {
-			err = fmt.Errorf("%s: there is text and calls", text)
+			err = fmt.Errorf("%s: text is the only limit here", text)
 		}
 		if err != nil {
 			return usage(c, "--limit: %w", err)
@@ -86,12 +79,8 @@ func parseLimits(c *cli.Context) error {
 
 // limitHint adds to an error of an input which limit to raise.
 func limitHint(err error) error {
-	fault, isPattern := errors.AsType[*pattern.Error](err)
-	switch {
-	case errors.Is(err, compressed.ErrLimit):
+	if errors.Is(err, compressed.ErrLimit) {
 		return &hint{err, "--limit text=SIZE allows more"}
-	case isPattern && fault.Limit:
-		return &hint{err, "--limit calls=N allows more"}
 	}
 	return err
 }

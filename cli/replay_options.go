@@ -186,7 +186,7 @@ func commonOptions(c *cli.Context) (o replay.Options, err error) {
 	}
 	known, ofInput := "files, bytes, descriptors, threads, memory and kernel", c.Command.Name != "replay" // others read recordings, too
 	if ofInput {
-		known = "files, bytes, descriptors, threads, memory, kernel, text and calls"
+		known = "files, bytes, descriptors, threads, memory, kernel and text"
 	}
 	for _, text := range c.StringSlice("limit") {
 		name, n, err := parseLimit(text)

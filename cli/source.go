@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -15,20 +14,9 @@ import (
 	"pianola/format/importer"
 	"pianola/format/script"
 	"pianola/nodes"
-	"pianola/pattern"
 	"pianola/plugin"
 	"pianola/transform"
 )
-
-func openPattern(r io.Reader, name string) (format.Reader, error) {
-	p, err := pattern.Parse(r, name)
-	if err != nil {
-		return nil, err
-	}
-	calls := p.Reader()
-	calls.Limit = cmp.Or(inputs.calls, calls.Limit)
-	return calls, nil
-}
 
 // sources is a recording in one or more files, compressed or not, in any format
 // of package importer.

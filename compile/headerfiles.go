@@ -3,7 +3,7 @@ package compile
 import "pianola/format"
 
 // addHeaderFiles adds the files and directories that the header of the recording names.
-// Recorders write none; patterns do, and users can add them by hand.
+// Recorders write none; generators do, and users can add them by hand.
 func (m *model) addHeaderFiles(files []format.File) {
 	for i := range files {
 		f := &files[i]

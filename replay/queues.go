@@ -132,7 +132,7 @@ func (q *queue) open(w *worker, r *format.Record) {
 	}
 	c := rings.Config{
 		Kernel: w.e.guard.Kernel, Entries: int(min(max(r.Args[1], 1), 1<<15)), CQEntries: int(min(max(r.Args[3], 0), 1<<16)), Flags: flags,
-		ThreadIdle: uint32(r.Args[4]), Depth: int(min(max(r.Args[1], 1), poolThreads)), Jailed: w.guard.Jailed(),
+		ThreadIdle: uint32(r.Args[4]), Depth: int(min(max(r.Args[1], 1), poolThreads)),
 		Enter: func() error {
 			guard := w.e.guard
 			return guard.Enter(guard.Jailed())

@@ -131,7 +131,6 @@ func TestTerminal(t *testing.T) {
 		{"compile", file("unknown.txt", hostileScript()+"1 0.0 open(\"/w\", O_"+oneLine+") = 3 <0.1>\n")},
 		{"compile", file("note.txt", hostileScript()+"1 0.0 open(\"/w\", O_RDONLY) = 3 <0.1> {type="+evil+"}\n")},
 		{"compile", file("intermediate.txt", "open ( \"/w"+evil+"\n")},
-		{"compile", file("pattern.yaml", "pattern: 1\n"+evil+": "+evil+"\n")}, {"compile", file("other.yaml", "pattern: "+evil+"\n")},
 		{"compile", file("fio.log", "fio version 2 iolog\n"+evil+" add\n"+evil+" open\n"+evil+" frob\n")},
 		{"compile", file("nothing.txt", evil)},
 		{"replay", "--backend", "memory", trace}, {"replay", "--backend", "memory", "--json", trace}, {"replay", "--backend", "memory", "--strict", trace},

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"pianola/format"
-	"pianola/format/parquet"
 	"pianola/format/script"
 )
 
@@ -36,7 +35,7 @@ type Dataset struct {
 
 // rankTables are the tables of a rank.
 type rankTables struct {
-	events                       *parquet.Writer
+	events                       *table
 	waits, spans, files, threads sheet
 	known                        map[string]*fileRow
 	others                       fileRow
@@ -63,23 +62,23 @@ func ranksOf(h *format.Header) map[int32]bool {
 // The columns of the tables other than events, in order. A time is that of the column
 // with start_nanos.
 var (
-	waitColumns = []parquet.Column{
+	waitColumns = []column{
 		nanos("start"), timeColumn, number32("thread"), number32("process"), number64("index"), label("op"), label("kind"),
 		optional("after_thread"), optional("after_index"), optional("delay_nanos"), optional("blocked_nanos"), optional("woken_nanos"),
 	}
-	spanColumns = []parquet.Column{
+	spanColumns = []column{
 		nanos("start"), timeColumn, optional("duration_nanos"), number32("thread"), number32("process"), number64("index"),
-		label("layer"), label("function"), label("kind"), label("path"), {Name: "args", Kind: parquet.Text, Optional: true},
+		label("layer"), label("function"), label("kind"), label("path"), {name: "args", kind: ofText, plain: true, optional: true},
 		optional("result"), optional("bytes"), number32("failed"),
 	}
-	fileColumns = append([]parquet.Column{
-		{Name: "path", Kind: parquet.Text, Encoding: parquet.Dictionary, Optional: true, Bloom: true}, label("root_path"),
+	fileColumns = append([]column{
+		{name: "path", kind: ofText, optional: true, bloom: true}, label("root_path"),
 		label("type"), optional("mode"), optional("size"), optional("cached_pages"), number64("opens"),
 	}, totalColumns...)
-	threadColumns = append([]parquet.Column{
+	threadColumns = append([]column{
 		number32("thread"), number32("process"), optional("parent"), label("ring"), nanos("start"), timeColumn, nanos("end"),
 	}, totalColumns...)
-	totalColumns = []parquet.Column{
+	totalColumns = []column{
 		number64("calls"), number64("errors"), number64("reads"), number64("writes"), number64("bytes_read"), number64("bytes_written"),
 		number64("nanos"), number64("flight_nanos"),
 	}
@@ -87,13 +86,13 @@ var (
 
 // sheet writes the rows of a table, column by column.
 type sheet struct {
-	out    *parquet.Writer
+	out    *table
 	column int // the next one
 	text   []byte
 }
 
 func (s *sheet) int(v int64) {
-	s.out.Int(s.column, v)
+	s.out.int(s.column, v)
 	s.column++
 }
 
@@ -107,7 +106,7 @@ func (s *sheet) maybe(v int64, known bool) {
 }
 
 func (s *sheet) null() {
-	s.out.Null(s.column)
+	s.out.null(s.column)
 	s.column++
 }
 
@@ -118,7 +117,7 @@ func (s *sheet) name(v []byte) {
 		return
 	}
 	s.text = format.AppendName(s.text[:0], v)
-	s.out.Text(s.column, s.text)
+	s.out.text(s.column, s.text)
 	s.column++
 }
 
@@ -133,7 +132,7 @@ func (s *sheet) word(v string) {
 
 func (s *sheet) endRow() error {
 	s.column = 0
-	return s.out.EndRow()
+	return s.out.endRow()
 }
 
 // totals are what was done to a file, or by a thread.
@@ -219,31 +218,24 @@ func (d *Dataset) of(rank int32) (*rankTables, error) {
 	}
 	t = &rankTables{known: make(map[string]*fileRow), others: *newFileRow()}
 	rows := groupRows / min(max(len(d.header.Ranks)/d.passes, 1), passRanks)
-	for _, table := range []struct {
+	for _, one := range []struct {
 		name    string
-		to      **parquet.Writer
-		columns []parquet.Column
+		to      **table
+		columns []column
 		sorted  int
 	}{
 		{"events", &t.events, parquetColumns(), colStart}, {"waits", &t.waits.out, waitColumns, 0}, {"spans", &t.spans.out, spanColumns, 0},
 		{"files", &t.files.out, fileColumns, -1}, {"threads", &t.threads.out, threadColumns, -1},
 	} {
-		w, err := d.open(table.name, rank)
+		w, err := d.open(one.name, rank)
 		if err != nil {
 			return nil, err
 		}
-		*table.to = newTable(w, d.header, table.columns)
-		(*table.to).LimitRows(rows)
-		if table.sorted >= 0 {
-			(*table.to).SortBy(table.sorted)
-		}
+		*one.to = newTable(w, d.header, one.columns, one.sorted, rows)
 	}
 	d.ranks[rank] = t
 	return t, nil
 }
-
-// groupRows is how many rows the row groups of all ranks have together, at most.
-const groupRows = 1 << 17
 
 // Write implements format.Writer.
 func (d *Dataset) Write(events []format.Event) error {
@@ -479,8 +471,8 @@ func (t *rankTables) close() error {
 			return err
 		}
 	}
-	for _, table := range [...]*parquet.Writer{t.events, t.waits.out, t.spans.out, t.files.out, t.threads.out} {
-		if err := table.Close(); err != nil {
+	for _, one := range [...]*table{t.events, t.waits.out, t.spans.out, t.files.out, t.threads.out} {
+		if err := one.close(); err != nil {
 			return err
 		}
 	}

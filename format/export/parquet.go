@@ -3,11 +3,9 @@ package export
 import (
 	"io"
 	"math"
-	"strconv"
 	"time"
 
 	"pianola/format"
-	"pianola/format/parquet"
 )
 
 // needed are the columns that are never null.
@@ -28,7 +26,7 @@ const (
 // float64 of seconds is less precise. The remarks of the header are the file's
 // metadata, under keys that begin with "pianola.".
 type parquetWriter struct {
-	out   *parquet.Writer
+	out   *table
 	row   *row
 	clock clock
 	host  []byte // nil if unknown
@@ -36,26 +34,26 @@ type parquetWriter struct {
 }
 
 // parquetColumns returns the columns of a table, in order.
-func parquetColumns() []parquet.Column {
-	columns := make([]parquet.Column, numColumns, numParquetColumns)
+func parquetColumns() []column {
+	columns := make([]column, numColumns, numParquetColumns)
 	for k := range columns {
 		c := &columns[k]
-		c.Name, c.Kind, c.Optional = columnNames[k], parquet.Int64, needed>>k&1 == 0
+		c.name, c.optional = columnNames[k], needed>>k&1 == 0
 		switch columnKinds[k] {
 		case seconds:
-			c.Name += "_nanos"
+			c.name += "_nanos"
 		case word, name:
-			c.Kind, c.Encoding = parquet.Text, parquet.Dictionary
+			c.kind = ofText
 		}
 		switch {
 		case k == colThread || k == colProcess:
-			c.Kind = parquet.Int32
+			c.kind = ofInt32
 		case k == colAfter: // nearly every one is another
-			c.Encoding = parquet.Plain
+			c.plain = true
 		case increasing>>k&1 != 0:
-			c.Encoding = parquet.Delta
+			c.delta = true
 		case k == colPath || k == colRootPath:
-			c.Bloom = true
+			c.bloom = true
 		}
 	}
 	return append(columns, timeColumn, optional("bytes"), label("host"))
@@ -63,8 +61,7 @@ func parquetColumns() []parquet.Column {
 
 func newParquet(w io.Writer, h *format.Header) (Writer, error) {
 	p := newEvents(h)
-	p.out = newTable(w, h, parquetColumns())
-	p.out.SortBy(colStart)
+	p.out = newTable(w, h, parquetColumns(), colStart, groupRows)
 	return p, nil
 }
 
@@ -75,16 +72,6 @@ func newEvents(h *format.Header) *parquetWriter {
 		p.host = format.AppendName(nil, []byte(host))
 	}
 	return p
-}
-
-// newTable begins a Parquet file with the remarks of a header.
-func newTable(w io.Writer, h *format.Header, columns []parquet.Column) *parquet.Writer {
-	out := parquet.NewWriter(w, columns)
-	for _, m := range h.Meta {
-		out.SetMetadata("pianola."+snake(m.Key), string(format.AppendName(nil, []byte(m.Value))))
-	}
-	out.SetMetadata("pianola.threads", strconv.Itoa(len(h.Threads)))
-	return out
 }
 
 func (p *parquetWriter) Write(events []format.Event) error {
@@ -107,39 +94,39 @@ func (p *parquetWriter) event(e *format.Event) error {
 }
 
 // put writes the row of an event to a table.
-func (p *parquetWriter) put(out *parquet.Writer, e *format.Event) error {
+func (p *parquetWriter) put(out *table, e *format.Event) error {
 	for k := range p.row.columns {
 		switch v := &p.row.columns[k]; v.kind {
 		case null:
-			out.Null(k)
+			out.null(k)
 		case number, seconds:
-			out.Int(k, v.n)
+			out.int(k, v.n)
 		case word:
-			out.Text(k, v.text)
+			out.text(k, v.text)
 		default:
 			p.text = format.AppendName(p.text[:0], v.text)
-			out.Text(k, p.text)
+			out.text(k, p.text)
 		}
 	}
 	if p.clock.known {
-		out.Int(colTime, p.clock.at(e.Start))
+		out.int(colTime, p.clock.at(e.Start))
 	} else {
-		out.Null(colTime)
+		out.null(colTime)
 	}
 	if class := e.Op.Info().Class; class == format.ClassRead || class == format.ClassWrite {
-		out.Int(colBytes, e.Bytes())
+		out.int(colBytes, e.Bytes())
 	} else {
-		out.Null(colBytes)
+		out.null(colBytes)
 	}
 	if p.host != nil {
-		out.Text(colHost, p.host)
+		out.text(colHost, p.host)
 	} else {
-		out.Null(colHost)
+		out.null(colHost)
 	}
-	return out.EndRow()
+	return out.endRow()
 }
 
-func (p *parquetWriter) Close() error { return p.out.Close() }
+func (p *parquetWriter) Close() error { return p.out.close() }
 
 // clock turns times since the start of a recording into times of day.
 type clock struct {
@@ -166,22 +153,22 @@ func (c clock) at(nanos int64) int64 {
 }
 
 // Columns of several tables.
-var timeColumn = parquet.Column{Name: "time", Kind: parquet.Time, Encoding: parquet.Delta, Optional: true}
+var timeColumn = column{name: "time", kind: ofTime, delta: true, optional: true}
 
-func optional(name string) parquet.Column {
-	return parquet.Column{Name: name, Kind: parquet.Int64, Optional: true}
+func optional(name string) column {
+	return column{name: name, optional: true}
 }
 
-func number32(name string) parquet.Column { return parquet.Column{Name: name, Kind: parquet.Int32} }
+func number32(name string) column { return column{name: name, kind: ofInt32} }
 
-func number64(name string) parquet.Column { return parquet.Column{Name: name, Kind: parquet.Int64} }
+func number64(name string) column { return column{name: name} }
 
 // nanos is a column of times since the start of the recording, or of durations.
-func nanos(name string) parquet.Column {
-	return parquet.Column{Name: name + "_nanos", Kind: parquet.Int64, Encoding: parquet.Delta}
+func nanos(name string) column {
+	return column{name: name + "_nanos", delta: true}
 }
 
 // label is a column of text.
-func label(name string) parquet.Column {
-	return parquet.Column{Name: name, Kind: parquet.Text, Encoding: parquet.Dictionary, Optional: true}
+func label(name string) column {
+	return column{name: name, kind: ofText, optional: true}
 }

@@ -160,11 +160,6 @@ func (r *Reader) parseSymbol(e *format.Event, info *format.Info, k int) fields {
 	return 0
 }
 
-// signals are the names that strace has for the signals, by number.
-var signals = [...]string{1: "SIGHUP", "SIGINT", "SIGQUIT", "SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGKILL", "SIGUSR1",
-	"SIGSEGV", "SIGUSR2", "SIGPIPE", "SIGALRM", "SIGTERM", "SIGSTKFLT", "SIGCHLD", "SIGCONT", "SIGSTOP", "SIGTSTP", "SIGTTIN",
-	"SIGTTOU", "SIGURG", "SIGXCPU", "SIGXFSZ", "SIGVTALRM", "SIGPROF", "SIGWINCH", "SIGIO", "SIGPWR", "SIGSYS"}
-
 // parseEnd parses "+++ exited with 0 +++" or "+++ killed by SIGKILL +++", the end of a
 // thread. It is an event if there was no call of exit before. The status of a killed
 // thread is the one that a shell shows.
@@ -177,10 +172,8 @@ func (r *Reader) parseEnd(e *format.Event) bool {
 	case c.take("+++ killed by "):
 		name := c.name()
 		e.Args[0] = 128
-		for n := range signals {
-			if signals[n] == string(name) {
-				e.Args[0] += int64(n)
-			}
+		if n, ok := format.ParseSignal(string(name)); ok {
+			e.Args[0] += int64(n)
 		}
 		if c.take(" (core dumped)"); len(name) == 0 {
 			c.fail("expected the name of a signal")

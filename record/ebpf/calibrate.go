@@ -182,20 +182,28 @@ func round(calls int, nr, a uintptr, b unsafe.Pointer, c, d uintptr, e unsafe.Po
 	return time.Since(start).Nanoseconds() / int64(calls)
 }
 
-// readDurations empties the ring and appends the durations of the calls.
-func readDurations(ring *ring, durations []int64) ([]int64, error) {
+// emptied takes all records out of the ring.
+func emptied(ring *ring, take func(b []byte)) error {
 	for {
 		b, err := ring.read()
 		if err != nil {
-			return nil, fmt.Errorf("calibrate: %w", err)
+			return fmt.Errorf("calibrate: %w", err)
 		}
 		if b == nil {
 			ring.release()
-			return durations, nil
+			return nil
 		}
+		take(b)
+	}
+}
+
+// readDurations empties the ring and appends the durations of the calls.
+func readDurations(ring *ring, durations []int64) ([]int64, error) {
+	err := emptied(ring, func(b []byte) {
 		var c record.Call
 		if view(b, &c) && c.Nr == unix.SYS_PREAD64 {
 			durations = append(durations, c.Dur)
 		}
-	}
+	})
+	return durations, err
 }

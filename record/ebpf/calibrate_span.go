@@ -163,17 +163,10 @@ func runLoop(p *program, name string) error {
 
 // readStarts empties the ring and appends when the spans began.
 func readStarts(ring *ring, starts []int64) ([]int64, error) {
-	for {
-		b, err := ring.read()
-		if err != nil {
-			return nil, fmt.Errorf("calibrate: %w", err)
-		}
-		if b == nil {
-			ring.release()
-			return starts, nil
-		}
+	err := emptied(ring, func(b []byte) {
 		if requestIn(b) == spanned {
 			starts = append(starts, int64(binary.NativeEndian.Uint64(b)))
 		}
-	}
+	})
+	return starts, err
 }

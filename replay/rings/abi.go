@@ -51,9 +51,6 @@ type ringParams struct {
 // iovec is struct iovec.
 type iovec struct{ base, len uint64 }
 
-// openHow is struct open_how.
-type openHow struct{ flags, mode, resolve uint64 }
-
 // filesUpdate is struct io_uring_files_update.
 type filesUpdate struct {
 	offset uint32

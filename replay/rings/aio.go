@@ -86,7 +86,7 @@ func openAIO(c Config) (*aio, error) {
 		return nil, err
 	}
 	q := &aio{
-		tables: tables{kernel: c.Kernel, jailed: c.Jailed}, memory: [][]byte{mem, slotMemory}, slots: slots,
+		tables: tables{kernel: c.Kernel}, memory: [][]byte{mem, slotMemory}, slots: slots,
 		refused: refusals{all: make([]Completion, n)},
 		limit:   field[unix.Timespec](mem, 8),
 		iocbs:   array[iocb](mem, head, n), list: array[uint64](mem, uint32(head+64*n), n), events: array[aioEvent](mem, uint32(head+72*n), n),

@@ -30,7 +30,7 @@
 // The kernel holds the memory of a request until its completion. Buffers are
 // therefore addresses in memory that is mapped outside the Go heap, and never
 // on a Go stack; the caller keeps them until Reap has returned the request or
-// Close has succeeded. Paths and vectors are copied in Prepare, to memory of
+// Close has succeeded. Vectors are copied in Prepare, to memory of
 // the queue. Prepare, Submit, Wait and Reap allocate nothing. Registrations keep
 // their memory for the next one, so they allocate only what a longer list needs.
 //
@@ -55,10 +55,10 @@
 // # Safety
 //
 // Requests may come from a stranger's trace. Only operations of one table are executed
-// (operations.go), with the flags that it lists. Descriptors come from the caller.
-// Without a jail, a path is a single name in such a descriptor, which is not followed
-// if it is a link; or openat2 resolves it below the descriptor. Prepare refuses other
-// requests, so they never reach the kernel.
+// (operations.go), with the flags that it lists. They read, write and sync what a
+// descriptor or a registered file stands for, and Prepare refuses all others, so they
+// never reach the kernel. The caller makes calls that take a path, or make or close a
+// descriptor, behind its guard.
 //
 // # Why not a library
 //

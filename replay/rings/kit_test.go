@@ -104,16 +104,6 @@ func file(t *testing.T, size int) int32 {
 	return int32(fd)
 }
 
-// directory opens a new one.
-func directory(t *testing.T) (string, int32) {
-	t.Helper()
-	path := t.TempDir()
-	fd, err := unix.Open(path, unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = unix.Close(fd) })
-	return path, int32(fd)
-}
-
 func pipe(t *testing.T) (r, w int32) {
 	t.Helper()
 	var fds [2]int
@@ -124,8 +114,6 @@ func pipe(t *testing.T) (r, w int32) {
 	})
 	return int32(fds[0]), int32(fds[1])
 }
-
-func name(s string) uintptr { return sandbox.Pointer(sandbox.CString(s)) }
 
 func iov(mem []byte) unix.Iovec { return unix.Iovec{Base: &mem[0], Len: uint64(len(mem))} }
 

@@ -43,30 +43,14 @@ func numbers(v []unix.Iovec) []iovec {
 
 // slot is memory for what a request points to, besides buffers. It is used
 // until the request is submitted, in a pool until it has ended.
-type slot struct {
-	vector [maxVector]iovec // the paths lie in the same place: none has both
-	how    openHow
-	_      [4096 - unsafe.Sizeof(openHow{})]byte // from page to page
-}
+type slot struct{ vector [maxVector]iovec }
 
 const (
 	maxVector = 1024 // UIO_MAXIOV
 	maxBytes  = 0x7ffff000
 )
 
-func (s *slot) path(i int) *[unix.PathMax]byte {
-	return (*[unix.PathMax]byte)(unsafe.Add(unsafe.Pointer(&s.vector), i*unix.PathMax))
-}
-
-// setPath copies a string to one of the two paths, and returns its address.
-func (s *slot) setPath(i int, text []byte) uint64 {
-	p := s.path(i)
-	p[copy(p[:], text)] = 0
-	return uint64(address(p))
-}
-
-// newSlots maps slots. Those that no request with paths or vectors uses take no
-// memory.
+// newSlots maps slots. Those that no request with a vector uses take no memory.
 func newSlots(n int) (mem []byte, slots []slot, err error) {
 	mem, err = mapAnonymous(n * int(unsafe.Sizeof(slot{})))
 	if err != nil {

@@ -93,12 +93,12 @@ func openPool(c Config) (*pool, error) {
 	}
 	n := max(c.CQEntries, 2*c.Entries, c.Depth)
 	n = 1 << bits.Len(uint(n-1)) // a power of two: the counters of a fifo wrap around
-	memory, slots, err := newSlots(n + 1)
+	memory, slots, err := newSlots(n)
 	if err != nil {
 		return nil, err
 	}
 	p := &pool{
-		tables:  tables{kernel: c.Kernel, jailed: c.Jailed, result: address(&slots[n].vector[0])},
+		tables:  tables{kernel: c.Kernel},
 		memory:  memory,
 		places:  make([]place, n),
 		entries: c.Entries,
@@ -237,9 +237,6 @@ func (t *thread) execute() {
 // play executes a request, and reports whether it moved fewer bytes than requested.
 func (p *pool) play(at *place) (result int64, short bool) {
 	e, op := &at.sqe, Op(at.sqe.opcode)
-	if op == kernelOpenat2 {
-		op = OpOpenat
-	}
 	o := op.info()
 	result = o.call(p, e, at.slot)
 	if !o.moves || result < 0 {
@@ -407,53 +404,4 @@ func (p *pool) syncFileRange(e *sqe, _ *slot) int64 {
 
 func (p *pool) fadvise(e *sqe, _ *slot) int64 {
 	return p.kernel(unix.SYS_FADVISE64, uintptr(e.fd), uintptr(e.off), uintptr(e.addr+uint64(e.len)), uintptr(e.opFlags), 0, 0)
-}
-
-func (p *pool) fallocate(e *sqe, _ *slot) int64 {
-	return p.kernel(unix.SYS_FALLOCATE, uintptr(e.fd), uintptr(e.len), uintptr(e.off), uintptr(e.addr), 0, 0)
-}
-
-func (p *pool) ftruncate(e *sqe, _ *slot) int64 {
-	return p.kernel.Call(unix.SYS_FTRUNCATE, uintptr(e.fd), uintptr(e.off), 0)
-}
-
-func (p *pool) openat(e *sqe, _ *slot) (fd int64) {
-	if e.opcode != kernelOpenat2 {
-		return p.kernel(unix.SYS_OPENAT, uintptr(e.fd), uintptr(e.addr), uintptr(e.opFlags), uintptr(e.len), 0, 0)
-	}
-	for range 16 { // EAGAIN if a directory on the way was renamed
-		fd = p.kernel(unix.SYS_OPENAT2, uintptr(e.fd), uintptr(e.addr), uintptr(e.off), uintptr(e.len), 0, 0)
-		if fd != -int64(unix.EAGAIN) {
-			break
-		}
-	}
-	return fd
-}
-
-func (p *pool) close(e *sqe, _ *slot) int64 {
-	return p.kernel.Call(unix.SYS_CLOSE, uintptr(e.fd), 0, 0)
-}
-
-func (p *pool) statx(e *sqe, _ *slot) int64 {
-	return p.kernel(unix.SYS_STATX, uintptr(e.fd), uintptr(e.addr), uintptr(e.opFlags), uintptr(e.len), uintptr(e.off), 0)
-}
-
-func (p *pool) unlinkat(e *sqe, _ *slot) int64 {
-	return p.kernel.Call(unix.SYS_UNLINKAT, uintptr(e.fd), uintptr(e.addr), uintptr(e.opFlags))
-}
-
-func (p *pool) mkdirat(e *sqe, _ *slot) int64 {
-	return p.kernel.Call(unix.SYS_MKDIRAT, uintptr(e.fd), uintptr(e.addr), uintptr(e.len))
-}
-
-func (p *pool) renameat(e *sqe, _ *slot) int64 {
-	return p.kernel(unix.SYS_RENAMEAT2, uintptr(e.fd), uintptr(e.addr), uintptr(int32(e.len)), uintptr(e.off), uintptr(e.opFlags), 0)
-}
-
-func (p *pool) linkat(e *sqe, _ *slot) int64 {
-	return p.kernel(unix.SYS_LINKAT, uintptr(e.fd), uintptr(e.addr), uintptr(int32(e.len)), uintptr(e.off), uintptr(e.opFlags), 0)
-}
-
-func (p *pool) symlinkat(e *sqe, _ *slot) int64 {
-	return p.kernel.Call(unix.SYS_SYMLINKAT, uintptr(e.addr), uintptr(e.fd), uintptr(e.off))
 }

@@ -2,7 +2,6 @@ package rings
 
 import (
 	"errors"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -117,11 +116,6 @@ type Config struct {
 	// threads. 0 means Entries.
 	Depth int
 
-	// Jailed says that the thread, and after Enter those of a pool, have a root
-	// directory of their own, so that paths need no other bound. Directories must
-	// then have been opened in the jail: from another mount, ".." leads out.
-	Jailed bool
-
 	// Enter binds a thread of a pool before its first request; nil does nothing.
 	Enter func() error
 }
@@ -167,21 +161,16 @@ type Request struct {
 	Op    Op
 	Flags Flags
 
-	// OpFlags are the operation's own flags, as the kernel has them: RWF_*, O_*,
-	// AT_*, the mode of Fallocate, the advice of Fadvise.
+	// OpFlags are the operation's own flags, as the kernel has them: RWF_*, the advice of
+	// Fadvise.
 	OpFlags uint32
 
-	// FD is the descriptor; a place in the registered files with FixedFile; the
-	// directory that Path starts in. NewFD is the one that NewPath starts in. A
-	// directory must stay open until the completion. unix.AT_FDCWD is possible
-	// in a jail only.
-	FD, NewFD int32
+	// FD is the descriptor, or a place in the registered files with FixedFile.
+	FD int32
 
-	// Offset is in the file; -1 is the file's position. Length is in bytes. Mode is the
-	// mode of a created file; for Statx it is the mask.
+	// Offset is in the file; -1 is the file's position. Length is in bytes.
 	Offset int64
 	Length uint64
-	Mode   uint32
 
 	// Addr is the address of the buffer, Buffer its place in the registered ones
 	// for ReadFixed and WriteFixed, and Vector the buffers of Readv and Writev,
@@ -189,10 +178,6 @@ type Request struct {
 	Addr   uintptr
 	Buffer uint16
 	Vector []unix.Iovec
-
-	// Path and NewPath are addresses of strings that end with NUL, such as
-	// sandbox.Guard.Parent returns. Symlinkat has its target in Path.
-	Path, NewPath uintptr
 
 	// User comes back with the completion.
 	User uint64
@@ -203,19 +188,4 @@ type Request struct {
 type Completion struct {
 	User   uint64
 	Result int64
-}
-
-// bytesAt returns the string at an address up to its NUL, of less than PATH_MAX
-// bytes, and whether it is so short.
-func bytesAt(addr uintptr) ([]byte, bool) {
-	if addr == 0 {
-		return nil, false
-	}
-	p := *(**byte)(unsafe.Pointer(&addr)) // the caller says that it stays there
-	for n := range unix.PathMax {
-		if *(*byte)(unsafe.Add(unsafe.Pointer(p), n)) == 0 {
-			return unsafe.Slice(p, n), true
-		}
-	}
-	return nil, false
 }

@@ -41,10 +41,8 @@ type ring struct {
 	reaped         atomic.Uint32
 
 	memory  [][]byte
-	control []byte // a page: parameters of set-up, later those of cancellation, and results of statx
+	control []byte // a page: parameters of set-up, later those of cancellation
 }
-
-const resultAt = 2048 // in control
 
 // OpenRing sets up a ring of io_uring for the calling thread. Features that the kernel
 // refuses are dropped and noted. If it refuses io_uring itself, the queue is a pool of
@@ -92,13 +90,12 @@ func openRing(c Config) (_ *ring, err error) {
 	if c.Kernel == nil {
 		c.Kernel = sandbox.Linux
 	}
-	q := &ring{tables: tables{kernel: c.Kernel, jailed: c.Jailed}}
+	q := &ring{tables: tables{kernel: c.Kernel}}
 	q.idle = func() bool { return q.InFlight() == 0 && q.prepared == q.taken.Load() }
 	if q.control, err = mapAnonymous(4096); err != nil {
 		return nil, err
 	}
 	q.memory = append(q.memory, q.control)
-	q.result = address(&q.control[resultAt])
 	p := field[ringParams](q.control, 0)
 	fd := c.establish(p, &q.tables)
 	if err := sandbox.Error(fd); err != nil {

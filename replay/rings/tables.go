@@ -15,8 +15,6 @@ import (
 // files and buffers, held by the kernel or, if it refuses, by the queue.
 type tables struct {
 	kernel sandbox.Kernel
-	jailed bool
-	result uintptr // buffer of statx, which is never read
 
 	fds     []int32 // by place: -1 for an empty one; descriptors of the queue's own if it holds them
 	holds   bool    // the queue holds the files
