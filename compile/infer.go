@@ -44,6 +44,7 @@ func (m *model) failed(s *simEvent, at *entry) {
 	}
 	switch s.e.Ret {
 	case enoent:
+		reached(at.dir)
 		switch {
 		case at.state == present && at.node.typ == format.TypeLnk && at.node.target == "":
 			// It leads to nothing, which is how the replay's link is made.
@@ -67,6 +68,22 @@ func (m *model) failed(s *simEvent, at *entry) {
 	case enotdir:
 		m.noDirectory(s, at)
 	}
+}
+
+// reached learns from an ENOENT below a directory that it is one: with a file there, the
+// error would be ENOTDIR. It reports whether the directory is known to exist; if not, its
+// name, or one above it, can be the missing one.
+func reached(dir *node) bool {
+	if dir.at.dir == nil {
+		return true
+	}
+	if dir.at.node != dir || !reached(dir.at.dir) || dir.at.state != present {
+		return false
+	}
+	if dir.typ == format.TypeUnknown {
+		dir.typ = format.TypeDir
+	}
+	return true
 }
 
 // slashed reports whether the slash at the end of path n explains an ENOENT: with one, a
