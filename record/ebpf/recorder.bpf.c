@@ -64,8 +64,11 @@ INLINE void take_args(struct thread *t, struct pt_regs *regs, u8 kind)
 	t->flags &= ~THREAD_UNREADABLE;
 	if (kind != KIND_FCNTL)
 		return;
-	if (is_lock(t->args[1]) && bpf_probe_read_user(&lock, sizeof(lock), (void *)t->args[2]))
-		t->flags |= THREAD_UNREADABLE;
+	if (is_lock(t->args[1])) {
+		if (bpf_probe_read_user(&lock, sizeof(lock), (void *)t->args[2]))
+			t->flags |= THREAD_UNREADABLE;
+		t->args[2] = (u16)lock.whence; /* never an address, for those are higher */
+	}
 	t->args[3] = lock.type;
 	t->args[4] = lock.start;
 	t->args[5] = lock.len;

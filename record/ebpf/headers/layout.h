@@ -61,7 +61,7 @@ enum kind {
 
 	/* The arguments of these are taken at entry. */
 	KIND_AT_ENTRY,
-	KIND_FCNTL = KIND_AT_ENTRY, /* also the lock, into arguments 3 to 5 */
+	KIND_FCNTL = KIND_AT_ENTRY, /* also the lock, into arguments 2 to 5 */
 	KIND_EXEC,                  /* sent by sched_process_exec where it succeeds */
 	KIND_EXIT,                  /* sent at entry, for it never returns */
 };
