@@ -811,8 +811,10 @@ INLINE int keep_address(u64 address)
 	if (!task->bpf_storage)
 		return 0;
 	t = followed(task);
-	if (t)
+	if (t) {
 		t->address = address;
+		t->addressed = ended_faults(task);
+	}
 	return 0;
 }
 
@@ -837,13 +839,18 @@ int map_huge(u64 *ctx)
 	t = followed(task);
 	if (!t || grown((void *)ctx[0]) < HUGE_PAGES / 2 || t->counting)
 		return 0; /* of a call, all counts that it maps */
-	if (with_maps) {
+	if (t->addressed != ended_faults(task)) {
+		/* No fault, but a call maps it, such as madvise, or O_DIRECT from there. Of
+		 * one that is recorded it is a part, and nothing tells the address. */
+		found = t->start != 0;
+	} else if (with_maps) {
 		found = t->address;
 		bpf_find_vma(task, found, map_huge_page, &found, 0);
 		return 0;
+	} else {
+		bpf_find_vma(task, t->address, count_huge, &found, 0);
 	}
-	bpf_find_vma(task, t->address, count_huge, &found, 0);
-	if (!found) { /* another thread changes the address space */
+	if (!found) { /* another thread changes the address space, or the call is not recorded */
 		add(&missing[MISSING_MAPPED].calls, 1);
 		add(&missing[MISSING_MAPPED].bytes, HUGE_PAGES * page_bytes);
 	}

@@ -201,7 +201,8 @@ struct thread {
 	u64 base;    /* bytes of task->ioac when its first call began */
 	u64 settled; /* bytes of it that are in the account */
 	u64 page;    /* of the last fault on a mapped file, from 1 */
-	u64 address; /* of the last fault, where a huge page can be mapped */
+	u64 address;   /* of the last fault, where a huge page can be mapped */
+	u64 addressed; /* faults that had ended then: while there are no more, it is under way */
 	u32 in_data; /* that fault was on a file that is no program */
 	u32 waits;   /* it left the processor to wait for storage: the enum missing_kind that counts it, from 1 */
 
