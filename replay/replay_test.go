@@ -177,6 +177,8 @@ func TestLimitOfOpenFiles(t *testing.T) {
 	w := e.workers[0]
 	record := format.Record{Op: format.OpOpen, Ret: 3}
 	w.note(&record, 0, -int64(unix.EMFILE))
+	record.Ret = 4
+	w.note(&record, 0, -int64(unix.EMFILE))
 	record = format.Record{Op: format.OpFstat}
 	for i := range int64(3) {
 		w.note(&record, i+1, -int64(unix.EBADF))
@@ -184,6 +186,7 @@ func TestLimitOfOpenFiles(t *testing.T) {
 	var res Result
 	res.collect(e)
 	require.Len(t, res.Differences, 2)
+	require.EqualValues(t, []int64{2, 3}, []int64{res.Differences[0].Count, res.Differences[0].Recorded}, "of any number")
 	require.Equal(t, lowOpenFiles, res.Differences[0].Reason)
 	require.EqualValues(t, 3, res.Differences[1].Count)
 	require.Empty(t, res.Differences[1].Reason)
