@@ -87,7 +87,7 @@ const lacksNames = "number of names missing from the listing"
 // lowOpenFiles and lowDescriptors are the reasons if there is no room for another
 // descriptor: the limit of this process, and that of Limits.
 const (
-	lowOpenFiles   = "the limit of open files (ulimit -n) is too low: the replay also has files of its own open"
+	lowOpenFiles   = "the limit of open files (ulimit -n) is too low: recorded processes of several threads share it, with each other and with the replay's own files"
 	lowDescriptors = "--limit descriptors is too low"
 )
 
