@@ -25,8 +25,8 @@ func TestSizeBeforeTruncation(t *testing.T) {
 	require.Equal(t, map[string]int64{"f": 12, "g": 0}, sizes)
 }
 
-// What is known only to be no link, or to exist, is a directory if something below it
-// was missing: below a file the error would have been ENOTDIR.
+// A name that is known only to exist, or to be no link, is a directory if something below
+// it was missing: below a file the error would have been ENOTDIR.
 func TestDirectoryOfMissingNames(t *testing.T) {
 	for _, shown := range []string{`readlink("/w/d", 0x1, 100) = -1 EINVAL (x)`, `access("/w/d", F_OK) = 0`, `chmod("/w/d", 0755) = 0`} {
 		for _, missing := range []string{`access("/w/d/x", F_OK) = -1 ENOENT (x)`, `readlink("/w/d/x/y", 0x1, 100) = -1 ENOENT (x)`,

@@ -85,7 +85,7 @@ func TestFaultsOfPrograms(t *testing.T) {
 	require.EqualValues(t, 2, report.Programs)
 }
 
-// What was mapped before the recording can be written if a fault makes a page dirty.
+// A mapping from before the recording can be written if a fault makes a page dirty.
 func TestFaultsOfEarlierMappings(t *testing.T) {
 	got, report := compiled(t, `# pianola script 1
 1 0.000010000 map_write(0x7f0000100000, 4096, 8192) = 4096 {path="/w/a"}

@@ -99,7 +99,7 @@ func TestTmpfileInDirectory(t *testing.T) {
 }
 
 // A directory in which everything was refused is closed to the application, if the recording
-// doesn't have its mode. What was found, made or missing below it shows that it is open.
+// doesn't have its mode. A name below it that was found, made or missing shows that it is open.
 func TestClosedDirectories(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -48,7 +48,7 @@ func (w *worker) mapFile(r *format.Record) int64 {
 	return w.asMapped(w.mapExtent(x, extent{from: from, to: to, offset: r.Args[5]}, s.real(), uintptr(r.Args[2]), uintptr(flags)), r)
 }
 
-// readable returns a protection for pages of a file. What can be written can also be
+// readable returns a protection for pages of a file. Pages that can be written can also be
 // read: processors know no memory that can only be written, so the application could read
 // there, but the kernel refuses to populate such a mapping for reading. The descriptor
 // permits it, because a file that was not opened for reading can't be mapped.
