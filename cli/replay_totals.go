@@ -184,6 +184,7 @@ func (set *playedSet) printCopies(w io.Writer, of *playedTrace) {
 				k := kind{d.Op, d.Recorded, d.Got}
 				if have := seen[k]; have != nil {
 					have.Count += d.Count
+					have.At = min(have.At, d.At)
 					continue
 				}
 				seen[k] = &d
@@ -197,7 +198,7 @@ func (set *playedSet) printCopies(w io.Writer, of *playedTrace) {
 			}
 		}
 	}
-	slices.SortStableFunc(list, func(a, b *replay.Difference) int { return cmp.Compare(b.Count, a.Count) })
+	slices.SortStableFunc(list, func(a, b *replay.Difference) int { return cmp.Compare(a.At, b.At) })
 	for _, d := range list {
 		fmt.Fprintf(w, "differed: %s (copy %d of %s)\n", differenceText(d), copyOf[d], format.Visible(of.file))
 	}

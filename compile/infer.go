@@ -44,6 +44,7 @@ func (m *model) failed(s *simEvent, at *entry) {
 	}
 	switch s.e.Ret {
 	case enoent:
+		reached(at.dir)
 		switch {
 		case at.state == present && at.node.typ == format.TypeLnk && at.node.target == "":
 			// It leads to nothing, which is how the replay's link is made.
@@ -66,7 +67,54 @@ func (m *model) failed(s *simEvent, at *entry) {
 		}
 	case enotdir:
 		m.noDirectory(s, at)
+	case eacces:
+		m.barred(at.dir)
 	}
+}
+
+// barred learns from an EACCES below a directory that the application may not search it, if
+// nothing else shows that it may (node.bars). The error can also be about the file itself, or
+// about a directory above; a replay has the same error if this one is closed.
+func (m *model) barred(dir *node) {
+	if dir.at.dir == nil || dir.at.node != dir || dir.created || dir.isLeaf() || dir.at.state == absent {
+		return
+	}
+	m.names.exists(dir.at)
+	if dir.typ == format.TypeUnknown {
+		dir.typ = format.TypeDir
+	}
+	dir.barred = true
+}
+
+// bars reports whether the application may not search a directory: something below it was
+// refused, and nothing there was found, made, or known to be missing.
+func (nd *node) bars() bool {
+	if !nd.barred || nd.searched {
+		return false
+	}
+	for _, e := range nd.entries.list {
+		if (e.existed || e.made || e.state == present) && (e.first == nil || !e.first.bars()) {
+			return false
+		}
+	}
+	return true
+}
+
+// reached learns from an ENOENT below a directory that it is one: with a file there, the
+// error would be ENOTDIR. It reports whether the directory is known to exist; if not, its
+// name, or one above it, can be the missing one.
+func reached(dir *node) bool {
+	if dir.at.dir == nil {
+		return true
+	}
+	if dir.at.node != dir || !reached(dir.at.dir) || dir.at.state != present {
+		return false
+	}
+	dir.searched = true
+	if dir.typ == format.TypeUnknown {
+		dir.typ = format.TypeDir
+	}
+	return true
 }
 
 // slashed reports whether the slash at the end of path n explains an ENOENT: with one, a

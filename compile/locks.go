@@ -101,6 +101,12 @@ func lockCallOf(s *simEvent) (c lockCall, ok bool) {
 		return c, false
 	}
 	off, size := s.out.Args[4], s.out.Args[5]
+	switch lockWhence(s) {
+	case format.SeekCur:
+		off = end(off, s.d.Offset)
+	case format.SeekEnd:
+		off = end(off, s.d.node.now)
+	}
 	switch c.off, c.end = off, end(off, size); {
 	case size < 0:
 		c.off, c.end = off+size, off
@@ -109,6 +115,18 @@ func lockCallOf(s *simEvent) (c lockCall, ok bool) {
 	}
 	c.exclusive, c.gives = s.out.Args[3] == format.LockWrite, s.out.Args[3] == format.LockNone
 	return c, c.off >= 0 && c.off < c.end
+}
+
+// lockWhence returns where the offset of a lock counts from; SeekSet for other calls.
+func lockWhence(s *simEvent) int64 {
+	if s.out.Op.Info().Effect != format.EffectFcntl {
+		return format.SeekSet
+	}
+	switch s.out.Args[1] {
+	case format.FGetlk, format.FOfdGetlk, format.FSetlk, format.FSetlkw, format.FOfdSetlk, format.FOfdSetlkw:
+		return format.LockWhence(s.out.Args[2])
+	}
+	return format.SeekSet
 }
 
 func refused(ret int64) bool { return ret == eagain || ret == eacces || ret == edeadlk }
@@ -123,6 +141,14 @@ func (l *locks) set(c *lockCall) *lockSet {
 
 // locked handles a call that takes or releases a lock.
 func (m *model) locked(s *simEvent) {
+	switch lockWhence(s) {
+	case format.SeekCur:
+		m.order.after(s.d.moved, format.EdgeOffset)
+		s.d.moved = m.order.here
+	case format.SeekEnd:
+		m.order.after(s.d.node.resized, format.EdgeBytes)
+		s.d.node.ends = m.order.use(s.d.node.ends)
+	}
 	c, ok := lockCallOf(s)
 	all := s.d.node.locks
 	if !ok || all == nil && (s.e.Ret != 0 || c.gives) {

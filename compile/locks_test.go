@@ -22,7 +22,10 @@ func TestLocks(t *testing.T) {
 		return fmt.Sprintf("%d flock(%d, %s) = %s", tid, fd, how, ret)
 	}
 	fcntl := func(tid, fd int, cmd, kind string, start, size int, ret string) string {
-		return fmt.Sprintf("%d fcntl(%d, %s, 0x1, %s, %d, %d) = %s", tid, fd, cmd, kind, start, size, ret)
+		return fmt.Sprintf("%d fcntl(%d, %s, SEEK_SET, %s, %d, %d) = %s", tid, fd, cmd, kind, start, size, ret)
+	}
+	from := func(whence string, tid, fd, start, size int, ret string) string {
+		return strings.Replace(fcntl(tid, fd, "F_SETLK", "F_WRLCK", start, size, ret), "SEEK_SET", whence, 1)
 	}
 	begin := []string{
 		`10 clone(SIGCHLD) = 12`,       // 1:1
@@ -65,6 +68,14 @@ func TestLocks(t *testing.T) {
 		{"of a process that ends", []string{fcntl(12, 5, "F_SETLK", "F_WRLCK", 0, 10, "0"), fcntl(10, 3, "F_SETLK", "F_WRLCK", 0, 10, refused), `12 exit_group(0) = ?`}, "1:4"},
 		{"of a description", []string{fcntl(10, 3, "F_OFD_SETLK", "F_WRLCK", 0, 10, "0"), fcntl(10, 3, "F_OFD_SETLK", "F_UNLCK", 0, 10, "0"), fcntl(11, 4, "F_OFD_SETLKW", "F_RDLCK", 0, 10, "0")}, "1:5"},
 		{"of a description and of a process", []string{fcntl(10, 3, "F_OFD_SETLK", "F_WRLCK", 0, 10, "0"), fcntl(12, 5, "F_SETLK", "F_WRLCK", 0, 10, refused)}, "1:4"},
+		{"counted from the offset", []string{`10 pread64(3, 0x1, 9, 0) = 9`, `10 read(3, 0x1, 9) = 9`, from("SEEK_CUR", 10, 3, 5, 10, "0"), fcntl(12, 5, "F_SETLK", "F_WRLCK", 14, 10, refused)}, "1:6"},
+		{"counted from the offset, of other bytes", []string{`10 pread64(3, 0x1, 9, 0) = 9`, `10 read(3, 0x1, 9) = 9`, from("SEEK_CUR", 10, 3, 5, 10, "0"), fcntl(12, 5, "F_SETLK", "F_WRLCK", 5, 9, "0")}, ""},
+		{"counted from the end", []string{`10 ftruncate(3, 1000) = 0`, from("SEEK_END", 10, 3, -100, 0, "0"), fcntl(12, 5, "F_SETLK", "F_WRLCK", 899, 2, refused)}, "1:5"},
+		{"counted from an offset that another thread moved", []string{`10 clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = 13`, `13 read(3, 0x1, 9) = 9`, from("SEEK_CUR", 10, 3, 5, 10, "0")}, "4:0"},
+		{"the offset moves after the lock", []string{`10 clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = 13`, from("SEEK_CUR", 10, 3, 5, 10, "0"), `13 read(3, 0x1, 9) = 9`}, "1:5"},
+		{"counted from an end that moved", []string{`10 ftruncate(3, 1000) = 0`, from("SEEK_END", 12, 5, -100, 0, "0")}, "1:4"},
+		{"the end moves after the lock", []string{from("SEEK_END", 12, 5, -100, 0, "0"), `10 ftruncate(3, 1000) = 0`}, "3:1 2:1"},
+		{"of an older recording, with an address", []string{fcntl(10, 3, "F_SETLK", "F_WRLCK", 0, 10, "0"), strings.Replace(fcntl(12, 5, "F_SETLK", "F_WRLCK", 0, 10, refused), "SEEK_SET", "0x7ffc00000001", 1)}, "1:4"},
 		{"of bytes and of the whole file", []string{fcntl(10, 3, "F_SETLK", "F_WRLCK", 0, 10, "0"), flock(12, 5, ex, "0")}, ""},
 		{"asked for", []string{fcntl(10, 3, "F_SETLK", "F_WRLCK", 0, 10, "0"), fcntl(12, 5, "F_GETLK", "F_UNLCK", 0, 10, "0")}, ""},
 	} {
@@ -79,7 +90,7 @@ func TestLocks(t *testing.T) {
 func TestRefusedWithoutHolder(t *testing.T) {
 	calls := []string{`10 clone(SIGCHLD) = 12`, `10 open("/w/a", O_RDWR) = 3`, `12 open("/w/a", O_RDWR) = 5`}
 	flock := `12 flock(5, LOCK_EX|LOCK_NB) = -1 EAGAIN (x)`
-	fcntl := `12 fcntl(5, F_SETLK, 0x1, F_WRLCK, 0, 1) = -1 EAGAIN (x)`
+	fcntl := `12 fcntl(5, F_SETLK, SEEK_SET, F_WRLCK, 0, 1) = -1 EAGAIN (x)`
 	for _, c := range []struct {
 		name  string
 		calls []string
@@ -88,7 +99,7 @@ func TestRefusedWithoutHolder(t *testing.T) {
 		{"nobody", []string{flock, fcntl}, 2},
 		{"given up before", []string{`10 flock(3, LOCK_SH) = 0`, `10 flock(3, LOCK_UN) = 0`, flock, fcntl}, 2},
 		{"another", []string{`10 flock(3, LOCK_SH) = 0`, flock, fcntl}, 1},
-		{"of other bytes", []string{`10 fcntl(3, F_SETLK, 0x1, F_RDLCK, 1, 1) = 0`, fcntl}, 1},
+		{"of other bytes", []string{`10 fcntl(3, F_SETLK, SEEK_SET, F_RDLCK, 1, 1) = 0`, fcntl}, 1},
 		{"late", []string{`10 flock(3, LOCK_SH) = 0`, `12 flock(5, LOCK_EX) = 0`, `10 flock(3, LOCK_EX|LOCK_NB) = -1 EAGAIN (x)`, `12 flock(5, LOCK_EX|LOCK_NB) = -1 EAGAIN (x)`}, 0},
 		{"its own is lost", []string{`12 flock(5, LOCK_SH) = 0`, flock, flock}, 1},
 	} {
@@ -106,9 +117,9 @@ func TestManyLocks(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(recorded([]string{`10 clone(SIGCHLD) = 12`, `10 open("/w/a", O_RDWR) = 3`, `12 open("/w/a", O_RDWR) = 5`}))
 	for i := range 5000 {
-		fmt.Fprintf(&b, "10 0.000001 fcntl(3, F_SETLK, 0x1, F_WRLCK, %d, 1) = 0 <0.000001>\n", 2*i)
+		fmt.Fprintf(&b, "10 0.000001 fcntl(3, F_SETLK, SEEK_SET, F_WRLCK, %d, 1) = 0 <0.000001>\n", 2*i)
 	}
-	b.WriteString("12 0.000001 fcntl(5, F_SETLKW, 0x1, F_WRLCK, 0, 1) = 0 <0.000001>\n")
+	b.WriteString("12 0.000001 fcntl(5, F_SETLKW, SEEK_SET, F_WRLCK, 0, 1) = 0 <0.000001>\n")
 	s, _ := compiled(t, b.String(), compile.Options{Memory: 1 << 20})
 	last := s.events[len(s.events)-1]
 	require.Len(t, last.Edges, 1)

@@ -19,6 +19,7 @@ const maxMapped = 1 << 45
 type mapped struct {
 	node   *node
 	shared bool    // writes reach the file
+	guess  bool    // mapProgram made it for reading, and no fault has shown more
 	made   place   // the event that mapped it, or changed its protection
 	uses   []place // the newest use of each thread
 }
@@ -174,18 +175,21 @@ func (m *model) fault(s *simEvent) {
 	}
 }
 
-// mapProgram maps the file of a fault that no recorded call mapped: a program,
-// or its interpreter. Such a fault is in a recording only if it waited for
-// storage, so the calls that the trace has in addition take no time beside it.
-// A fault without an address gets one here: the process had ended before the
-// recorder could read its mappings.
+// mapProgram maps the file of a fault that no recorded call mapped: a program, or its
+// interpreter, or what was mapped before the recorder was attached. A fault of a program is
+// in a recording only if it waited for storage, so the calls that the trace has in addition
+// take no time beside it. A fault that makes a page of the file dirty shows that the mapping
+// is shared and can be written. One that reads shows nothing, so that a later write may have
+// to map the page again. A fault without an address gets one here: the process had ended
+// before the recorder could read its mappings.
 func (m *model) mapProgram(t *thread, e *format.Event) error {
 	if !e.Notes.Known(format.NotedPath) || e.Op.Info().Effect != format.EffectFault || e.Args[0] < 0 || e.Size() <= 0 || e.Offset() < 0 {
 		return nil
 	}
+	writes := e.Op.Info().Class == format.ClassWrite
 	if e.Args[0] == 0 {
 		e.Args[0] = unknownAddress
-	} else if t.Process.Space.At(e.Args[0]) != nil {
+	} else if part := t.Process.Space.At(e.Args[0]); part != nil && !(writes && part.Data.(*mapped).guess) {
 		return nil
 	}
 	fd := int64(0)
@@ -194,15 +198,22 @@ func (m *model) mapProgram(t *thread, e *format.Event) error {
 	}
 	m.report.Programs++
 	const read, private = 1, 2
+	flags, protection, sharing := int64(format.RDONLY), int64(read), int64(private)
+	if writes {
+		flags, protection, sharing = format.RDWR, read|format.ProtWrite, format.MapShared
+	}
 	for _, call := range [...]format.Event{
-		{Op: format.OpOpen, Ret: fd, Args: [format.MaxArgs]int64{1: format.RDONLY}, Str: [format.MaxStrings][]byte{e.Notes.Path}},
-		{Op: format.OpMmap, Ret: e.Args[0], Args: [format.MaxArgs]int64{0, e.Size(), read, private, fd, e.Offset()}},
+		{Op: format.OpOpen, Ret: fd, Args: [format.MaxArgs]int64{1: flags}, Str: [format.MaxStrings][]byte{e.Notes.Path}},
+		{Op: format.OpMmap, Ret: e.Args[0], Args: [format.MaxArgs]int64{0, e.Size(), protection, sharing, fd, e.Offset()}},
 		{Op: format.OpClose, Args: [format.MaxArgs]int64{fd}},
 	} {
 		call.TID, call.Start = e.TID, e.Start
 		if err := m.applyMade(t, &call); err != nil {
 			return err
 		}
+	}
+	if part := t.Process.Space.At(e.Args[0]); part != nil {
+		part.Data.(*mapped).guess = !writes
 	}
 	return nil
 }

@@ -85,6 +85,32 @@ func TestFaultsOfPrograms(t *testing.T) {
 	require.EqualValues(t, 2, report.Programs)
 }
 
+// A mapping from before the recording can be written if a fault makes a page dirty.
+func TestFaultsOfEarlierMappings(t *testing.T) {
+	got, report := compiled(t, `# pianola script 1
+1 0.000010000 map_write(0x7f0000100000, 4096, 8192) = 4096 {path="/w/a"}
+1 0.000010000 map_write(0x7f0000100000, 4096, 8192) = 4096 {path="/w/a"}
+1 0.000010000 map_read(0x7f0000100000, 4096, 8192) = 4096 {path="/w/a"}
+1 0.000010000 map_read(0x7f0000101000, 4096, 12288) = 4096 {path="/w/a"}
+1 0.000010000 map_write(0x7f0000101000, 4096, 12288) = 4096 {path="/w/a"}
+1 0.000010000 msync(0x7f0000100000, 8192, MS_SYNC) = 0 <0.000001000>
+1 0.000010000 openat(AT_FDCWD, "/w/b", O_RDWR) = 3 <0.000001000> {type=reg mode=0644 size=100000 cached=1}
+1 0.000010000 mmap(NULL, 65536, PROT_READ, MAP_SHARED, 3, 0) = 0x7f0000200000 <0.000001000>
+1 0.000010000 map_write(0x7f0000200000, 4096, 0) = 4096 {path="/w/b"}
+`, compile.Options{})
+	e := got.events
+	require.Equal(t, []string{"open", "mmap", "close", "map_write", "map_write", "map_read", "open", "mmap", "close", "map_read",
+		"open", "mmap", "close", "map_write", "msync", "open", "mmap", "map_write"}, ops(e, 1), "what a call has mapped is not mapped again")
+	require.EqualValues(t, format.RDWR, e[0].Args[1])
+	require.Equal(t, []int64{3, 1}, e[1].Args[2:4])
+	require.EqualValues(t, format.RDONLY, e[6].Args[1])
+	require.Equal(t, []int64{1, 2}, e[7].Args[2:4])
+	require.Equal(t, []int64{3, 1}, e[11].Args[2:4])
+	require.Equal(t, e[7].Ret, e[11].Ret)
+	require.EqualValues(t, 3, report.Programs)
+	require.Zero(t, report.LeftOut.Total())
+}
+
 // Faults without an address, of processes that ended early, are each mapped.
 func TestFaultsOfEndedPrograms(t *testing.T) {
 	got, report := compiled(t, `# pianola script 1

@@ -31,6 +31,8 @@ type node struct {
 
 	// The file as it was at the start; meaningful only where !created.
 	mode      uint32 // permissions, 0 if unknown
+	barred    bool   // of a directory: something below it was refused
+	searched  bool   // of a directory: a name in it was missing
 	needs     uint32 // permissions that the trace proves, used if mode is unknown
 	size      int64  // bytes; of a directory the bytes that getdents64 returned
 	cached    int64

@@ -139,6 +139,9 @@ func (m *model) addFile(p *plan, e *entry) {
 	if f.Mode == 0 {
 		if f.Mode = defaultMode; f.Type == format.TypeDir {
 			f.Mode = defaultDirMode
+			if nd.bars() {
+				f.Mode &^= 0o111
+			}
 		}
 		f.Mode |= nd.needs &^ 0o022 // no more write permission for others than by default
 	}

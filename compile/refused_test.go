@@ -1,11 +1,13 @@
 package compile_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"pianola/compile"
+	"pianola/format"
 )
 
 // A call that was refused by permissions or by the file system is left out if it would
@@ -94,4 +96,45 @@ func TestTmpfileInDirectory(t *testing.T) {
 `, compile.Options{})
 	require.Zero(t, r.Unexplained)
 	require.Contains(t, s.String(), `# file: "t" dir `)
+}
+
+// A directory in which everything was refused is closed to the application, if the recording
+// doesn't have its mode. A name below it that was found, made or missing shows that it is open.
+func TestClosedDirectories(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		calls []string
+		want  map[string]uint32 // modes of directories
+	}{
+		{"stat", []string{`stat("/w/d/x", 0x1) = -1 EACCES (x)`}, map[string]uint32{"w": 0o755, "w/d": 0o644}},
+		{"open and readlink", []string{`open("/w/d/x", O_RDONLY) = -1 EACCES (x)`, `readlink("/w/d/y", 0x1, 9) = -1 EACCES (x)`}, map[string]uint32{"w": 0o755, "w/d": 0o644}},
+		{"each on the way", []string{`access("/w/d/e/x", F_OK) = -1 EACCES (x)`, `access("/w/d/e", F_OK) = -1 EACCES (x)`}, map[string]uint32{"w": 0o755, "w/d": 0o644, "w/d/e": 0o644}},
+		{"found before", []string{`access("/w/d/y", F_OK) = 0`, `open("/w/d/x", O_RDONLY) = -1 EACCES (x)`}, map[string]uint32{"w": 0o755, "w/d": 0o755}},
+		{"found later", []string{`open("/w/d/x", O_RDONLY) = -1 EACCES (x)`, `access("/w/d/y", F_OK) = 0`}, map[string]uint32{"w": 0o755, "w/d": 0o755}},
+		{"made", []string{`open("/w/d/x", O_RDONLY) = -1 EACCES (x)`, `mkdir("/w/d/y", 0700) = 0`}, map[string]uint32{"w": 0o755, "w/d": 0o755}},
+		{"missing", []string{`open("/w/d/x", O_RDONLY) = -1 EACCES (x)`, `access("/w/d/y", F_OK) = -1 ENOENT (x)`}, map[string]uint32{"w": 0o755, "w/d": 0o755}},
+		{"found below", []string{`open("/w/d/x", O_RDONLY) = -1 EACCES (x)`, `access("/w/d/e/y", F_OK) = 0`}, map[string]uint32{"w": 0o755, "w/d": 0o755, "w/d/e": 0o755}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var script strings.Builder
+			script.WriteString("# pianola script 1\n")
+			for _, call := range c.calls {
+				script.WriteString("10 0.000010000 " + call + " <0.000001000>\n")
+			}
+			s, r := compiled(t, script.String(), compile.Options{})
+			require.Zero(t, r.Unexplained)
+			modes := map[string]uint32{}
+			for _, f := range s.header.Files {
+				if f.Type == format.TypeDir {
+					modes[f.Path] = f.Mode
+				}
+			}
+			require.Equal(t, c.want, modes)
+		})
+	}
+	s, _ := compiled(t, `# pianola script 1
+10 0.000010000 stat("/w/d", 0x1) = 0 <0.000001000> {type=dir mode=0700}
+10 0.000010000 stat("/w/d/x", 0x1) = -1 EACCES (x) <0.000001000>
+`, compile.Options{})
+	require.EqualValues(t, 0o700, s.header.Files[1].Mode, "the recorded mode is better")
 }

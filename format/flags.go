@@ -231,6 +231,21 @@ var (
 		"__WNOTHREAD", 0x20000000, "__WALL", 0x40000000, "__WCLONE", 0x80000000)}
 )
 
+// fcntlArgs are the words that fcntl takes, by command. For a lock it is l_whence, which
+// a recorder puts in place of the address of the lock.
+var fcntlArgs = map[int64]*FlagSet{FSetfl: OpenFlags,
+	FGetlk: Whence, FSetlk: Whence, FSetlkw: Whence, FOfdGetlk: Whence, FOfdSetlk: Whence, FOfdSetlkw: Whence}
+
+// LockWhence returns where the offset of a lock counts from, given the argument of the
+// call. Older recordings and traces have an address there, and not where the offset
+// counts from, which then is SeekSet. No address fits in l_whence, a short.
+func LockWhence(arg int64) int64 {
+	if arg != int64(uint16(arg)) {
+		return SeekSet
+	}
+	return int64(int16(arg))
+}
+
 // Values that the code uses. Canonical and native ones are the same.
 const (
 	AtFDCWD           = -100

@@ -409,7 +409,7 @@ var table = laidOut([numOps]Info{
 	OpDup:  {Name: "dup", Class: ClassMetadata, Args: []Arg{argFD}, Result: ResultFD, Effect: EffectDup, Sys: [numArch]int{32, 23}},
 	OpDup2: {Name: "dup2", Class: ClassMetadata, Args: []Arg{argFD, argNewFD}, Result: ResultFD, Effect: EffectDup, Sys: [numArch]int{33, none}},
 	OpDup3: {Name: "dup3", Class: ClassMetadata, Args: []Arg{argFD, argNewFD, argDup}, Result: ResultFD, Effect: EffectDup, Sys: [numArch]int{292, 24}},
-	OpFcntl: {Name: "fcntl", Class: ClassMetadata, Args: []Arg{argFD, {Name: "cmd", Kind: Flags, Flags: FcntlCmd}, {Name: "arg", Kind: Int, On: map[int64]*FlagSet{FSetfl: OpenFlags}},
+	OpFcntl: {Name: "fcntl", Class: ClassMetadata, Args: []Arg{argFD, {Name: "cmd", Kind: Flags, Flags: FcntlCmd}, {Name: "arg", Kind: Int, On: fcntlArgs},
 		{Name: "lock", Kind: Flags, Flags: LockType, Opt: true}, {Name: "start", Kind: Offset, Opt: true}, {Name: "len", Kind: Size, Opt: true}}, Result: ResultAny, Effect: EffectFcntl, Reads: ReadLock, Sys: [numArch]int{72, 25}, Synthetic: 1<<3 | 1<<4 | 1<<5},
 	OpPipe:  {Name: "pipe", Class: ClassMetadata, Args: []Arg{{Name: "fds", Kind: FDPair}}, Effect: EffectPipe, Dropped: true, Reads: ReadPipe, Sys: [numArch]int{22, none}, Synthetic: 1 << 0},
 	OpPipe2: {Name: "pipe2", Class: ClassMetadata, Args: []Arg{{Name: "fds", Kind: FDPair}, argDup}, Effect: EffectPipe, Dropped: true, Reads: ReadPipe, Sys: [numArch]int{293, 59}, Synthetic: 1 << 0},

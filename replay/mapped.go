@@ -48,6 +48,17 @@ func (w *worker) mapFile(r *format.Record) int64 {
 	return w.asMapped(w.mapExtent(x, extent{from: from, to: to, offset: r.Args[5]}, s.real(), uintptr(r.Args[2]), uintptr(flags)), r)
 }
 
+// readable returns a protection for pages of a file. Pages that can be written can also be
+// read: processors know no memory that can only be written, so the application could read
+// there, but the kernel refuses to populate such a mapping for reading. The descriptor
+// permits it, because a file that was not opened for reading can't be mapped.
+func readable(prot uintptr) uintptr {
+	if prot&unix.PROT_WRITE != 0 {
+		prot |= unix.PROT_READ
+	}
+	return prot & (unix.PROT_READ | unix.PROT_WRITE)
+}
+
 // mapExtent maps a file at an extent.
 func (w *worker) mapExtent(x *fileSpace, n extent, fd, prot, flags uintptr) int64 {
 	if !w.e.mayMap() {
@@ -57,7 +68,7 @@ func (w *worker) mapExtent(x *fileSpace, n extent, fd, prot, flags uintptr) int6
 	if !w.holdKernel(2 * holdExtent) { // it can make three of one
 		return errNoMemory
 	}
-	n.prot, n.flags = prot&(unix.PROT_READ|unix.PROT_WRITE), flags
+	n.prot, n.flags = readable(prot), flags
 	if x.addr != 0 {
 		got := w.sys(unix.SYS_MMAP, x.addr+uintptr(n.from), uintptr(n.to-n.from), n.prot, flags, fd, uintptr(n.offset))
 		if got < 0 {
@@ -281,7 +292,7 @@ func callMprotect(w *worker, r *format.Record) int64 {
 		return r.Ret
 	}
 	w.e.mappings.Add(2) // it can make three of one
-	return w.advised(unix.SYS_MPROTECT, x, from, to, uintptr(r.Args[2])&(unix.PROT_READ|unix.PROT_WRITE))
+	return w.advised(unix.SYS_MPROTECT, x, from, to, readable(uintptr(r.Args[2])))
 }
 
 // fileAdvice is the effect of a value of madvise on mapped files.
@@ -310,6 +321,8 @@ func (w *worker) adviseFile(r *format.Record) int64 {
 	switch {
 	case !a.told || x.addr == 0 || a.splits && !w.e.mayMap():
 		return r.Ret
+	case r.Args[2] == unix.MADV_POPULATE_READ && r.Ret == errInvalid:
+		return r.Ret // the application's mapping could only be written
 	case a.writes && !(w.spend(to-from) && w.copied(x, from, to)):
 		return errNoSpace
 	case a.splits:

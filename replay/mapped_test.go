@@ -21,7 +21,8 @@ func mapEv(page, size, prot, flags, fd, offset int) step {
 
 const (
 	shared, private = 1, 2
-	read, readWrite = 1, 3
+	read, write     = 1, 2
+	readWrite       = 3
 	anyError        = 1
 	enomem          = -int(unix.ENOMEM)
 )
@@ -50,6 +51,11 @@ func TestMappedFiles(t *testing.T) {
 		{"private", []step{
 			ev(format.OpOpen, 3, "d/f", format.RDONLY), mapEv(1, 8192, readWrite, private, 3, 0), touch(4096, 1), dirty(4096, 1), dirty(4096, 2),
 			ev(format.OpFstat, 0, 3, 0), ev(format.OpLseek, 5000, 3, 0, format.SeekEnd),
+		}},
+		{"only written", []step{
+			ev(format.OpOpen, 3, "d/f", format.RDWR), mapEv(1, 8192, write, shared, 3, 0), touch(4096, 1), dirty(4096, 1), touch(4096, 2),
+			mapEv(3, 8192, write, private, 3, 0), touch(4096, 3), dirty(4096, 4), ev(format.OpMadvise, einval, on(3), 4096, unix.MADV_POPULATE_READ),
+			mapEv(5, 4096, read, shared, 3, 0), ev(format.OpMprotect, 0, on(5), 4096, write), touch(4096, 5), dirty(4096, 5),
 		}},
 		{"moved", []step{
 			ev(format.OpOpen, 3, "d/f", format.RDWR), ev(format.OpFtruncate, 0, 3, 40960), mapEv(1, 8192, readWrite, shared, 3, 0),

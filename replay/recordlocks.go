@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"math"
 	"slices"
 	"sync/atomic"
 	"unsafe"
@@ -23,6 +24,7 @@ func (w *worker) recordLock(s slot, r *format.Record) int64 {
 	if r.Args[3] < 0 || r.Args[3] > unix.F_UNLCK {
 		return errInvalid
 	}
+	whence, start := int16(format.LockWhence(r.Args[2])), r.Args[4]
 	fd, asks := s.real(), r.Args[1] == format.FGetlk || r.Args[1] == format.FOfdGetlk
 	cmd := uintptr(unix.F_OFD_SETLK)
 	if asks {
@@ -43,16 +45,29 @@ func (w *worker) recordLock(s slot, r *format.Record) int64 {
 				return own
 			}
 			fd = uintptr(own)
+			if whence == unix.SEEK_CUR { // its own offset is another one
+				at := w.e.guard.Kernel.Call(unix.SYS_LSEEK, s.real(), 0, unix.SEEK_CUR)
+				if at < 0 {
+					return at
+				}
+				if start > math.MaxInt64-at {
+					return errOverflow
+				}
+				whence, start = unix.SEEK_SET, start+at
+			}
 		}
 	}
 	if !asks && !w.holdLock(holdLocks) {
 		return errNoLock
 	}
-	w.flock = unix.Flock_t{Type: int16(r.Args[3]), Whence: unix.SEEK_SET, Start: r.Args[4], Len: r.Args[5]}
+	w.flock = unix.Flock_t{Type: int16(r.Args[3]), Whence: whence, Start: start, Len: r.Args[5]}
 	return w.sys.Call(unix.SYS_FCNTL, fd, cmd, uintptr(unsafe.Pointer(&w.flock)))
 }
 
-const errNoLock = -int64(unix.ENOLCK)
+const (
+	errNoLock   = -int64(unix.ENOLCK)
+	errOverflow = -int64(unix.EOVERFLOW)
+)
 
 // holdLock is holdKernel for locks.
 func (w *worker) holdLock(n int64) bool {

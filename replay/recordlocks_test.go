@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"math"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -73,6 +74,54 @@ func TestRecordLocks(t *testing.T) {
 				r.add(1, format.OpClose, 0, 5)
 				lock(1, 0, 8, unix.F_RDLCK)
 				lock(1, 0, 3, unix.F_WRLCK)
+				_, res := p.play(t, r)
+				faultless(t, r, res)
+			})
+		})
+	}
+}
+
+// The offset of a lock counts from the start, from the offset of its descriptor or from the
+// end of the file, also where the locks of a process are those of a description of its own.
+func TestWhenceOfLocks(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		threads int // of each process
+	}{{"table of its own", 1}, {"shared table", 2}} {
+		t.Run(c.name, func(t *testing.T) {
+			eachBackend(t, func(t *testing.T, p player) {
+				r := newRoll(c.threads)
+				if c.threads == 2 {
+					r.header.Set(format.MetaSharing, "1")
+					child := r.child(2, 1)
+					r.child(2, child)
+					r.add(1, format.OpClone, int64(child), 0)
+				}
+				r.file(format.File{Path: "f", Size: 100, Type: format.TypeReg, Mode: 0o666})
+				again, einval, wrong := -int64(unix.EAGAIN), -int64(unix.EINVAL), -int64(unix.EOVERFLOW)
+				lock := func(want int64, fd, cmd, whence, start, size int) {
+					r.add(1, format.OpFcntl, want, fd, cmd, whence, unix.F_WRLCK, start, size)
+				}
+				r.add(1, format.OpOpen, 3, "f", format.RDWR)
+				r.add(1, format.OpOpen, 4, "f", format.RDWR)
+				r.add(1, format.OpLseek, 50, 3, 50, format.SeekSet)
+				lock(0, 3, format.FSetlk, format.SeekCur, 10, 10)  // 60 to 70
+				lock(0, 3, format.FSetlk, format.SeekEnd, -20, 10) // 80 to 90
+				lock(0, 3, format.FSetlk, format.SeekCur, -40, 5)  // 10 to 15
+				lock(einval, 3, format.FSetlk, format.SeekCur, -60, 5)
+				lock(einval, 3, format.FSetlk, format.SeekEnd, -101, 5)
+				lock(einval, 3, format.FSetlk, 99, 0, 5)
+				lock(einval, 3, format.FSetlk, 0xffff, 0, 5) // -1
+				lock(wrong, 3, format.FSetlk, format.SeekCur, math.MaxInt64, 5)
+				for _, c := range []struct {
+					want int64
+					from int
+				}{{0, 5}, {again, 10}, {again, 14}, {0, 15}, {0, 55}, {again, 60}, {again, 69}, {0, 70}, {again, 80}, {again, 89}, {0, 90}} {
+					lock(c.want, 4, format.FOfdSetlk, format.SeekSet, c.from, 1)
+				}
+				lock(again, 4, format.FOfdSetlk, format.SeekEnd, -11, 1)
+				lock(0, 4, format.FOfdSetlk, format.SeekEnd, -21, 1)
+				lock(0, 4, format.FOfdSetlk, 0x7ffc0000000, 20, 1) // of an older trace: an address
 				_, res := p.play(t, r)
 				faultless(t, r, res)
 			})

@@ -63,7 +63,8 @@ func TestDifferences(t *testing.T) {
 	r.add(1, format.OpReadlink, 5, "x", 0, 100)
 	_, res := play(t, r, byOpenat2)
 	require.EqualValues(t, []int64{6, 4, 5}, []int64{res.Executed, res.Failed, res.Differed})
-	require.Equal(t, Difference{Op: format.OpMkdir, Recorded: 0, Got: -int64(unix.EEXIST), Count: 2, Thread: 1, Event: 1, Path: "a"}, res.Differences[0])
+	require.Equal(t, Difference{Op: format.OpMkdir, Recorded: 0, Got: -int64(unix.EEXIST), Count: 2, At: res.Differences[1].At, Thread: 1, Event: 1, Path: "a"}, res.Differences[1])
+	require.Zero(t, res.Differences[0].Event, "in the order in which they began")
 	require.Len(t, res.Differences, 4)
 	require.Equal(t, OpResult{Executed: 3, Failed: 3, Differed: 3}, res.ByOp[format.OpMkdir])
 
@@ -159,7 +160,40 @@ func TestDescriptorLimit(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 2, res.Failed)
 	require.Equal(t, -int64(unix.EMFILE), res.Differences[0].Got)
+	require.Equal(t, lowDescriptors, res.Differences[0].Reason)
 	require.LessOrEqual(t, roottest.OpenFiles(t), before)
+}
+
+// A call that fails for lack of room for descriptors of the replay's own says so, and
+// stands before the more frequent differences that follow from it.
+func TestLimitOfOpenFiles(t *testing.T) {
+	r := newRoll(1)
+	r.file(format.File{Path: "f", Size: 100, Type: format.TypeReg, Mode: 0o666})
+	r.add(1, format.OpOpen, 3, "f", format.RDONLY)
+	for range 3 {
+		r.add(1, format.OpFstat, 0, 3, 0)
+	}
+	e := built(t, r)
+	w := e.workers[0]
+	record := format.Record{Op: format.OpOpen, Ret: 3}
+	w.note(&record, 0, -int64(unix.EMFILE))
+	record.Ret = 4
+	w.note(&record, 0, -int64(unix.EMFILE))
+	record = format.Record{Op: format.OpFstat}
+	for i := range int64(3) {
+		w.note(&record, i+1, -int64(unix.EBADF))
+	}
+	var res Result
+	res.collect(e)
+	require.Len(t, res.Differences, 2)
+	require.EqualValues(t, []int64{2, 3}, []int64{res.Differences[0].Count, res.Differences[0].Recorded}, "of any number")
+	require.Equal(t, lowOpenFiles, res.Differences[0].Reason)
+	require.EqualValues(t, 3, res.Differences[1].Count)
+	require.Empty(t, res.Differences[1].Reason)
+
+	other := Difference{Op: format.OpFstat, Got: -int64(unix.EBADF), Count: 4, At: -1, Thread: 7}
+	res.addDifference(&other)
+	require.Equal(t, Difference{Op: format.OpFstat, Got: -int64(unix.EBADF), Count: 7, At: -1, Thread: 7}, res.Differences[1], "the first example is the earliest")
 }
 
 func TestUnknownOperation(t *testing.T) {

@@ -38,8 +38,9 @@ type Result struct {
 	// from the recorded ones.
 	Notes []string
 
-	// Differences are the kinds of differing results, the most frequent first, at most
-	// maxDifferences per thread.
+	// Differences are the kinds of differing results, at most maxDifferences per thread.
+	// They are in the order in which they began, because one can be the cause of those
+	// after it, however rare it is.
 	Differences []Difference
 
 	// Rank 0 of several processes has what each replayed, and the edges between them.
@@ -68,6 +69,7 @@ type Difference struct {
 	Got      int64 // result in the replay
 	Count    int64
 
+	At     time.Duration // of the first example, since the start of the replay
 	Thread int32
 	Event  int64  // position in the thread, from 0
 	Path   string // below the root; "" where none is known
@@ -82,15 +84,28 @@ const refusedDirect = "the file system refuses O_DIRECT"
 // lacksNames is the reason if a listing is not whole.
 const lacksNames = "number of names missing from the listing"
 
+// lowOpenFiles and lowDescriptors are the reasons if there is no room for another
+// descriptor: the limit of this process, and that of Limits.
+const (
+	lowOpenFiles   = "the limit of open files (ulimit -n) is too low: recorded processes of several threads share it, with each other and with the replay's own files"
+	lowDescriptors = "--limit descriptors is too low"
+)
+
 // reason returns why a result can differ.
-func reason(r *format.Record, got int64) string {
+func (w *worker) reason(r *format.Record, got int64) string {
 	if r.Op.Info().Effect == format.EffectOpen && got == errInvalid && r.Args[1]&format.DIRECT != 0 {
 		return refusedDirect
 	}
 	if r.Op == format.OpGetdents64 && r.Args[1]&format.Listing != 0 && r.Ret == 0 && got > 0 {
 		return lacksNames
 	}
-	return ""
+	switch {
+	case r.Ret < 0 || got != errNoFD:
+		return ""
+	case r.Ret >= w.e.Limits.Descriptors:
+		return lowDescriptors
+	}
+	return lowOpenFiles
 }
 
 // maxDifferences bounds the kinds that a seat distinguishes. Results of further kinds
@@ -134,9 +149,9 @@ func (r *Result) collect(e *engine) {
 	r.sortDifferences(e)
 }
 
-// sortDifferences puts the most frequent differences first, and names their files.
+// sortDifferences puts what began first at the start, and names the files.
 func (r *Result) sortDifferences(e *engine) {
-	slices.SortStableFunc(r.Differences, func(a, b Difference) int { return cmp.Compare(b.Count, a.Count) })
+	slices.SortStableFunc(r.Differences, func(a, b Difference) int { return cmp.Compare(a.At, b.At) })
 	if len(r.Differences) == 0 {
 		return
 	}
@@ -151,15 +166,29 @@ func (r *Result) sortDifferences(e *engine) {
 func (r *Result) addDifference(d *Difference) {
 	for i := range r.Differences {
 		if have := &r.Differences[i]; have.same(d.Op, d.Recorded, d.Got) {
-			have.Count += d.Count
+			have.add(d)
 			return
 		}
 	}
 	r.Differences = append(r.Differences, *d)
 }
 
+// add adds another count of the same kind.
+func (d *Difference) add(other *Difference) {
+	count := d.Count + other.Count
+	if other.At < d.At {
+		*d = *other
+	}
+	d.Count = count
+}
+
+// same reports whether a difference is of a kind. Which number a descriptor has makes no
+// other kind of it.
 func (d *Difference) same(op format.Op, recorded, got int64) bool {
-	return d.Op == op && d.Recorded == recorded && d.Got == got
+	if d.Op != op || d.Got != got {
+		return false
+	}
+	return d.Recorded == recorded || op.Info().Result == format.ResultFD && d.Recorded >= 0 && recorded >= 0
 }
 
 // score compares an event's result with the recorded one if the numbers differ, and
@@ -194,8 +223,8 @@ func (w *worker) note(r *format.Record, event, got int64) {
 	}
 	if len(w.differences) < cap(w.differences) {
 		w.differences = append(w.differences, Difference{
-			Op: r.Op, Recorded: r.Ret, Got: got, Count: 1,
-			Thread: w.number, Event: event, Path: w.pathOf(r), Reason: reason(r, got),
+			Op: r.Op, Recorded: r.Ret, Got: got, Count: 1, At: time.Duration(w.e.now() - w.e.start),
+			Thread: w.number, Event: event, Path: w.pathOf(r), Reason: w.reason(r, got),
 		})
 	}
 }

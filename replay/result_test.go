@@ -9,10 +9,11 @@ import (
 )
 
 func TestReason(t *testing.T) {
+	w := &worker{}
 	open := format.Record{Op: format.OpOpen, Args: [6]int64{0, format.RDONLY | format.DIRECT}}
-	require.Equal(t, refusedDirect, reason(&open, errInvalid))
-	require.Empty(t, reason(&open, errBadFD))
+	require.Equal(t, refusedDirect, w.reason(&open, errInvalid))
+	require.Empty(t, w.reason(&open, errBadFD))
 	open.Args[1] = format.RDONLY
-	require.Empty(t, reason(&open, errInvalid))
-	require.Empty(t, reason(&format.Record{Op: format.OpLseek, Args: open.Args}, errInvalid))
+	require.Empty(t, w.reason(&open, errInvalid))
+	require.Empty(t, w.reason(&format.Record{Op: format.OpLseek, Args: open.Args}, errInvalid))
 }

@@ -74,3 +74,28 @@ func TestUsage(t *testing.T) {
 	require.Equal(t, "waits.sh: no case nosuch; there are: postgres-tcp postgres-unix mariadb redis rocksdb-4 rocksdb-16 sqlite3 make pipeline go java epoll\n",
 		broken(t, "nothing", silent, "scripts/waits.sh", t.TempDir(), "nosuch"))
 }
+
+// The connector for HDF5 says which version it needs if the headers are of an older one, or
+// missing.
+func TestConnectorNeedsVersion(t *testing.T) {
+	for _, tool := range []string{"make", "gcc"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skip(tool + " is not here")
+		}
+	}
+	dir := t.TempDir()
+	built := func(headers string) string {
+		out, _ := exec.Command("make", "-n", "-C", "../hdf5/memvol", "HDF5="+headers, "OUT="+dir).CombinedOutput()
+		return string(out)
+	}
+	require.Contains(t, built(dir), "no headers of HDF5 in "+dir+": HDF5=DIRECTORY says where those of 1.14 or newer are")
+	for version, fits := range map[[2]string]bool{{"1", "10"}: false, {"1", "12"}: false, {"1", "14"}: true, {"2", "0"}: true} {
+		text := "#define H5_VERS_MAJOR " + version[0] + "\n#define H5_VERS_MINOR " + version[1] + "\n"
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "H5public.h"), []byte(text), 0o600))
+		if fits {
+			require.Contains(t, built(dir), "-shared")
+		} else {
+			require.Contains(t, built(dir), "the connector needs HDF5 1.14 or newer, and "+dir+" has "+version[0]+"."+version[1])
+		}
+	}
+}

@@ -91,7 +91,7 @@ func appendStraceResult(dst []byte, e *format.Event) []byte {
 }
 
 // fcntlForms and ioctlForms are strace's forms of calls, by command, which is the
-// second argument. %0 is the first argument.
+// second argument. %0 is the first argument, and %w says where a lock counts from.
 var (
 	fcntlForms = map[int64]string{
 		1: "fcntl(%0, %1)", 3: "fcntl(%0, %1)",
@@ -104,7 +104,7 @@ var (
 	}
 )
 
-const lockForm = "fcntl(%0, %1, {l_type=%3, l_whence=SEEK_SET, l_start=%4, l_len=%5})"
+const lockForm = "fcntl(%0, %1, {l_type=%3, l_whence=%w, l_start=%4, l_len=%5})"
 
 // formOf returns the form of a call, "" if the row of the table gives it.
 func formOf(e *format.Event) string {
@@ -130,7 +130,11 @@ func appendCall(dst []byte, e *format.Event) []byte {
 			continue
 		}
 		i++
-		dst = appendArg(dst, e, int(form[i]-'0'))
+		if form[i] == 'w' {
+			dst = format.Whence.Append(dst, format.LockWhence(e.Args[2]))
+		} else {
+			dst = appendArg(dst, e, int(form[i]-'0'))
+		}
 	}
 	return dst
 }

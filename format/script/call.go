@@ -184,11 +184,7 @@ func (r *Reader) parseArg(e *format.Event, info *format.Info, k int) fields {
 			return 0
 		}
 	case format.Int:
-		if set := info.FlagsOf(e, k); set != nil && r.dialect != Intermediate {
-			e.Args[k] = r.parseWord(set)
-			return 0
-		}
-		if b := c.peek(); !isDigit(b) && b != '-' {
+		if b := c.peek(); b == '{' || info.FlagsOf(e, k) == nil && !isDigit(b) && b != '-' {
 			return r.parseSymbol(e, info, k)
 		}
 	}
@@ -225,6 +221,10 @@ func (r *Reader) parseNumber(e *format.Event, info *format.Info, k int) {
 		*v = c.device()
 		c.annotation()
 	default:
+		if set := info.FlagsOf(e, k); set != nil && r.dialect != Intermediate {
+			*v = r.parseWord(set)
+			return
+		}
 		*v = c.int()
 		c.annotation()
 	}
@@ -304,7 +304,10 @@ func (r *Reader) parseWord(set *format.FlagSet) int64 {
 	} else {
 		native, _ = set.ToNative(a, r.parseFlags(set))
 	}
-	return set.FromNative(a, uint64(uint32(native)))
+	if !set.Enum {
+		native = uint64(uint32(native))
+	}
+	return set.FromNative(a, native)
 }
 
 var isFlagEnd = [256]bool{',': true, ')': true, '}': true, ' ': true}

@@ -12,7 +12,7 @@ type fields uint8
 func (f fields) has(k int) bool { return f>>k&1 != 0 }
 
 // fieldNames are the arguments that strace shows as fields of other names.
-var fieldNames = map[string]string{"l_type": "lock", "l_start": "start", "l_len": "len",
+var fieldNames = map[string]string{"l_type": "lock", "l_whence": "arg", "l_start": "start", "l_len": "len",
 	"src_fd": "arg", "dest_fd": "arg", "src_offset": "inoffset", "src_length": "size", "dest_offset": "outoffset"}
 
 // foreign are the names that strace has for flags of other names, for words

@@ -110,7 +110,7 @@ func TestAppendEvent(t *testing.T) {
 		{"empty mode", format.Event{Op: format.OpMkdir, TID: 1, Dur: format.Unknown, Str: [2][]byte{{}}}, 0,
 			`1 0.000000000 mkdir("", 000) = 0`},
 		{"lock", format.Event{Op: format.OpFcntl, TID: 1, Dur: format.Unknown, Args: [6]int64{3, format.FSetlk, 0, 1, 100}}, 0,
-			`1 0.000000000 fcntl(3, F_SETLK, 0, F_WRLCK, 100) = 0`},
+			`1 0.000000000 fcntl(3, F_SETLK, SEEK_SET, F_WRLCK, 100) = 0`},
 		{"no lock", format.Event{Op: format.OpFcntl, TID: 1, Ret: 4, Dur: format.Unknown, Args: [6]int64{3, format.FDupfd, 4}}, 0,
 			`1 0.000000000 fcntl(3, F_DUPFD, 4) = 4`},
 		{"errno without a name", format.Event{Op: format.OpClose, TID: 1, Ret: -41, Dur: format.Unknown}, 0,

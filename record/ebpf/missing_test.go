@@ -360,3 +360,45 @@ func TestAccountInMidRun(t *testing.T) {
 	require.Equal(t, a.bytes, r.Coverage.Recorded.Bytes)
 	require.Zero(t, missing(&r, coverage.Elsewhere))
 }
+
+// A call can map huge pages without a fault of its own. The last fault was somewhere else
+// then, and its address is not that of the huge page.
+func TestHugePagesOfCalls(t *testing.T) {
+	recordkit.RequireEBPF(t, MeasureCost)
+	const size = 16 << 20
+	p, err := load(config{RingBytes: 1 << 20, Type: true, Off: true, Maps: true})
+	require.NoError(t, err)
+	defer p.close()
+	require.NoError(t, p.attach())
+	require.NoError(t, p.attachAdditional())
+	ring, err := openRing(p.ring())
+	require.NoError(t, err)
+	defer ring.close()
+
+	o := doing(t, fmt.Sprintf("fill(%d)", size), "print(flush=True); os.read(0, 1)", fmt.Sprintf("m = mmap.mmap(f, %d, prot=mmap.PROT_READ)", size),
+		"s = mmap.mmap(f, 300 << 12, prot=mmap.PROT_READ)", "print(flush=True); os.read(0, 1)",
+		"for i in range(0, 300 << 12, 4096): s[i]", "m.madvise(22)")
+	o.Command = append([]string{"/usr/bin/env", "--chdir", o.Dir}, o.Command...)
+	cmd, in, out, _ := running(t, o)
+	pidfd, err := unix.PidfdOpen(cmd.Process.Pid, 0)
+	require.NoError(t, err)
+	defer unix.Close(pidfd)
+	require.NoError(t, p.follow(pidfd))
+	_, _ = in.WriteString("x")
+	_, err = out.ReadString('\n')
+	require.NoError(t, err)
+	require.NoError(t, p.attachHuge())
+	require.True(t, p.huge)
+	_, _ = in.WriteString("x")
+	require.NoError(t, cmd.Wait())
+
+	var c recordkit.Collect
+	d := drain{ring: ring, writer: record.NewWriter(&c, 0), look: p.look}
+	require.NoError(t, d.all())
+	r := record.Result{Coverage: d.writer.Account()}
+	require.NoError(t, p.missing(&r.Coverage))
+	for _, e := range c.Of(format.OpMapRead) {
+		require.True(t, e.Args[0] > 0 && e.Args[2] >= 0 && e.Args[2] < size && e.Ret < 2<<20, "%+v", e)
+	}
+	require.Zero(t, missing(&r, coverage.Mapped))
+}

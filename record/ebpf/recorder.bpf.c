@@ -64,8 +64,11 @@ INLINE void take_args(struct thread *t, struct pt_regs *regs, u8 kind)
 	t->flags &= ~THREAD_UNREADABLE;
 	if (kind != KIND_FCNTL)
 		return;
-	if (is_lock(t->args[1]) && bpf_probe_read_user(&lock, sizeof(lock), (void *)t->args[2]))
-		t->flags |= THREAD_UNREADABLE;
+	if (is_lock(t->args[1])) {
+		if (bpf_probe_read_user(&lock, sizeof(lock), (void *)t->args[2]))
+			t->flags |= THREAD_UNREADABLE;
+		t->args[2] = (u16)lock.whence; /* never an address, for those are higher */
+	}
 	t->args[3] = lock.type;
 	t->args[4] = lock.start;
 	t->args[5] = lock.len;
@@ -808,8 +811,10 @@ INLINE int keep_address(u64 address)
 	if (!task->bpf_storage)
 		return 0;
 	t = followed(task);
-	if (t)
+	if (t) {
 		t->address = address;
+		t->addressed = ended_faults(task);
+	}
 	return 0;
 }
 
@@ -834,13 +839,18 @@ int map_huge(u64 *ctx)
 	t = followed(task);
 	if (!t || grown((void *)ctx[0]) < HUGE_PAGES / 2 || t->counting)
 		return 0; /* of a call, all counts that it maps */
-	if (with_maps) {
+	if (t->addressed != ended_faults(task)) {
+		/* No fault, but a call maps it, such as madvise, or O_DIRECT from there. Of
+		 * one that is recorded it is a part, and nothing tells the address. */
+		found = t->start != 0;
+	} else if (with_maps) {
 		found = t->address;
 		bpf_find_vma(task, found, map_huge_page, &found, 0);
 		return 0;
+	} else {
+		bpf_find_vma(task, t->address, count_huge, &found, 0);
 	}
-	bpf_find_vma(task, t->address, count_huge, &found, 0);
-	if (!found) { /* another thread changes the address space */
+	if (!found) { /* another thread changes the address space, or the call is not recorded */
 		add(&missing[MISSING_MAPPED].calls, 1);
 		add(&missing[MISSING_MAPPED].bytes, HUGE_PAGES * page_bytes);
 	}

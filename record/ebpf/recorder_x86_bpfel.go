@@ -563,6 +563,7 @@ type recorderThread struct {
 	Settled     uint64
 	Page        uint64
 	Address     uint64
+	Addressed   uint64
 	InData      uint32
 	Waits       uint32
 	Fault       recorderFault

@@ -114,7 +114,8 @@ func planBatch(p *plan, _ *format.Layout) {
 
 // flock is struct flock.
 type flock struct {
-	kind, _    int16
+	kind       int16
+	whence     uint16 // never an address, for those are higher
 	start, len int64
 }
 
@@ -123,6 +124,7 @@ func readLock(_ *tracer, t *thread) {
 	switch t.Args[1] {
 	case format.FGetlk, format.FSetlk, format.FSetlkw, format.FOfdGetlk, format.FOfdSetlk, format.FOfdSetlkw:
 		t.unreadable(readStruct(t.TID, t.Args[2], &l))
+		t.Args[2] = uint64(l.whence)
 	}
 	t.Args[3], t.Args[4], t.Args[5] = uint64(l.kind), uint64(l.start), uint64(l.len)
 }

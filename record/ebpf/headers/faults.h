@@ -435,7 +435,15 @@ INLINE void leave_fault(struct thread *t, struct task_struct *task, int blocked)
 		t->waits = WAITS_FAULT;
 }
 
-/* What a fault maps as one huge page. */
+/* Reports whether a mapping has room for a huge page at an address, where one of the file
+ * begins as well. */
+INLINE int fits_huge(const struct vm_area_struct *vma, u64 huge)
+{
+	return huge >= vma->vm_start && huge + HUGE_PAGES * page_bytes <= vma->vm_end &&
+	       !((vma->vm_start / page_bytes - vma->vm_pgoff) & (HUGE_PAGES - 1));
+}
+
+/* What a fault maps as one huge page. Where none fits, the count has grown by something else. */
 static long map_huge_page(struct task_struct *task, struct vm_area_struct *vma, u64 *address)
 {
 	u64 huge = *address & ~(HUGE_PAGES * page_bytes - 1);
@@ -444,7 +452,7 @@ static long map_huge_page(struct task_struct *task, struct vm_area_struct *vma, 
 	struct inode *inode;
 	struct fault *f;
 
-	if (!file || !t)
+	if (!file || !t || !fits_huge(vma, huge))
 		return 0;
 	inode = host_of(file);
 	if (!mapped_file(inode) || !notes_faults(t))

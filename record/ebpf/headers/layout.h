@@ -61,7 +61,7 @@ enum kind {
 
 	/* The arguments of these are taken at entry. */
 	KIND_AT_ENTRY,
-	KIND_FCNTL = KIND_AT_ENTRY, /* also the lock, into arguments 3 to 5 */
+	KIND_FCNTL = KIND_AT_ENTRY, /* also the lock, into arguments 2 to 5 */
 	KIND_EXEC,                  /* sent by sched_process_exec where it succeeds */
 	KIND_EXIT,                  /* sent at entry, for it never returns */
 };
@@ -201,7 +201,8 @@ struct thread {
 	u64 base;    /* bytes of task->ioac when its first call began */
 	u64 settled; /* bytes of it that are in the account */
 	u64 page;    /* of the last fault on a mapped file, from 1 */
-	u64 address; /* of the last fault, where a huge page can be mapped */
+	u64 address;   /* of the last fault, where a huge page can be mapped */
+	u64 addressed; /* faults that had ended then: while there are no more, it is under way */
 	u32 in_data; /* that fault was on a file that is no program */
 	u32 waits;   /* it left the processor to wait for storage: the enum missing_kind that counts it, from 1 */
 
