@@ -560,14 +560,20 @@ var studies = []study{
 		name:  "prepare",
 		about: "making the files of a replay, beside cp -r of the same tree and fio laying out as much; each ends with a sync",
 		rows: []row{
-			{name: "20 000 files of 16 KiB on average", words: "20000 0..32KiB 16k"},
+			{name: "20 000 files of 16 KiB on average", words: "20000 -32768 16k"},
 			{name: "20 000 empty files", words: "20000 0 0"},
-			{name: "a file of 4 GiB", words: "1 4GiB 4g"},
+			{name: "a file of 4 GiB", words: "1 4294967296 4g"},
 		},
 		home: "here",
 		once: `
-			printf 'pattern: 1\nfiles:\n  - {path: "d{i %% 100}/f{i}", count: %s, size: "%s"}\ngroups:\n  - name: none\n    steps:\n      - stat: nothing\n' "$1" "$2" >files.yaml
-			into compile.out "$PIANOLA" compile -o files.bin files.yaml
+			# A size below 0 is that of the longest of files of all sizes.
+			awk -v n="$1" -v size="$2" 'BEGIN {
+				print "# pianola intermediate 1"
+				for (i = 0; i < n && i < 100; i++) printf "# file: \"d%d\" dir mode=0755 size=0 cached=-1\n", i
+				for (i = 0; i < n; i++) printf "# file: \"d%d/f%d\" reg mode=0644 size=%d cached=-1\n", i % 100, i, size < 0 ? -size * rand() : size
+				print "stat ( nothing ) = -1 ENOENT"
+			}' >files.txt
+			into compile.out "$PIANOLA" compile -o files.bin files.txt
 			"$PIANOLA" replay --prepare only --cache asis --root kept files.bin >/dev/null`,
 		sides: []side{
 			{name: "cp -r", do: "clocks sh -c 'cp -r kept copy && sync -f .'; rm -r copy; sync -f ."},
