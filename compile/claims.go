@@ -236,7 +236,7 @@ func (ts *titles) there(t *title, k kind) {
 // forced, nothing changes.
 func (ts *titles) take(c *claim, force bool) bool {
 	ok := force || c.fits()
-	if !ok || c.verb == saysNothing || c.elsewhere() {
+	if !ok || c.verb == saysNothing || c.beyond() {
 		return ok
 	}
 	a, b := c.names[0], c.names[1]
@@ -254,7 +254,7 @@ func (ts *titles) take(c *claim, force bool) bool {
 		}
 		ts.there(a, k)
 	case saysMissing:
-		// If it is forced, the path led somewhere else, such as into a directory that was removed.
+		// If it is forced, the path led to another place, such as into a directory that was removed.
 		if !force && !c.above && b == nil && a.now() == kindUnknown && !a.lost() {
 			ts.set(a, kindAbsent)
 		}
@@ -311,12 +311,12 @@ func (ts *titles) take(c *claim, force bool) bool {
 	return true
 }
 
-// elsewhere reports whether the claim is about the unknown target of a link.
-func (c *claim) elsewhere() bool { return c.follows && c.names[0].now() == kindLink }
+// beyond reports whether the claim is about the unknown target of a link.
+func (c *claim) beyond() bool { return c.follows && c.names[0].now() == kindLink }
 
 // fits reports whether what is known allows the claim.
 func (c *claim) fits() bool {
-	if c.verb == saysNothing || c.elsewhere() {
+	if c.verb == saysNothing || c.beyond() {
 		return true
 	}
 	a, b := c.names[0], c.names[1]

@@ -17,8 +17,8 @@ import (
 // If it finds contradictions, and calls on names overlap, the passes after it read the
 // events through overlaps. It keeps a window of events, follows which names exist, and
 // where a result contradicts that, it looks for an order of the calls that overlap which
-// explains all of their results. What reads the events after it needs to know nothing of
-// that: it gets a recording whose events are in the order of their effects.
+// explains all of their results. The simulation needs to know nothing of that: it gets a
+// recording whose events are in the order of their effects.
 
 // overlap measures, while the recording is read, how far apart the lines of calls on names
 // are that overlap in time.
