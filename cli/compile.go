@@ -260,7 +260,11 @@ func judge(c *cli.Context, name string, r *compile.Report) error {
 		faults = append(faults, fmt.Sprintf("%d events were lost by the recorder", r.Lost))
 	}
 	if r.Unexplained > 0 {
-		faults = append(faults, fmt.Sprintf("%d results are unexplained", r.Unexplained))
+		text := fmt.Sprintf("%d results are unexplained", r.Unexplained)
+		if r.Tangled > 0 {
+			text += fmt.Sprintf("; orders of overlapping calls that were not searched to the end: %d", r.Tangled)
+		}
+		faults = append(faults, text)
 	}
 	if r.Repaired > 0 {
 		faults = append(faults, fmt.Sprintf("%d descriptors were used as files but never opened; new files stand in for them", r.Repaired))

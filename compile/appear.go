@@ -54,6 +54,7 @@ func (m *model) appear(t *thread, e *format.Event) error {
 		}
 		if what.Type == format.TypeSock {
 			m.report.Sockets++
+			m.disordered = true // a call under way may have made it
 		} else {
 			m.unexplained(e, at, "exists, but the recording did not create it")
 		}

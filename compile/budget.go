@@ -139,6 +139,9 @@ func (m *model) holds() (held [numPurposes]int64) {
 		}
 	}
 	add(forNames, m.learned.bytes)
+	if m.overlaps != nil {
+		add(forNames, int(m.overlaps.titles.bytes))
+	}
 	add(forOrder, m.learned.mpi.bytes())
 	add(forNames, m.appNames.size())
 	add(forThreads, len(m.table)*threadRowBytes+len(m.processes)*processBytes)

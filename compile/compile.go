@@ -85,16 +85,18 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 	format.WantSpans(src)
 	in := take(format.Submissions(src), tmp)
 	defer in.stop()
-	var (
-		known = &learned{links: map[string]string{}, named: map[string]bool{}, strays: map[stray]bool{}, sent: map[channel]bool{}, woken: map[spot]int64{}, fed: map[int64]pipeCall{}}
-		p     *plan
-	)
+	known, p := newLearned(), (*plan)(nil)
 	for pass := 0; p == nil; pass++ {
 		known.first, known.more, known.closed = pass == 0, false, pass == maxPasses
 		m := newModel(o, known, nil, nil)
 		m.order.planning = true
 		if err := m.run(in); err != nil {
 			return &m.report, err
+		}
+		if known.first && !known.ordered && (m.report.Unexplained > 0 || m.disordered) && in.overlap.most > 0 {
+			known, pass = newLearned(), -1
+			known.ordered = true
+			continue
 		}
 		known.mpi.end()
 		if !known.more {
@@ -164,7 +166,14 @@ func Copy(r format.Reader, out Sink) error {
 
 // run simulates the whole recording.
 func (m *model) run(in *intake) error {
-	r, batch := in.events.Reader(), make([]format.Event, readBatch)
+	var r interface {
+		Read([]format.Event) (int, error)
+	} = in.events.Reader()
+	if m.learned.ordered {
+		m.overlaps = newOverlaps(in, m.budget, &m.report)
+		r = m.overlaps
+	}
+	batch := make([]format.Event, readBatch)
 	entered := 0
 	for {
 		n, err := r.Read(batch)

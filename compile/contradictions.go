@@ -25,6 +25,9 @@ const maxContradictions = 1000
 // changed at the given time. If the event began before, it may have seen the older
 // state.
 func (m *model) contradicts(s *simEvent, about any, altered int64, at *entry, what string) {
+	if _, dir := about.(*entry); dir {
+		m.disordered = true
+	}
 	if altered >= s.e.Start {
 		return
 	}

@@ -240,10 +240,12 @@ func (m *model) creates(e *format.Event, at *entry, flags int64) bool {
 	switch {
 	case flags&format.CREAT == 0:
 		return false
+	case flags&format.EXCL != 0: // a recorder by ptrace can have seen the file that another call then removed
+		return true
 	case e.FileType() != format.TypeUnknown:
 		return e.Notes.Known(format.NotedNew)
 	}
-	return flags&format.EXCL != 0 || at.state != present
+	return at.state != present
 }
 
 // dup adds a copy of a descriptor to the table.

@@ -29,10 +29,11 @@ func (m *model) failed(s *simEvent, at *entry) {
 		// The error can be about the second name, or about its directory.
 		switch s.e.Ret {
 		case eexist, enotempty, eisdir:
+			m.disordered = m.disordered || at.state == absent
 			at = to
 		case enoent:
 			missing := to.dir != nil && (to.dir.at.state != present || to.dir.at.node != to.dir)
-			if at.state == present && (missing || s.out.Exchanges() && to.state != present) {
+			if at.state == present && (missing || s.out.Exchanges() && to.state != present) || at.state == unknown && to.dir != nil && to.dir.at.state == absent {
 				return
 			}
 		case enotdir:
@@ -44,6 +45,9 @@ func (m *model) failed(s *simEvent, at *entry) {
 	}
 	switch s.e.Ret {
 	case enoent:
+		if s.out.Creates(0) && at.dir.at.state == present && at.dir.at.node == at.dir {
+			m.disordered = true // only what is above the name can be missing
+		}
 		reached(at.dir)
 		switch {
 		case at.state == present && at.node.typ == format.TypeLnk && at.node.target == "":
@@ -493,6 +497,9 @@ func (m *model) getdents(s *simEvent) {
 	f.moved = m.order.here
 	m.order.held(f.node)
 	m.listed(s)
+	if f.node.named() == (s.e.Ret == enoent) {
+		m.disordered = true // a directory that is removed can't be listed
+	}
 	if s.e.Ret < 0 {
 		return
 	}

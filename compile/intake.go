@@ -21,6 +21,7 @@ type intake struct {
 	last    *format.Header // valid after the last event
 	orphans int            // valid after the last event
 	spanned bool           // there are spans; valid after the last event
+	overlap overlap        // valid after the last event
 
 	mu      sync.Mutex
 	entered []newcomers // in the order of the events; under mu
@@ -70,7 +71,11 @@ func (in *intake) read(src format.Reader) error {
 			remarks, described = len(h.Meta), len(h.Descriptors)
 		}
 		n++
-		in.spanned = in.spanned || e.Op == format.OpSpan
+		if e.Op == format.OpSpan {
+			in.spanned = true
+		} else if info := e.Op.Info(); info.At.Paths[0].Arg >= 0 || info.Effect == format.EffectList {
+			in.overlap.add(e, n)
+		}
 		if len(h.Meta) > remarks || len(h.Descriptors) > described {
 			in.enter(n, &format.Header{Meta: slices.Clone(h.Meta[remarks:]), Descriptors: slices.Clone(h.Descriptors[described:])})
 			remarks, described = len(h.Meta), len(h.Descriptors)

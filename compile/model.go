@@ -27,13 +27,15 @@ type model struct {
 	processes   []*proc
 	layouts     []*buffers // of the mapped files of processes, in the order in which they began
 	table       []format.Thread
-	lockedFiles int64  // that have had locks
-	residents   int    // chunks of pages whose residence is followed
-	sharing     int    // processes that share another's table of descriptors
-	cwd         string // working directory at the start, empty if unknown
-	home        *node  // its node
-	binds       bool   // the recording has bind calls, so appear does not guess sockets
-	line        int64  // number of the current event in the order of the simulation
+	lockedFiles int64     // that have had locks
+	residents   int       // chunks of pages whose residence is followed
+	sharing     int       // processes that share another's table of descriptors
+	cwd         string    // working directory at the start, empty if unknown
+	home        *node     // its node
+	binds       bool      // the recording has bind calls, so appear does not guess sockets
+	overlaps    *overlaps // nil where the events come in the order of their lines
+	disordered  bool      // a result shows that calls had their effects in another order than that of their lines
+	line        int64     // number of the current event in the order of the simulation
 
 	mpis  mpiState
 	rings map[ringKey]*ring

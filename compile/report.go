@@ -25,6 +25,7 @@ type Report struct {
 	Orphans       int              // threads whose creation the recording does not show
 	Unexplained   int64            // results that contradict the simulation
 	Examples      []string         // the first unexplained results
+	Tangled       int64            // searches for an order of calls that overlap which were given up
 	Repaired      int64            // descriptors of unknown origin that were opened for their use as files
 	Sockets       int64            // sockets that were guessed from names that appeared
 	Programs      int64            // page faults on files that no recorded call had mapped
@@ -175,6 +176,9 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	add("unexplained: %d\n", r.Unexplained)
 	for _, s := range r.Examples {
 		add("  %s\n", s)
+	}
+	if r.Tangled > 0 {
+		add("orders of overlapping calls that were not searched to the end: %d\n", r.Tangled)
 	}
 	add("substitutions: %d\n", len(r.Substitutions))
 	for _, s := range r.Substitutions {

@@ -1,0 +1,533 @@
+package compile
+
+import (
+	"bytes"
+	"unsafe"
+
+	"pianola/format"
+	"pianola/format/process"
+)
+
+// A claim is what the result of a call says about names: which existed when the call took
+// effect, and which exist since then.
+//
+// Claims are about names as the application wrote them. Symbolic links are not followed,
+// so two names of one file are two. A claim that is wrong for this reason makes the
+// search for an order miss something. It does no other harm, because the simulation
+// judges the results whatever the order.
+type claim struct {
+	verb    verb
+	kind    kind // of what was made or found
+	follows bool // a link that has the first name would lead to another one
+	above   bool // of saysMissing: a directory is missing, not the first name
+	names   [format.MaxStrings]*title
+}
+
+// verb is what a claim says.
+type verb uint8
+
+const (
+	saysNothing verb = iota
+	saysFound        // the first name exists
+	saysGone         // the directory that has had the first name is missing
+	saysMissing      // a name that the call needs is missing, or a directory above one
+	saysMade         // the first name was missing, and exists now
+	saysKept         // the first name exists now; the call may have made it
+	saysTaken        // the last name exists, so the call could not make it
+	saysRemoved      // the first name existed, and is missing now
+	saysFilled       // the last name is a directory that is not empty
+	saysMoved        // the first name has become the second
+	saysSwapped      // the names have changed places
+	saysLinked       // the first name exists; the second was missing, and exists now
+)
+
+// kind is what a name leads to.
+type kind uint8
+
+const (
+	kindUnknown kind = iota
+	kindAbsent
+	kindPresent // something
+	kindDir
+	kindFile // neither a directory nor a link
+	kindLink // calls that follow it are about another name
+)
+
+// title is a name as the application wrote it: absolute, if the working directory is
+// known.
+type title struct {
+	up *title // the directory, nil for the root
+	standing
+	mark marks
+}
+
+// standing is what is known about a title.
+type standing struct {
+	kind   kind
+	of     uint32 // serial of the directory when kind was set; of another one, kind means nothing
+	serial uint32 // counts the directories that had the name
+	held   int32  // known names in that directory
+	file   uint32 // the same of names that were linked, 0 for none
+	empty  bool   // a recorded call made that directory, so unknown names in it are missing
+}
+
+const titleBytes = int(unsafe.Sizeof(title{})) + inMap
+
+// titles are the names of a recording, and what is known of them at one point.
+type titles struct {
+	root   *title
+	byName map[string]*title
+	budget *budget
+	bytes  int64    // of byName
+	log    []former // of standings, the newest last
+	at     int64    // position of the event that changes them
+	files  uint32   // that have had two names
+}
+
+// former is what is needed to undo a change.
+type former struct {
+	at   int64
+	of   *title
+	from standing
+}
+
+func newTitles(b *budget) titles {
+	return titles{root: &title{standing: standing{kind: kindDir}}, byName: map[string]*title{}, budget: b}
+}
+
+// of returns the title of a clean path.
+func (ts *titles) of(path []byte) *title {
+	if len(path) == 0 || string(path) == "/" || string(path) == "." {
+		return ts.root
+	}
+	if t := ts.byName[string(path)]; t != nil {
+		return t
+	}
+	t := &title{up: ts.of(path[:max(bytes.LastIndexByte(path, '/'), 0)])}
+	ts.bytes += int64(titleBytes + len(path))
+	ts.budget.take(forNames, titleBytes+len(path))
+	ts.byName[string(path)] = t
+	return t
+}
+
+// now returns what a name leads to.
+func (t *title) now() kind {
+	switch {
+	case t.up == nil:
+		return kindDir
+	case t.of == t.up.serial && t.kind != kindUnknown:
+		return t.kind
+	case t.up.empty:
+		return kindAbsent
+	}
+	return kindUnknown
+}
+
+// reachable reports whether a path to the name can have existed up to its last component.
+func (t *title) reachable() bool {
+	for up := t.up; up != nil; up = up.up {
+		if k := up.now(); k == kindAbsent || k == kindFile {
+			return false
+		}
+	}
+	return true
+}
+
+// lost reports whether a directory above the name can have been missing.
+func (t *title) lost() bool {
+	for up := t.up; up != nil; up = up.up {
+		if k := up.now(); k == kindAbsent || k == kindUnknown {
+			return true
+		}
+	}
+	return false
+}
+
+// set changes what a name leads to.
+func (ts *titles) set(t *title, k kind) {
+	was := t.now()
+	if t.up == nil || was == k && t.of == t.up.serial {
+		return
+	}
+	ts.save(t)
+	if in, out := k > kindAbsent, was > kindAbsent; in != out {
+		ts.save(t.up)
+		if in {
+			t.up.held++
+		} else {
+			t.up.held--
+		}
+	}
+	t.kind, t.of, t.file = k, t.up.serial, 0
+}
+
+// share says that two names are names of one file.
+func (ts *titles) share(a, b *title) {
+	if a.file == 0 {
+		ts.files++
+		ts.save(a)
+		a.file = ts.files
+	}
+	ts.save(b)
+	b.file = a.file
+}
+
+// renew says that another directory has the name, or none; nothing is known to be in it.
+func (ts *titles) renew(t *title, empty bool) {
+	if t.up == nil {
+		return
+	}
+	ts.save(t)
+	t.serial++
+	t.held, t.empty = 0, empty
+}
+
+func (ts *titles) save(t *title) { ts.log = append(ts.log, former{ts.at, t, t.standing}) }
+
+// swap undoes a change of the log, or redoes it.
+func (ts *titles) swap(i int) {
+	f := &ts.log[i]
+	f.of.standing, f.from = f.from, f.of.standing
+}
+
+// undo goes back to the moment before the first event from a position on.
+func (ts *titles) undo(at int64) {
+	n := len(ts.log)
+	for ; n > 0 && ts.log[n-1].at >= at; n-- {
+		ts.log[n-1].of.standing = ts.log[n-1].from
+	}
+	ts.log = ts.log[:n]
+}
+
+// back goes back to where the log had a length.
+func (ts *titles) back(length int) {
+	for n := len(ts.log); n > length; n-- {
+		ts.log[n-1].of.standing = ts.log[n-1].from
+	}
+	ts.log = ts.log[:length]
+}
+
+// forget makes it impossible to go back behind a position.
+func (ts *titles) forget(at int64) {
+	n := 0
+	for n < len(ts.log) && ts.log[n].at < at {
+		n++
+	}
+	ts.log = append(ts.log[:0], ts.log[n:]...)
+}
+
+// there says that a name exists, and so do the directories above it.
+func (ts *titles) there(t *title, k kind) {
+	if t.up == nil {
+		return
+	}
+	for up := t.up; up.up != nil; up = up.up {
+		if k := up.now(); k < kindPresent {
+			ts.there(up, kindDir)
+			break
+		}
+	}
+	if was := t.now(); k != kindPresent || was < kindPresent {
+		ts.set(t, k)
+	}
+}
+
+// take applies a claim, and reports whether what was known allows it. If not, and it is not
+// forced, nothing changes.
+func (ts *titles) take(c *claim, force bool) bool {
+	ok := force || c.fits()
+	if !ok || c.verb == saysNothing || c.beyond() {
+		return ok
+	}
+	a, b := c.names[0], c.names[1]
+	last := a
+	if b != nil {
+		last = b
+	}
+	switch c.verb {
+	case saysFound:
+		ts.there(a, c.kind)
+	case saysKept:
+		k := kindFile
+		if a.now() >= kindPresent {
+			k = kindPresent
+		}
+		ts.there(a, k)
+	case saysMissing:
+		// If it is forced, the path led to another place, such as into a directory that was removed.
+		if !force && !c.above && b == nil && a.now() == kindUnknown && !a.lost() {
+			ts.set(a, kindAbsent)
+		}
+	case saysMade:
+		ts.there(a, c.kind)
+		if c.kind == kindDir {
+			ts.renew(a, true)
+		}
+	case saysTaken:
+		ts.there(a, kindPresent)
+		ts.there(last, kindPresent)
+	case saysFilled:
+		ts.there(a, kindPresent)
+		ts.there(last, kindDir)
+	case saysRemoved:
+		ts.there(a, kindPresent)
+		ts.set(a, kindAbsent)
+		if c.kind == kindDir {
+			ts.renew(a, false)
+		}
+	case saysMoved, saysSwapped:
+		if a.file != 0 && a.file == b.file && a.now() >= kindPresent && b.now() >= kindPresent {
+			break // rename(2): nothing changes
+		}
+		file := a.file
+		ka, kb := a.now(), b.now()
+		if ka < kindPresent {
+			ka = kindPresent
+		}
+		if kb < kindPresent {
+			kb = kindPresent
+		}
+		if c.verb == saysMoved {
+			kb = kindAbsent
+		}
+		ts.there(a, ka)
+		ts.there(b, ka)
+		ts.set(a, kb)
+		if b.file != file && c.verb == saysMoved {
+			ts.save(b)
+			b.file = file
+		}
+		if ka == kindDir || ka == kindPresent || kb == kindDir || kb == kindPresent {
+			ts.renew(a, false)
+			ts.renew(b, false)
+		}
+	case saysLinked:
+		if a.now() != kindFile {
+			ts.there(a, kindFile)
+		}
+		ts.there(b, kindFile)
+		ts.share(a, b)
+	}
+	return true
+}
+
+// beyond reports whether the claim is about the unknown target of a link.
+func (c *claim) beyond() bool { return c.follows && c.names[0].now() == kindLink }
+
+// fits reports whether what is known allows the claim.
+func (c *claim) fits() bool {
+	if c.verb == saysNothing || c.beyond() {
+		return true
+	}
+	a, b := c.names[0], c.names[1]
+	last := a
+	if b != nil {
+		last = b
+	}
+	here := func(t *title) bool { return t.now() != kindAbsent && t.reachable() }
+	switch c.verb {
+	case saysFound:
+		now := a.now()
+		return here(a) && !(c.kind == kindDir && now == kindFile) && !(c.kind == kindFile && now == kindDir)
+	case saysKept:
+		return a.reachable()
+	case saysGone:
+		return a.now() < kindPresent || a.lost()
+	case saysMissing:
+		return !c.above && a.now() < kindPresent || a.lost() || b != nil && b.lost()
+	case saysMade:
+		return a.now() < kindPresent && a.reachable()
+	case saysTaken:
+		return here(a) && here(last) // link(2) and rename(2) look at the first name first
+	case saysFilled:
+		return here(a) && here(last) && last.now() != kindFile && (last.held > 0 || !last.empty)
+	case saysRemoved:
+		if !here(a) {
+			return false
+		}
+		if c.kind == kindDir {
+			return a.now() != kindFile && a.held <= 0
+		}
+		return a.now() != kindDir
+	case saysMoved:
+		return here(a) && b.reachable()
+	case saysSwapped:
+		return here(a) && here(b)
+	case saysLinked:
+		return here(a) && b.now() < kindPresent && b.reachable()
+	}
+	return true
+}
+
+// knows reports whether the claim holds, and says nothing new.
+func (c *claim) knows() bool {
+	switch c.verb {
+	case saysGone:
+		return c.fits() // it says nothing of a name
+	case saysFound, saysTaken, saysFilled:
+		for _, t := range c.names {
+			if t != nil && t.now() < kindPresent {
+				return false
+			}
+		}
+	case saysMissing:
+		if c.names[1] != nil {
+			return false
+		}
+		gone := c.names[0].now() == kindAbsent && !c.above
+		for up := c.names[0].up; up != nil && !gone; up = up.up {
+			gone = up.now() == kindAbsent
+		}
+		if !gone {
+			return false
+		}
+	}
+	return c.fits()
+}
+
+// changes reports whether the claim says that names have changed.
+func (c *claim) changes() bool {
+	switch c.verb {
+	case saysMade, saysKept, saysRemoved, saysMoved, saysSwapped, saysLinked:
+		return true
+	}
+	return false
+}
+
+// claimOf returns what an event says about names. sure tells whether the notes say which
+// opens made their files; else that is a guess of the recorder.
+func (ts *titles) claimOf(fl *process.Follower, t *process.Thread, e *format.Event, f *process.File, sure bool) claim {
+	info := e.Op.Info()
+	if info.Effect == format.EffectList && f != nil && (e.Ret >= 0 || e.Ret == enoent) {
+		c := claim{verb: saysFound, kind: kindDir, names: [format.MaxStrings]*title{ts.of([]byte(f.Name))}}
+		if e.Ret < 0 {
+			c.verb = saysGone
+		}
+		return c
+	}
+	if info.At.Paths[0].Arg < 0 || info.Effect == format.EffectExec || e.Ret == format.NoResult {
+		return claim{}
+	}
+	effect := info.Effect
+	if info.Canon != nil {
+		effect = info.Canon(e).Info().Effect
+	}
+	switch e.Ret {
+	case enoent, eexist, enotempty, inUse:
+	case enotdir:
+		if effect != format.EffectRmdir {
+			return claim{}
+		}
+	case eisdir:
+		if effect != format.EffectUnlink {
+			return claim{}
+		}
+	default:
+		if e.Ret < 0 {
+			return claim{}
+		}
+	}
+	var c claim
+	for n := range info.At.Paths {
+		if info.At.Paths[n].Arg < 0 {
+			break
+		}
+		if len(e.Path(n)) == 0 {
+			if n == 0 && effect == format.EffectLink { // the file of a descriptor
+				continue
+			}
+			return claim{}
+		}
+		path := fl.Path(t, e, n)
+		for _, pseudo := range [...]string{"/proc/", "/sys/", "/dev/"} {
+			if bytes.HasPrefix(path, []byte(pseudo)) && !bytes.HasPrefix(path, []byte("/dev/shm/")) {
+				return claim{}
+			}
+		}
+		c.names[n] = ts.of(path)
+	}
+	if c.names[0] == nil {
+		c.names[0], c.names[1] = c.names[1], nil
+		if effect != format.EffectLink || c.names[0] == nil {
+			return claim{}
+		}
+	}
+	c.follows = e.Follows(0)
+	two := c.names[1] != nil
+	if e.Ret < 0 {
+		switch {
+		case e.Ret == enoent:
+			c.verb, c.above = saysMissing, !two && e.Creates(0)
+		case e.Ret == enotdir:
+			c.verb, c.kind = saysFound, kindFile
+		case e.Ret == eisdir:
+			c.verb, c.kind = saysFound, kindDir
+		case e.Ret == enotempty || e.Ret == eexist && (effect == format.EffectRmdir || effect == format.EffectRename && e.Word(format.RenameFlags) == 0):
+			c.verb = saysFilled
+		default:
+			c.verb = saysTaken
+		}
+		return c
+	}
+	switch effect {
+	case format.EffectOpen:
+		flags := e.OpenFlags()
+		switch {
+		case flags&format.TMPFILE != 0:
+			c.verb, c.kind = saysFound, kindDir
+		case flags&format.CREAT == 0:
+			c.verb, c.kind = saysFound, kindOf(e)
+		case flags&format.EXCL != 0, sure && e.Notes.Known(format.NotedNew):
+			c.verb, c.kind = saysMade, kindFile
+		case sure && e.FileType() != format.TypeUnknown:
+			c.verb, c.kind = saysFound, kindFile
+		default:
+			c.verb = saysKept
+		}
+	case format.EffectMkdir:
+		c.verb, c.kind = saysMade, kindDir
+	case format.EffectMknod, format.EffectBind:
+		c.verb, c.kind = saysMade, kindFile
+	case format.EffectSymlink:
+		c.verb, c.kind = saysMade, kindLink
+	case format.EffectLink:
+		if c.verb = saysLinked; !two {
+			c.verb, c.kind = saysMade, kindFile
+		}
+	case format.EffectUnlink:
+		c.verb = saysRemoved
+	case format.EffectRmdir:
+		c.verb, c.kind = saysRemoved, kindDir
+	case format.EffectRename:
+		switch flags := e.Word(format.RenameFlags); {
+		case c.names[0] == c.names[1]:
+			c.verb, c.kind = saysFound, kindPresent
+		case flags&format.RenameWhiteout != 0:
+			return claim{}
+		case e.Exchanges():
+			c.verb = saysSwapped
+		default:
+			c.verb = saysMoved
+		}
+	case format.EffectReadlink:
+		c.verb, c.kind = saysFound, kindLink
+	case format.EffectChdir:
+		c.verb, c.kind = saysFound, kindDir
+	default:
+		c.verb, c.kind = saysFound, kindOf(e)
+	}
+	return c
+}
+
+// kindOf returns the kind that the notes of a successful call tell.
+func kindOf(e *format.Event) kind {
+	switch {
+	case e.Notes == nil || e.Notes.Type == format.TypeUnknown:
+		return kindPresent
+	case e.Notes.Type == format.TypeDir:
+		return kindDir
+	case e.Notes.Type == format.TypeLnk:
+		return kindLink
+	}
+	return kindPresent // the name can be that of a link
+}

@@ -1,0 +1,239 @@
+package compile
+
+import (
+	"slices"
+
+	"pianola/format"
+	"pianola/format/process"
+	"pianola/format/spool"
+)
+
+// A recording has its events in the order in which the calls returned. A call took effect
+// at some time between its start and its end. So calls that overlap in time can have taken
+// effect in another order, and then their results contradict the order of the lines: a
+// mkdir says EEXIST, and the mkdir that made the directory returns 1 µs later.
+//
+// Most recordings have no such results. So the first pass takes the events as they come.
+// If it finds contradictions, and calls on names overlap, the passes after it read the
+// events through overlaps. It keeps a window of events, follows which names exist, and
+// where a result contradicts that, it looks for an order of the calls that overlap which
+// explains all of their results. The simulation needs to know nothing of that: it gets a
+// recording whose events are in the order of their effects.
+
+// overlap measures, while the recording is read, how far apart the lines of calls on names
+// are that overlap in time.
+type overlap struct {
+	recent [overlapKept]recentCall
+	n      int64 // calls so far
+	most   int64 // lines
+	lost   bool  // calls that overlap were further apart than this follows
+}
+
+type recentCall struct {
+	tid  int32
+	line int64
+	end  int64
+}
+
+// overlapKept is how many calls on names are kept to be compared with later ones. It
+// bounds the cost of a call that takes very long.
+const overlapKept = 1 << 10
+
+// add adds a call on a name. Later lines have later ends.
+func (o *overlap) add(e *format.Event, line int64) {
+	for i := o.n - 1; i >= 0; i-- {
+		k := &o.recent[i%overlapKept]
+		if i < o.n-overlapKept || k.end <= e.Start {
+			o.lost = o.lost || k.end > e.Start
+			break
+		}
+		if k.tid != e.TID {
+			o.most = max(o.most, line-k.line)
+		}
+	}
+	o.recent[o.n%overlapKept] = recentCall{e.TID, line, e.End()}
+	o.n++
+}
+
+// overlaps reads the events of a recording in the order of their effects.
+type overlaps struct {
+	events  *spool.Reader
+	batch   []format.Event
+	n, i    int
+	err     error // why there are no more events
+	fences  []int64
+	entered []newcomers
+
+	follower *process.Follower
+	titles   titles
+	sure     bool  // the notes say which opens made their files
+	apart    int64 // lines between calls that overlap, at most
+	most     int64 // events ahead of and behind scan
+
+	// The window: events that were returned are before head, those whose claims hold are
+	// before scan. Positions count events from 0.
+	window           []*slot
+	head, scan, next int64
+
+	given, free []*slot
+	search      search
+	report      *Report
+}
+
+// slot is an event of the window.
+type slot struct {
+	event  format.Event
+	claim  claim
+	claims bool
+	tries  int8   // searches for an order that explains it
+	forced bool   // none does
+	member uint32 // serial of the search that it was a member of
+	rank   int    // in an order that was found, from 1
+	placed bool
+}
+
+// maxApart bounds how far apart the lines of calls are that are brought into order. It
+// bounds the window, of which an event takes about a kilobyte.
+const maxApart = 1 << 12
+
+// followedFiles bounds the files whose names the window follows for descriptors: 32 MiB of
+// names.
+const followedFiles = 1 << 16
+
+// newOverlaps returns a reader of a recording that was read to its end.
+func newOverlaps(in *intake, b *budget, r *Report) *overlaps {
+	h := *in.first
+	h.Threads = nil // these have the kernel's ids
+	o := &overlaps{
+		events: in.events.Reader(), batch: make([]format.Event, readBatch), entered: in.newcomers(),
+		follower: process.New(&h, followedFiles), titles: newTitles(b), sure: h.TellsWakers(), report: r,
+	}
+	if o.apart = min(in.overlap.most, maxApart); in.overlap.lost {
+		o.apart = maxApart
+	}
+	o.most = 2*o.apart + readBatch
+	size := 1
+	for int64(size) < 2*o.most+2 {
+		size *= 2
+	}
+	o.window = make([]*slot, size)
+	if quoted, ok := h.Value(format.MetaCwd); ok {
+		if cwd, _, err := format.Unquote(nil, []byte(quoted)); err == nil {
+			o.titles.there(o.titles.of(cwd), kindDir)
+		}
+	}
+	return o
+}
+
+func (o *overlaps) at(position int64) *slot { return o.window[position&int64(len(o.window)-1)] }
+
+func (o *overlaps) put(position int64, s *slot) { o.window[position&int64(len(o.window)-1)] = s }
+
+// Read fills events from the front, as a Reader does.
+func (o *overlaps) Read(events []format.Event) (int, error) {
+	o.free, o.given = append(o.free, o.given...), o.given[:0]
+	n := 0
+	for n < len(events) {
+		switch {
+		case o.err == nil && o.next-o.scan < o.most:
+			o.fetch()
+		case o.scan < o.next && o.scan-o.head < o.most:
+			o.step()
+		case o.head < o.next:
+			s := o.at(o.head)
+			o.head++
+			o.titles.forget(o.head)
+			events[n] = s.event
+			o.given = append(o.given, s)
+			n++
+		case n == 0:
+			return 0, o.err
+		default:
+			return n, nil
+		}
+	}
+	return n, nil
+}
+
+// fetch adds the next event of the recording to the window.
+func (o *overlaps) fetch() {
+	if o.i == o.n {
+		if o.n, o.err = o.events.Read(o.batch); o.err != nil {
+			return
+		}
+		o.i = 0
+	}
+	s := (*slot)(nil)
+	if n := len(o.free); n > 0 {
+		s, o.free = o.free[n-1], o.free[:n-1]
+	} else {
+		s = new(slot)
+	}
+	*s = slot{event: o.batch[o.i].Clone()}
+	o.i++
+	e := &s.event
+	for len(o.entered) > 0 && o.entered[0].before <= o.next+1 {
+		o.follower.Enter(o.entered[0].header, max(e.Start, 0))
+		o.fences = append(o.fences, o.next)
+		o.entered = o.entered[1:]
+	}
+	if e.Op != format.OpSpan && e.Via == format.ViaCall {
+		t := o.follower.Thread(e)
+		f, d := o.follower.About(t, e)
+		s.claim = o.titles.claimOf(o.follower, t, e, f, o.sure)
+		s.claims = s.claim.verb != saysNothing
+		o.follower.Apply(t, e, f, d)
+	}
+	o.put(o.next, s)
+	o.next++
+}
+
+// step follows the event at scan. If what it claims can't be, it looks for an order of the
+// events that can.
+func (o *overlaps) step() {
+	s := o.at(o.scan)
+	if s.claims {
+		o.titles.at = o.scan
+		if !s.forced && !s.claim.fits() {
+			if s.tries++; s.tries > maxTries || !o.explain(o.scan) {
+				s.forced = true
+			}
+			return
+		}
+		if s.claim.verb == saysKept && !o.sure && s.event.FileType() != format.TypeUnknown {
+			o.correct(s)
+		}
+		o.titles.take(&s.claim, s.forced)
+	}
+	o.scan++
+}
+
+// correct notes whether an open made its file. A recorder by ptrace can only look whether
+// the name is there before the call.
+func (o *overlaps) correct(s *slot) {
+	switch s.claim.names[0].now() {
+	case kindUnknown:
+	case kindAbsent:
+		s.event.Notes.Has |= format.NotedNew
+	default:
+		s.event.Notes.Has &^= format.NotedNew
+	}
+}
+
+// maxTries is how often an order is sought that explains an event. A search can spoil what
+// an earlier one found, because claims know less than there is to know.
+const maxTries = 3
+
+// fenced returns the events around a position that can change places.
+func (o *overlaps) fenced(position int64) (from, to int64) {
+	from, to = o.head, o.next
+	for _, f := range o.fences {
+		if f <= position {
+			from = max(from, f)
+		} else {
+			to = min(to, f)
+		}
+	}
+	o.fences = slices.DeleteFunc(o.fences, func(f int64) bool { return f <= o.head })
+	return from, to
+}
