@@ -32,7 +32,7 @@ func TestFilter(t *testing.T) {
 		{"path !~ /etc/*", true, false},
 		{"size >= 64KiB", true, false},
 		{"size < 64KiB", false, false},
-		{"size == 65.536K", true, false},
+		{"size == 65.536kB", true, false},
 		{"result == ENOENT", false, true},
 		{"result < 0", false, true},
 		{"duration > 2ms", true, false},
