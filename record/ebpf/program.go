@@ -1,10 +1,12 @@
 package ebpf
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -95,7 +97,7 @@ func load(c config) (*program, error) {
 		return nil, err
 	}
 	p.probing = configureSpans(spec, &c, kernel)
-	if p.coll, err = ebpf.NewCollection(spec); err != nil {
+	if p.coll, err = newCollection(spec); err != nil {
 		// Such a kernel refuses maps before that, as if a privilege were missing.
 		if old := features.HaveMapType(ebpf.TaskStorage); errors.Is(old, ebpf.ErrNotSupported) {
 			return nil, fmt.Errorf("the kernel is too old to record with eBPF, which takes Linux 5.17: %w", old)
@@ -103,6 +105,44 @@ func load(c config) (*program, error) {
 		return nil, fmt.Errorf("load the eBPF program: %w", err)
 	}
 	return p, nil
+}
+
+// newCollection loads maps and programs. The kernel takes half of the time to verify the end of
+// system calls, so it verifies that beside the other programs.
+func newCollection(spec *ebpf.CollectionSpec) (*ebpf.Collection, error) {
+	slow := map[string]*ebpf.ProgramSpec{recorderProgSysExit: spec.Programs[recorderProgSysExit]}
+	others := maps.Clone(spec.Programs)
+	delete(others, recorderProgSysExit)
+	spec.Programs = nil
+	all, err := ebpf.NewCollection(spec)
+	if err != nil {
+		return nil, err
+	}
+	var (
+		loads [2]*ebpf.Collection
+		errs  [2]error
+		wg    sync.WaitGroup
+	)
+	for i, programs := range []map[string]*ebpf.ProgramSpec{slow, others} {
+		wg.Go(func() {
+			part := spec.Copy()
+			part.Programs = programs
+			loads[i], errs[i] = ebpf.NewCollectionWithOptions(part, ebpf.CollectionOptions{MapReplacements: all.Maps})
+		})
+	}
+	wg.Wait()
+	for _, part := range loads {
+		if part != nil {
+			maps.Copy(all.Programs, part.Programs)
+			clear(part.Programs)
+			part.Close() // its copies of the maps
+		}
+	}
+	if err := cmp.Or(errs[0], errs[1]); err != nil {
+		all.Close()
+		return nil, err
+	}
+	return all, nil
 }
 
 // canCast reports whether the kernel has bpf_rdonly_cast. Without it the type of
