@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -68,57 +69,77 @@ func (g *guard) run(ctx context.Context) (err error) {
 		return err
 	}
 	fmt.Printf("%-34s %-18s %10s %10s %7s  %s\n", "", "", g.base, "tree", "ratio", "interval")
-	var found []string
+	var found, left []string
 	for _, m := range measures {
 		if !g.wants(m) {
 			continue
 		}
 		names, err := m.compare(ctx, w, base, tree, g.rounds)
-		if ctx.Err() != nil {
+		var cannot *errCannot
+		switch {
+		case ctx.Err() != nil:
 			return ctx.Err()
-		}
-		if err != nil {
+		case errors.As(err, &cannot):
+			fmt.Printf("%-34s %v\n", m.name, err)
+			left = append(left, m.name)
+		case err != nil:
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
 		found = append(found, names...)
 	}
 	fmt.Println(machine())
+	if len(left) > 0 {
+		fmt.Printf("not compared: %s\n", strings.Join(left, ", "))
+	}
 	if len(found) > 0 {
 		fmt.Printf("worse than %s by more than %.0f %%:\n  %s\n", g.base, 100*(worse-1), strings.Join(found, "\n  "))
 		return errWorse
 	}
-	fmt.Printf("nothing is worse than %s by more than %.0f %%\n", g.base, 100*(worse-1))
+	fmt.Printf("nothing that was compared is worse than %s by more than %.0f %%\n", g.base, 100*(worse-1))
+	if len(left) > 0 {
+		return errLeft
+	}
 	return nil
 }
+
+// errCannot says that the base has no result to compare with.
+type errCannot struct {
+	base string
+	err  error
+}
+
+func (e *errCannot) Error() string { return fmt.Sprintf("%s can't: %v", e.base, e.err) }
+func (e *errCannot) Unwrap() error { return e.err }
 
 func (g *guard) wants(m measure) bool {
 	words := strings.Fields(g.only)
 	return len(words) == 0 || slices.ContainsFunc(words, func(word string) bool { return strings.Contains(m.name, word) })
 }
 
-// compare measures both builds, prints a line for each figure, and returns what is
-// worse. A figure that looks worse is measured once more, and is worse if it is so
-// both times: of hundreds of figures some are worse by chance.
-func (m *measure) compare(ctx context.Context, w *workshop, base, tree *build, rounds int) (found []string, err error) {
+// compare prepares and measures both builds, prints a line for each figure, and returns
+// what is worse. It is an errCannot if the base can't be measured.
+func (m *measure) compare(ctx context.Context, w *workshop, base, tree *build, rounds int) ([]string, error) {
 	for _, b := range []*build{tree, base} {
 		if err := w.prepare(ctx, m, b); err != nil {
-			if b == base && ctx.Err() == nil {
-				fmt.Printf("%-34s %s can't: %v\n", m.name, base.name, err)
-				return nil, nil
+			if b == base {
+				err = &errCannot{base.name, err}
 			}
 			return nil, err
 		}
 	}
+	return m.measure(ctx, base, tree, rounds)
+}
+
+// measure is compare, of builds that are prepared. A figure that looks worse is measured
+// once more, and is worse if it is so both times: of hundreds of figures some are worse
+// by chance.
+func (m *measure) measure(ctx context.Context, base, tree *build, rounds int) (found []string, err error) {
 	times, err := m.repeats(ctx, tree)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := m.run(ctx, base); err != nil {
-		if ctx.Err() != nil {
-			return nil, err
-		}
-		fmt.Printf("%-34s %s can't: %v\n", m.name, base.name, err)
-		return nil, nil
+		return nil, &errCannot{base.name, err}
 	}
 	measured := func() (map[string]change, error) {
 		samples, err := turns(rounds, []*build{base, tree}, func(b *build) (sample, error) { return m.mean(ctx, b, times) })

@@ -26,6 +26,9 @@ import (
 // errWorse is returned where something is worse than at the base, and has been named.
 var errWorse = errors.New("something is worse")
 
+// errLeft is returned where nothing is worse of what could be compared, but not all could be.
+var errLeft = errors.New("the base has no results for some measures")
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

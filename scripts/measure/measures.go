@@ -29,6 +29,7 @@ var (
 	lateness50  = figure{"lateness p50, µs", 0.1}
 	lateness99  = figure{"lateness p99, µs", 5}
 	size        = figure{"size, KiB", 4}
+	addedShare  = figure{"added, %", 2}
 )
 
 // measure is what the guard measures of a build.
@@ -103,7 +104,7 @@ func (r replayMeasure) account(ctx context.Context, b *build) (sample, string, e
 
 // timed takes the time of an event, of so many.
 func (r replayMeasure) timed(events float64) measure {
-	r.figures = []figure{perCall, mebibytes}
+	r.figures = []figure{perCall, ofProcessor, mebibytes}
 	r.run = func(ctx context.Context, b *build) (sample, error) {
 		got, out, err := r.account(ctx, b)
 		if err != nil {
@@ -118,7 +119,7 @@ func (r replayMeasure) timed(events float64) measure {
 
 // late takes how late events are.
 func (r replayMeasure) late() measure {
-	r.figures = []figure{lateness50, lateness99}
+	r.figures = []figure{lateness50, lateness99, ofProcessor, mebibytes}
 	r.run = func(ctx context.Context, b *build) (sample, error) {
 		got, out, err := r.account(ctx, b)
 		if err != nil {
@@ -199,10 +200,16 @@ func printed(ctx context.Context, dir string, command []string) (float64, error)
 }
 
 // recordForks is the run time of a program with 500 children while it is recorded, as
-// the recording has it.
+// the recording has it, and what that adds to its run time without a recorder.
 func recordForks(name string) measure {
-	return measure{name: name, figures: []figure{seconds}, run: func(ctx context.Context, b *build) (sample, error) {
-		if _, _, err := b.run(ctx, "record", "-o", "forks.txt", "--", "sh", "-c", forking(500)); err != nil {
+	command := []string{"sh", "-c", forking(500)}
+	return measure{name: name, figures: []figure{seconds, addedShare, ofProcessor, mebibytes}, run: func(ctx context.Context, b *build) (sample, error) {
+		plain, _, err := process(ctx, b.dir, command)
+		if err != nil {
+			return nil, err
+		}
+		got, _, err := b.run(ctx, append([]string{"record", "-o", "forks.txt", "--"}, command...)...)
+		if err != nil {
 			return nil, err
 		}
 		text, err := os.ReadFile(filepath.Join(b.dir, "forks.txt"))
@@ -211,7 +218,8 @@ func recordForks(name string) measure {
 		}
 		_, rest, _ := strings.Cut(string(text), "\n# elapsed: ")
 		took, err := strconv.ParseFloat(strings.Fields(rest + " -")[0], 64)
-		return sample{elapsed: took}, err
+		got[elapsed], got[addedShare.name] = took, 100*(took/plain[elapsed]-1)
+		return got, err
 	}}
 }
 

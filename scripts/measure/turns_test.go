@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -50,6 +52,38 @@ func TestChange(t *testing.T) {
 			require.Equal(t, tt.worse, c.worse(tt.f), c.String())
 		})
 	}
+}
+
+// What is slower is measured again and named; the same build is not; and a base without
+// results is told.
+func TestMeasureNames(t *testing.T) {
+	base, tree := &build{name: "base"}, &build{name: "tree"}
+	runs := map[*build]int{}
+	measureOf := func(factor float64, baseErr error) *measure {
+		clear(runs)
+		return &measure{name: "m", figures: []figure{seconds}, run: func(_ context.Context, b *build) (sample, error) {
+			runs[b]++
+			if b == base {
+				return sample{elapsed: 1 + 0.01*float64(runs[b]%3)}, baseErr
+			}
+			return sample{elapsed: factor * (1 + 0.01*float64(runs[b]%3))}, nil
+		}}
+	}
+	found, err := measureOf(1.1, nil).measure(t.Context(), base, tree, 9)
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	require.Contains(t, found[0], "m: elapsed, s: 1.11 instead of 1.01, 1.10 times")
+
+	for range 10 {
+		found, err = measureOf(1, nil).measure(t.Context(), base, tree, 9)
+		require.NoError(t, err)
+		require.Empty(t, found)
+	}
+
+	_, err = measureOf(1, errors.New("unknown option")).measure(t.Context(), base, tree, 9)
+	var cannot *errCannot
+	require.ErrorAs(t, err, &cannot)
+	require.EqualError(t, err, "base can't: unknown option")
 }
 
 // Figures of 0 have no ratio.
