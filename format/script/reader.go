@@ -199,7 +199,12 @@ func (r *Reader) nextLine(fill bool) ([]byte, bool) {
 	return nil, false
 }
 
-func trimReturn(line []byte) []byte { return bytes.TrimSuffix(line, []byte{'\r'}) }
+func trimReturn(line []byte) []byte {
+	if n := len(line); n > 0 && line[n-1] == '\r' {
+		return line[:n-1]
+	}
+	return line
+}
 
 // fill moves what has not been read to the front of the buffer and reads on.
 func (r *Reader) fill() {

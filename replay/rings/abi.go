@@ -19,7 +19,7 @@ type sqe struct {
 	userData uint64
 	bufIndex uint16
 	_        uint16 // personality
-	_        uint32 // place of a file that is made, or the source of a splice
+	_        uint32 // a file's place or a splice's source
 	_        [2]uint64
 }
 
