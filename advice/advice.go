@@ -1,7 +1,7 @@
 // Package advice says which changes of an application's I/O are worth making: those
 // that a diagnosis suggests and that the lab has measured to save time.
 //
-//	diagnosis.Of → findings → Candidates → lab.Experiment → New → text, JSON
+//	diagnosis.Of → findings → Candidates → lab.Experiment → New → text, findings of the document
 //
 // It recommends only changes of which the lab is certain: the interval of the gain
 // excludes zero, and all results stay the same.
@@ -99,10 +99,25 @@ func (r *Row) judge(report *lab.Report) {
 	}
 }
 
-// WriteText writes the findings, a table of the changes worth making, and the
-// candidates that gained nothing or could not be tried.
+// Conclusion says in a line which change is worth most.
+func (a *Advice) Conclusion() string {
+	var best *Row
+	for i := range a.Rows {
+		if r := &a.Rows[i]; r.Outcome == Worth && (best == nil || r.Trial.Gain > best.Trial.Gain) {
+			best = r
+		}
+	}
+	if best == nil {
+		return "no suggested change certainly saves time"
+	}
+	return fmt.Sprintf("worth most: %s saves %.1f %% of the run time (%s)", best.Candidate, 100*best.Trial.Gain, best.interval())
+}
+
+// WriteText writes the conclusion, the findings, a table of the changes worth making, and
+// the candidates that gained nothing or could not be tried.
 func (a *Advice) WriteText(w io.Writer) error {
 	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\n", a.Conclusion())
 	for i, f := range a.Findings {
 		fmt.Fprintf(&b, "%d. %s: %s\n", i+1, f.Rule, f.Text)
 	}
@@ -117,8 +132,6 @@ func (a *Advice) WriteText(w io.Writer) error {
 	}
 	if len(rows) > 1 {
 		b.WriteString(table.Format(rows, table.AllLeft))
-	} else {
-		b.WriteString("no candidate has a certain gain\n")
 	}
 	for i := range a.Rows {
 		switch r := &a.Rows[i]; r.Outcome {

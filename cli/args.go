@@ -207,5 +207,12 @@ func commandError(c *cli.Context, name string) error {
 	for _, known := range c.App.VisibleCommands() {
 		names = append(names, known.Name)
 	}
-	return hinted(usage(c, "no command %q", name), didYouMean(name, names))
+	text := didYouMean(name, names)
+	if now := renamed[name]; now != "" {
+		text = "pianola " + now + " does that now; "
+	}
+	return hinted(usage(c, "no command %q", name), text)
 }
+
+// renamed holds the commands that do what commands of other names did.
+var renamed = map[string]string{"advise": "lab"}

@@ -174,7 +174,6 @@ var operandFiles = map[string]string{
 	"compare": "files .txt .zst .bin .log",
 	"compile": "files .txt .zst .strace .iolog .bin",
 	"lab":     "files .txt .zst .bin",
-	"advise":  "files .txt .zst .bin",
 	"model":   "files .txt .zst .bin",
 	"print":   "files .bin .txt .zst .log",
 }

@@ -11,7 +11,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pianola/advice"
 	"pianola/compare"
+	"pianola/diagnosis"
 	"pianola/format"
 	"pianola/format/bin"
 	"pianola/lab"
@@ -26,16 +28,20 @@ func labCommand() *cli.Command {
 	return command(&cli.Command{
 		Name:  "lab",
 		Usage: "find out which changes of the I/O or the storage save time",
-		UsageText: "pianola lab [OPTION]… --try CANDIDATE… TRACE\n" +
+		UsageText: "pianola lab [OPTION]… [--try CANDIDATE]… TRACE\n" +
 			"pianola lab [OPTION]… --root [NAME=]DIR --root [NAME=]DIR… TRACE",
 		Description: "Replays a recording unchanged (the baseline) and with each candidate, in turn, and compares the times.\n" +
 			"A candidate is a transform or program (pianola compile --list), an option of replay such as\n" +
 			"backend=memory, or several of them joined by +. With --grid, arguments are lists, and all combinations\n" +
 			"are tried.\n" +
 			"\n" +
+			"Without --try, lab diagnoses the recording as profile does and tries what the findings suggest. A table\n" +
+			"shows which suggestions certainly save time, how much, and what each one risks.\n" +
+			"\n" +
 			"TRACE is a recording or a compiled trace; docs/reference/transforms.md says what a compiled trace lacks. The\n" +
 			"exit status is 3 if the recording holds too little of the application's I/O for a verdict.\n" +
 			"\n" +
+			"Example: pianola lab trace.txt\n" +
 			"Example: pianola lab trace.txt --try sync=none --try sync=none+cache=cold\n" +
 			"Example: pianola lab trace.txt --grid --try prefetch=2,4,8 --try coalesce=64KiB,1MiB\n" +
 			"Example: pianola lab trace.txt --root nvme=/mnt/nvme/root --root sata=/mnt/sata/root",
@@ -62,21 +68,16 @@ func runLab(c *cli.Context) error {
 	if n := c.Int("runs"); n < 1 || n > compare.MaxRuns {
 		return usage(c, "--runs: %d is not from 1 to %d", n, compare.MaxRuns)
 	}
-	candidates, err := lab.Parse(c.StringSlice("try"), c.Bool("grid"), isStep)
+	candidates, findings, err := candidatesOf(c, name)
 	if err != nil {
-		return usage(c, "--try: %w", err)
-	}
-	if len(c.StringSlice("try")) == 0 {
-		candidates = nil
-		if len(c.StringSlice("root")) < 2 {
-			return usage(c, "want something to compare: --try, or several --root")
-		}
+		return err
 	}
 	l, e, err := newExperiment(c, name, candidates)
 	if err != nil {
 		return err
 	}
-	if len(e.Report.Trials) == 1 {
+	e.GiveUp, e.Report.Suggested = findings != nil, findings != nil
+	if len(e.Report.Trials) == 1 && findings == nil {
 		return usage(c, "--root: the backend %s has no use for it", c.String("backend"))
 	}
 	html, err := createIf(c.String("html"), public) // fails before anything is measured
@@ -89,10 +90,15 @@ func runLab(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	writeText := e.Report.WriteText
+	if findings != nil {
+		a := advice.New(findings, &e.Report)
+		writeText, e.Report.Findings = a.WriteText, a.Document()
+	}
 	if c.Bool("json") {
 		err = printJSON(e.Report.Document())
 	} else {
-		err = e.Report.WriteText(stdout("text"))
+		err = writeText(stdout("text"))
 	}
 	if err != nil {
 		return err
@@ -110,6 +116,39 @@ func runLab(c *cli.Context) error {
 		return statusOf(compare.Inconclusive)
 	}
 	return nil
+}
+
+// candidatesOf returns the candidates that the command line names or, where it names
+// nothing to compare, those that a diagnosis of the recording suggests, and its findings.
+func candidatesOf(c *cli.Context, name string) ([]lab.Candidate, []profile.Finding, error) {
+	if len(c.StringSlice("try")) > 0 {
+		candidates, err := lab.Parse(c.StringSlice("try"), c.Bool("grid"), isStep)
+		if err != nil {
+			err = usage(c, "--try: %w", err)
+		}
+		return candidates, nil, err
+	}
+	switch {
+	case c.Bool("grid"):
+		return nil, nil, usage(c, "--grid: want lists, by --try")
+	case len(c.StringSlice("root")) > 1:
+		return nil, nil, nil
+	}
+	findings, err := diagnose(name)
+	return advice.Candidates(findings), findings, err
+}
+
+// diagnose returns the findings of a recording or a compiled trace, not nil.
+func diagnose(name string) ([]profile.Finding, error) {
+	collector := &profile.Collector{Rows: profileRows(readingMemory()), NoParts: true}
+	_, subject, err := collect(collector, name)
+	if err != nil {
+		return nil, err
+	}
+	if subject.Kind == diagnosis.Log {
+		return nil, fmt.Errorf("%s: the log of a replay, not a recording", name)
+	}
+	return append([]profile.Finding{}, diagnosis.Of(collector.Profile(), subject)...), nil
 }
 
 // runShown replays all of an experiment, and shows the progress.

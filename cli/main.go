@@ -126,7 +126,7 @@ func newApp() *cli.App {
 		DisableSliceFlagSeparator: true,
 		Commands: slices.Concat(
 			under(measuring, recordCommand(), compileCommand(), replayCommand(), profileCommand(), compareCommand(), benchCommand(), suiteCommand()),
-			under(trying, labCommand(), adviseCommand(), modelCommand()),
+			under(trying, labCommand(), modelCommand()),
 			under(aboutPianola, printCommand(), layerCommand(), workloadsCommand(), doctorCommand(), completionCommand(), helpCommand(), versionCommand()),
 			[]*cli.Command{completeCommand()},
 		),

@@ -11,7 +11,7 @@ import (
 func (r *Report) Document() any {
 	d := document{
 		Trace: r.Trace, Options: map[string]string{}, Interrupted: r.Interrupted, Coverage: r.Coverage().Document(),
-		Confidence: compare.Confidence, MinRuns: compare.MinRuns, Candidates: []trialDocument{},
+		Confidence: compare.Confidence, MinRuns: compare.MinRuns, Candidates: []trialDocument{}, Findings: r.Findings,
 	}
 	for _, o := range r.Options {
 		d.Options[o.Name] = o.Value
@@ -43,7 +43,8 @@ type document struct {
 	Application *compare.SecondsByRow `json:"application,omitempty"`
 	Paced       *compare.Paced        `json:"application_at,omitempty"` // with a speed
 	Baseline    trialDocument         `json:"baseline"`
-	Candidates  []trialDocument       `json:"candidates"` // by gain
+	Candidates  []trialDocument       `json:"candidates"`         // by gain
+	Findings    any                   `json:"findings,omitempty"` // whose suggestions the candidates are
 }
 
 type trialDocument struct {

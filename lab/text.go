@@ -273,6 +273,9 @@ func (r *Report) found(rows []row) string {
 	if why := r.Coverage().Withheld(); why != "" {
 		return "cannot be judged: " + why
 	}
+	if len(rows) == 1 && r.Suggested {
+		return "the diagnosis suggests no change to try"
+	}
 	if len(rows) == 1 {
 		return ""
 	}

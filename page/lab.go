@@ -14,7 +14,6 @@ type Lab struct {
 	Conclusion string        // in a line
 	Coverage   coverage.Account
 	Figures    any // of lab.Report.Document
-	Advice     any // of advice.Advice.Document, nil for none
 }
 
 // WriteLab writes a page about an experiment.
@@ -28,6 +27,5 @@ func WriteLab(w io.Writer, l *Lab) error {
 		"withheld":   l.Coverage.Withheld() != "",
 		"confidence": compare.Confidence,
 		"figures":    l.Figures,
-		"advice":     l.Advice,
 	})
 }

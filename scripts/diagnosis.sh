@@ -4,7 +4,7 @@
 # as it is and changed, in turn, or in the laboratory. Prints a row for each case: the
 # findings, what is left of the recorded run without the time of those that are
 # followed, and the run times as it is and changed, medians. With ADVISE=1 two columns follow: what
-# pianola advise (six runs) found worth doing, with the gain that it predicts, and the gain of the change. All that it makes stands in DIR/CASE. PIANOLA is the
+# pianola lab (six runs) found worth doing, with the gain that it predicts, and the gain of the change. All that it makes stands in DIR/CASE. PIANOLA is the
 # program to be tried, bin/pianola by default. docs/internals/diagnosis.md has the figures.
 set -eu
 . "$(dirname "$0")/lib.sh"
@@ -131,11 +131,12 @@ laboratory() {
 		way != "" && /^ *"elapsed_seconds"/ { print "seconds", way, $2 + 0; way = "" }' lab.json >>figures
 }
 
-# advised: what pianola advise found worth doing, or at most to gain, in a line.
+# advised: what pianola lab found worth doing, or at most to gain, in a line.
 advised() {
-	judged into advise.json "$pianola" advise --json trace.txt
+	judged into advise.json "$pianola" lab --json trace.txt
 	awk -F'"' '
-		/^  "laboratory"/ { exit }
+		/^  "findings"/ { found = 1 }
+		!found { next }
 		/"name":/ { name = $4 }
 		/"outcome":/ { outcome = $4 }
 		/"gain":/ && (outcome == "worth_doing" || outcome == "at_most") {

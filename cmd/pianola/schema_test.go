@@ -170,7 +170,7 @@ func TestSchemas(t *testing.T) {
 		{"replay", `for i in 1 0; do PIANOLA_RANK=$i PIANOLA_SIZE=2 pianola replay --ranks --rendezvous . --json ranks.bin & done; wait`},
 		{"lab", `pianola lab --json --backend memory --try sync=none --try timing=afap app.txt`},
 		{"lab", `pianola lab --json --runs 2 --root a=one --root b=two --try sync=none app.txt`},
-		{"advise", `pianola advise --json --backend memory app.txt`},
+		{"lab", `pianola lab --json --backend memory app.txt`},
 		{"model", `pianola model -o disk.json --json --fio model-device.json`},
 		{"model", `pianola model --json --check disk.json app.txt`},
 		{"workloads", `pianola workloads list --json --workloads ` + library},

@@ -84,7 +84,7 @@ function build() {
   const conclusion = capitalized(data.conclusion);
   document.querySelector('header').append(element('p', {class: data.withheld ? 'note withheld' : 'note'}, capitalized(data.coverage)));
   main.append(element('p', {class: 'verdict ' + (data.withheld ? 'inconclusive' : gains ? 'within' : roots === 'only' ? 'inconclusive' : 'outside')}, element('strong', {}, conclusion), d.interrupted ? element('span', {}, 'Interrupted: not all was replayed.') : null));
-  if (data.advice) main.append(adviceSection(data.advice));
+  if (d.findings) main.append(adviceSection(d.findings));
   main.append(barSection(d, d.application ? [{name: 'application', ...d.application}, ...all] : all, roots));
   const rows = all.map(t => rowOf(t, roots));
   main.append(newTable({id: 'candidates', title, all: all.length, by: 'gain'}, [
