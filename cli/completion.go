@@ -175,7 +175,7 @@ var operandFiles = map[string]string{
 	"compile": "files .txt .zst .strace .iolog .bin",
 	"lab":     "files .txt .zst .bin",
 	"model":   "files .txt .zst .bin",
-	"print":   "files .bin .txt .zst .log",
+	"convert": "files .bin .txt .zst .log",
 }
 
 // completeOperand completes the operand after those before it.
@@ -185,7 +185,7 @@ func completeOperand(a *cli.App, c *cli.Command, before []string, begin string) 
 		return completeCommands(a, begin)
 	case "completion":
 		return oneOf(begin, "", slices.Sorted(maps.Keys(completionScripts))...)
-	case "workloads":
+	case "workload":
 		switch {
 		case len(before) == 0:
 			return oneOf(begin, "", "list", "show")
@@ -208,7 +208,7 @@ func completeOperand(a *cli.App, c *cli.Command, before []string, begin string) 
 // valueFiles are the kinds of completions of options whose values are files, by name of
 // the option, with its command where commands differ.
 var valueFiles = map[string]string{
-	"record o": "files .txt .zst", "compile o": "files .bin", "bench o": "dirs", "print o": "files", "script": "files .txt", "report": "files .txt",
+	"record o": "files .txt .zst", "compile o": "files .bin", "bench o": "dirs", "convert o": "files", "script": "files .txt", "report": "files .txt",
 	"anonymize": "files", "root": "dirs", "map": "dirs", "workloads": "dirs", "log": "files .log .txt", "plot": "files .svg .png", "html": "files .html",
 	"application": "files .txt .zst .bin", "baseline": "files .json", "save": "files .json", "user": "users", "setup": "command 0",
 	"layer o": "files .c", "model o": "files .json", "model": "files .json", "fio": "files .json", "check": "files .json",
@@ -229,7 +229,7 @@ var valueWords = map[string]func() []string{
 	"backend":        backendWords,
 	"by":             profile.Views,
 	"profile format": func() []string { return profileForms },
-	"print format":   export.Kinds,
+	"convert format": export.Kinds,
 	"format":         comparisonWords, // of compare and bench
 }
 
@@ -256,7 +256,7 @@ var valueStarts = map[string][]string{
 	"compile limit": {"memory=", "text="},
 	"profile limit": {"text="},
 	"compare limit": {"text="},
-	"print limit":   {"text="},
+	"convert limit": {"text="},
 	"replay limit":  {"files=", "bytes=", "descriptors=", "threads=", "memory=", "kernel="},
 	"limit":         {"files=", "bytes=", "descriptors=", "threads=", "memory=", "kernel=", "text="},
 }

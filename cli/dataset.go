@@ -15,7 +15,7 @@ import (
 	"pianola/format/export"
 )
 
-// isDataset reports whether the output of print --format parquet is a dataset: a
+// isDataset reports whether the output of convert --format parquet is a dataset: a
 // directory, and not one file.
 func isDataset(out string) bool {
 	if out == "-" || strings.HasSuffix(out, ".parquet") {

@@ -127,7 +127,7 @@ func newApp() *cli.App {
 		Commands: slices.Concat(
 			under(measuring, recordCommand(), compileCommand(), replayCommand(), profileCommand(), compareCommand(), benchCommand(), suiteCommand()),
 			under(trying, labCommand(), modelCommand()),
-			under(aboutPianola, printCommand(), layerCommand(), workloadsCommand(), doctorCommand(), completionCommand(), helpCommand(), versionCommand()),
+			under(aboutPianola, convertCommand(), layerCommand(), workloadCommand(), doctorCommand(), completionCommand(), helpCommand(), versionCommand()),
 			[]*cli.Command{completeCommand()},
 		),
 		Flags:          append(helpFlags(), &cli.BoolFlag{Name: "version", Usage: "print the version, as pianola version does"}),

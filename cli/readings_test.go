@@ -59,17 +59,17 @@ var readings = []reading{
 	{(*forms).recording, "profile --html OUT --json IN"},
 	{(*forms).recording, "profile --plot OUT.svg --by file --all IN"},
 	{(*forms).recording, "compare --html OUT --json BASE IN"},
-	{(*forms).recording, "print --format perfetto -o OUT IN"},
-	{(*forms).recording, "print --format parquet -o OUT IN"},
+	{(*forms).recording, "convert --format perfetto -o OUT IN"},
+	{(*forms).recording, "convert --format parquet -o OUT IN"},
 	{(*forms).intermediate, "compile -o OUT --script OUT2 IN"},
 	{(*forms).intermediate, "profile --by thread --all IN"},
-	{(*forms).trace, "print -o OUT IN"},
-	{(*forms).trace, "print --format strace -o OUT IN"},
-	{(*forms).trace, "print --format fio -o OUT IN"},
-	{(*forms).trace, "print --format csv -o OUT IN"},
-	{(*forms).trace, "print --format json -o OUT IN"},
-	{(*forms).trace, "print --format parquet -o OUT IN"},
-	{(*forms).trace, "print --format perfetto -o OUT IN"},
+	{(*forms).trace, "convert -o OUT IN"},
+	{(*forms).trace, "convert --format strace -o OUT IN"},
+	{(*forms).trace, "convert --format fio -o OUT IN"},
+	{(*forms).trace, "convert --format csv -o OUT IN"},
+	{(*forms).trace, "convert --format json -o OUT IN"},
+	{(*forms).trace, "convert --format parquet -o OUT IN"},
+	{(*forms).trace, "convert --format perfetto -o OUT IN"},
 	{(*forms).trace, "profile --html OUT --json IN"},
 	{(*forms).trace, "profile --plot OUT.svg --interval 1us IN"},
 	{(*forms).trace, "compare --html OUT BASE IN"},
@@ -191,7 +191,7 @@ func TestManyRowsTakeLittleMemory(t *testing.T) {
 				require.NoError(t, err)
 				require.NoError(t, os.WriteFile(file, text, 0o600))
 			}()
-			for _, words := range []string{"profile", "compare " + file, "print"} {
+			for _, words := range []string{"profile", "compare " + file, "convert"} {
 				_, memory, err := run(t, append(append([]string{"pianola"}, strings.Fields(words)...), file))
 				require.NoError(t, err)
 				t.Logf("%s: %d MiB", strings.Fields(words)[0], memory>>20)

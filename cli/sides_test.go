@@ -21,7 +21,7 @@ func TestOptionsFirst(t *testing.T) {
 		{"compare a -- b -- c", "compare -- a -- b -- c"},
 		{"compare a --", "compare -- a --"},
 		{"compare a --tolerance", "compare --tolerance"},
-		{"print a -- --x --", "print -- a --x --"},
+		{"convert a -- --x --", "convert -- a --x --"},
 		{"record --json -- a -- b", "record --json -- a -- b"},
 	} {
 		args := strings.Fields("pianola " + test.given)

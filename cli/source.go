@@ -293,7 +293,7 @@ func openOperands(c *cli.Context) (*sources, error) {
 			return lowered(f), nil
 		}
 		f.Close()
-		return nil, &hint{fmt.Errorf("%s: already compiled", name), "pianola print shows it as text; --with and --filter change one trace"}
+		return nil, &hint{fmt.Errorf("%s: already compiled", name), "pianola convert shows it as text; --with and --filter change one trace"}
 	}
 	s, err := inspect(o, c.Args().Slice()...)
 	if err == nil && s.Log {

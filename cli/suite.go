@@ -37,7 +37,7 @@ func suiteCommand() *cli.Command {
 			"syncs, compared with the machine of the recording and with the first root, and geometric means.\n" +
 			"\n" +
 			"A root is any directory of a storage system, the working directory by default. The suite works in a\n" +
-			"new directory there, which it removes at the end. pianola workloads shows the workloads.\n" +
+			"new directory there, which it removes at the end. pianola workload shows the workloads.\n" +
 			"\n" +
 			"Example: pianola suite\n" +
 			"Example: pianola suite --quick --only postgresql,sqlite3 --root /mnt/volume\n" +
@@ -178,7 +178,7 @@ func (s *suiteRun) choose() error {
 		for name := range strings.SplitSeq(text, ",") {
 			i := slices.IndexFunc(all, func(one *workloads.Card) bool { return one.Name == name })
 			if i < 0 {
-				return usage(s.Context, "--only: no workload %q; pianola workloads list shows them", name)
+				return usage(s.Context, "--only: no workload %q; pianola workload list shows them", name)
 			}
 			if !slices.Contains(s.cards, all[i]) {
 				s.cards = append(s.cards, all[i])

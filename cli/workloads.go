@@ -15,19 +15,19 @@ import (
 	"pianola/workloads"
 )
 
-func workloadsCommand() *cli.Command {
+func workloadCommand() *cli.Command {
 	return command(&cli.Command{
-		Name:  "workloads",
+		Name:  "workload",
 		Usage: "show the recordings that ship with Pianola",
-		UsageText: "pianola workloads list [--json]\n" +
-			"pianola workloads show [--json] NAME",
+		UsageText: "pianola workload list [--json]\n" +
+			"pianola workload show [--json] NAME",
 		Description: "Workloads are compiled traces of real programs: databases, compilers, archivers and others. Each has a\n" +
 			"card that says what it is and what it is sensitive to. list shows all of them, and show prints one\n" +
 			"card. pianola suite replays them. Other commands take the name of a workload's trace, which show\n" +
 			"prints, as that of any trace.\n" +
 			"\n" +
-			"Example: pianola workloads list\n" +
-			"Example: pianola workloads show postgresql",
+			"Example: pianola workload list\n" +
+			"Example: pianola workload show postgresql",
 		Flags: []cli.Flag{workloadsFlag(), &cli.BoolFlag{Name: "json", Usage: "print one JSON document (docs/schema)"}},
 		Action: func(c *cli.Context) error {
 			switch operands := c.Args().Slice(); {
@@ -126,7 +126,7 @@ func showWorkload(c *cli.Context, name string) error {
 	}
 	card, err := workloads.Load(dir, name)
 	if errors.Is(err, workloads.ErrUnknown) {
-		return &hint{err, "pianola workloads list shows them"}
+		return &hint{err, "pianola workload list shows them"}
 	} else if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ for n in 1 2; do
 	measure "profile of the recording" $n profile "$pianola" profile ../recording.txt
 	measure "compile" $n compile "$pianola" compile -o trace.bin ../recording.txt
 	measure "profile of the trace" $n traced "$pianola" profile trace.bin
-	measure "print --format parquet" $n print "$pianola" print --format parquet -o dataset ../recording.txt
+	measure "convert --format parquet" $n convert "$pianola" convert --format parquet -o dataset ../recording.txt
 	cd ..
 done
 if [ -d 2 ]; then

@@ -187,7 +187,7 @@ func TestAttackContainer(t *testing.T) {
 		const fast = " --memory --timing afap a.bin"
 		for _, words := range []string{
 			"replay --root " + c.root + fast, "replay --backend memory" + fast, "lab --runs 1 --try order=thread --root " + c.root + fast,
-			"profile --html page.html a.bin", "compare --tolerance 10% a.bin a.bin", "print -o /dev/null a.bin",
+			"profile --html page.html a.bin", "compare --tolerance 10% a.bin a.bin", "convert -o /dev/null a.bin",
 		} {
 			t.Run(name+"/"+strings.Join(strings.Fields(words)[:2], ""), func(t *testing.T) {
 				c.forget(t)

@@ -173,8 +173,8 @@ func TestSchemas(t *testing.T) {
 		{"lab", `pianola lab --json --backend memory app.txt`},
 		{"model", `pianola model -o disk.json --json --fio model-device.json`},
 		{"model", `pianola model --json --check disk.json app.txt`},
-		{"workloads", `pianola workloads list --json --workloads ` + library},
-		{"workloads", `pianola workloads show --json --workloads ` + library + ` sqlite3`},
+		{"workloads", `pianola workload list --json --workloads ` + library},
+		{"workloads", `pianola workload show --json --workloads ` + library + ` sqlite3`},
 		{"suite", `pianola suite --json --only one,two --workloads lib --runs 3 --root a=first --root b=second`},
 		{"suite-baseline", `pianola suite -q --only one --workloads lib --runs 1 --save suite.base >/dev/null && cat suite.base`},
 		{"suite", `pianola suite --json --only one,two --workloads lib --runs 1 --baseline suite.base`},
@@ -183,7 +183,7 @@ func TestSchemas(t *testing.T) {
 		check(test.schema, test.line, run(test.line))
 	}
 	for _, file := range []string{"app.txt", "app.bin", "p1.log"} {
-		line := `pianola print --format json ` + file
+		line := `pianola convert --format json ` + file
 		for one := range bytes.Lines(run(line)) {
 			check("events", line, one)
 		}

@@ -320,7 +320,7 @@ func TestRecordUnderSlurm(t *testing.T) {
 		requireClocks(t, headersIn(t, filepath.Join(dir, "run")), 2)
 		_, said = pianola(t, dir, "compile", "run")
 		require.NotContains(t, said, "warning")
-		out, _ := pianola(t, dir, "print", "trace.bin")
+		out, _ := pianola(t, dir, "convert", "trace.bin")
 		for _, m := range regexp.MustCompile(`compute \( ([0-9.]+) \)`).FindAllStringSubmatch(out, -1) {
 			seconds, err := strconv.ParseFloat(m[1], 64)
 			require.NoError(t, err)

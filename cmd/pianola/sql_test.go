@@ -89,7 +89,7 @@ func TestSQL(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "app.txt"), recording, 0o600))
 	run("compile", "-o", "app.bin", "app.txt")
-	run("print", "--format", "parquet", "-o", "dataset", "app.txt", "app.bin")
+	run("convert", "--format", "parquet", "-o", "dataset", "app.txt", "app.bin")
 	var text strings.Builder
 	for _, a := range ask(t, duckdb, filepath.Join(dir, "dataset")) {
 		fmt.Fprintf(&text, "%s\n  %s\n", filepath.Base(a.File), strings.Join(a.Columns, "  "))
@@ -104,7 +104,7 @@ func TestSQL(t *testing.T) {
 	testkit.Golden(t, "sql/answers.golden", []byte(text.String()))
 
 	run("replay", "--backend", "memory", "--log", "replay.log", "app.bin")
-	run("print", "--format", "parquet", "-o", "dataset", "replay.log")
+	run("convert", "--format", "parquet", "-o", "dataset", "replay.log")
 	for _, a := range ask(t, duckdb, filepath.Join(dir, "dataset")) {
 		if filepath.Base(a.File) == "compare.sql" {
 			require.Contains(t, fmt.Sprint(a.Rows), "replay.log")

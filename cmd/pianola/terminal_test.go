@@ -151,13 +151,13 @@ func TestTerminal(t *testing.T) {
 		{"bench", "--tracer", "ptrace", "--runs", "1", "--root", "b" + evil, "--root", "c" + evil, "--html", "h" + evil, "-o", "o" + evil, "--", "wc", "-c", plain},
 		{"bench", "--tracer", "ptrace", "--runs", "1", "--backend", "memory", "--html", "", "--json", "--setup", ": '" + evil + "'", "--", "test", "-e", script},
 		{"bench", "--root", evil + "=", "true"}, {"bench", "--root", evil + "=r", "true"}, {"bench", "--setup", "exit 1 #" + evil, "true"}, {"bench", "--html", evil + "/x", "true"}, {"bench", "none" + evil},
-		{"print", keyed}, {"print", script}, {"print", "--format", "strace", script}, {"print", "--format", "json", script}, {"print", "--format", evil, trace}, {"print", "-o", evil + "/x", trace},
+		{"convert", keyed}, {"convert", script}, {"convert", "--format", "strace", script}, {"convert", "--format", "json", script}, {"convert", "--format", evil, trace}, {"convert", "-o", evil + "/x", trace},
 		{"record", "--tracer", "ptrace", "-o", "never.txt", "--", "none" + evil}, {"record", "-o", evil + "/x", "--", "true"}, {"record", "--user", evil, "true"},
 		{"record", "--tracer", evil, "true"}, {"record", "-o", script, "--", "true", script},
 		{"doctor"}, {"doctor", "--json"}, {evil}, {"--" + evil}, {"compile", "--" + evil}, {"help", evil}, {"compile", "--help"},
 	}
 	for _, kind := range []string{"script", "strace", "json", "perfetto"} {
-		commands = append(commands, []string{"print", "--format", kind, trace})
+		commands = append(commands, []string{"convert", "--format", kind, trace})
 	}
 	for _, args := range commands {
 		for _, onTerminal := range []bool{true, false} {
@@ -172,7 +172,7 @@ func TestTerminal(t *testing.T) {
 	// Of these, files keep what the names are.
 	for _, args := range [][]string{
 		{"profile", "--by", "file", "--format", "csv", trace}, {"compare", "--format", "csv", trace, trace},
-		{"print", "--format", "csv", trace}, {"print", "--format", "fio", trace}, {"print", "--format", "fio2", trace}, {"print", "--format", "fiofiles", trace},
+		{"convert", "--format", "csv", trace}, {"convert", "--format", "fio", trace}, {"convert", "--format", "fio2", trace}, {"convert", "--format", "fiofiles", trace},
 	} {
 		t.Run(strings.Join(args[:len(args)-1], " "), func(t *testing.T) {
 			requireVisible(t, pianola(t, dir, true, args...))

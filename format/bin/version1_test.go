@@ -23,7 +23,7 @@ func version1(t testing.TB) []byte {
 	return file
 }
 
-// printed returns a trace as pianola print shows it.
+// printed returns a trace as pianola convert shows it.
 func printed(t *testing.T, tr *Trace) string {
 	t.Helper()
 	var out bytes.Buffer

@@ -17,13 +17,13 @@ import (
 	"pianola/format/script"
 )
 
-func printCommand() *cli.Command {
+func convertCommand() *cli.Command {
 	kinds := export.Kinds()
 	return command(&cli.Command{
-		Name:  "print",
+		Name:  "convert",
 		Usage: "convert a trace, a recording or a log to text or other formats",
-		UsageText: "pianola print [OPTION]… TRACE\n" +
-			"pianola print --format parquet -o DIR [OPTION]… TRACE…",
+		UsageText: "pianola convert [OPTION]… TRACE\n" +
+			"pianola convert --format parquet -o DIR [OPTION]… TRACE…",
 		Description: "The default format, the intermediate script, can be edited and compiles to the same trace again. The\n" +
 			"other formats are for fio, for tools that read strace output, and for analysis; see docs/reference/exports.md.\n" +
 			"\n" +
@@ -33,21 +33,21 @@ func printCommand() *cli.Command {
 			"With --format parquet, -o names one file (NAME.parquet), or a directory: a dataset of several tables,\n" +
 			"to which each TRACE is added. A name that ends in .gz is compressed.\n" +
 			"\n" +
-			"Example: pianola print trace.bin | head\n" +
-			"Example: pianola print --format fio -o trace.iolog trace.bin\n" +
-			"Example: pianola print --format strace replay.log\n" +
-			"Example: pianola print --format parquet -o dataset trace.txt replay.log",
+			"Example: pianola convert trace.bin | head\n" +
+			"Example: pianola convert --format fio -o trace.iolog trace.bin\n" +
+			"Example: pianola convert --format strace replay.log\n" +
+			"Example: pianola convert --format parquet -o dataset trace.txt replay.log",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "format", Value: kinds[0], Usage: "print as `FORMAT`: " + strings.Join(kinds, ", ")},
+			&cli.StringFlag{Name: "format", Value: kinds[0], Usage: "convert to `FORMAT`: " + strings.Join(kinds, ", ")},
 			rawCSV(),
 			limitFlag(),
 			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Value: "-", Usage: "write to `FILE` (- for standard output)"},
 		},
-		Action: runPrint,
+		Action: runConvert,
 	})
 }
 
-func runPrint(c *cli.Context) error {
+func runConvert(c *cli.Context) error {
 	defer endOn(c.Context)()
 	kind, out := c.String("format"), c.String("o")
 	if !slices.Contains(export.Kinds(), kind) {
@@ -114,7 +114,7 @@ type events struct {
 	named func(error) error // makes an error name the file
 }
 
-// openEvents opens an operand of print for a format of package export: a compiled
+// openEvents opens an operand of convert for a format of package export: a compiled
 // trace, or a recording or the log of a replay. It compiles a recording if the format
 // needs a trace.
 func openEvents(name, kind string) (*events, error) {
@@ -137,7 +137,7 @@ func openEvents(name, kind string) (*events, error) {
 			return nil, err
 		}
 		if src.Dialect != script.Intermediate {
-			say("print: %s: compiled in passing, because %s is made of a trace", name, kind)
+			say("convert: %s: compiled in passing, because %s is made of a trace", name, kind)
 		}
 		return traceEvents(f, name, kind)
 	}
