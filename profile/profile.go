@@ -197,8 +197,10 @@ func (p *Profile) SetHeader(h *format.Header) {
 	if f, ok := h.ReplayFloor(); ok {
 		p.Floor = &f
 	}
-	if g, ok := h.Grouping(); ok && p.Floor != nil {
-		p.Grouping = &g
+	if _, replayed := h.Value(format.MetaReplay); replayed {
+		if g, ok := h.Grouping(); ok {
+			p.Grouping = &g
+		}
 	}
 }
 
