@@ -40,10 +40,10 @@ type Outcome string
 
 // The outcomes.
 const (
-	Worth    Outcome = "worth_doing" // it certainly gains
-	AtMost   Outcome = "at_most"     // a certain gain, but a limit that no change of the program reaches
-	NoGain   Outcome = "no_gain"     // it was tried, and may gain nothing
-	NotTried Outcome = "not_tried"   // the lab could not try it, or it can only show a loss
+	Worth    Outcome = "worth_doing"    // it certainly gains
+	Beyond   Outcome = "beyond_program" // a certain gain, which no change of the program brings
+	NoGain   Outcome = "no_gain"        // it was tried, and may gain nothing
+	NotTried Outcome = "not_tried"      // the lab could not try it, or it can only show a loss
 )
 
 // Candidates returns the candidates to try, without duplicates and without those that
@@ -92,7 +92,7 @@ func (r *Row) judge(report *lab.Report) {
 	case trial.Certain && trial.Gain > 0 && !trial.Breaks:
 		r.Outcome = Worth
 		if r.Bound {
-			r.Outcome = AtMost
+			r.Outcome = Beyond
 		}
 	default:
 		r.Outcome = NoGain
@@ -135,8 +135,8 @@ func (a *Advice) WriteText(w io.Writer) error {
 	}
 	for i := range a.Rows {
 		switch r := &a.Rows[i]; r.Outcome {
-		case AtMost:
-			fmt.Fprintf(&b, "at most: %s (%s): %s, %s; a limit that no change of the program reaches\n", r.Candidate, r.Finding, percent(r.Trial.Gain), r.interval())
+		case Beyond:
+			fmt.Fprintf(&b, "beyond the program: %s (%s): %s, %s; no change of the program brings that\n", r.Candidate, r.Finding, percent(r.Trial.Gain), r.interval())
 		case NoGain:
 			fmt.Fprintf(&b, "no certain gain: %s (%s): %s\n", r.Candidate, r.Finding, r.Why())
 		case NotTried:
@@ -150,7 +150,7 @@ func (a *Advice) WriteText(w io.Writer) error {
 // Why returns the reason why a candidate is not worth doing, "" if it is worth doing.
 func (r *Row) Why() string {
 	switch {
-	case r.Outcome == Worth, r.Outcome == AtMost:
+	case r.Outcome == Worth, r.Outcome == Beyond:
 		return ""
 	case r.Slower:
 		return "it shows a slowdown, not a gain"

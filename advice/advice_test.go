@@ -62,7 +62,7 @@ sync     sync=none  +50.0 %  +49.8 % to +50.2 %  durability: a crash of the mach
 `, firstLines(out.String(), 8))
 	require.Contains(t, out.String(), "no certain gain: coalesce=64KiB (small-writes): ")
 	require.Contains(t, out.String(), "not tried: uring-batch=32 (small-writes): no such thing\n")
-	require.Contains(t, out.String(), "at most: backend=memory (compute): +75.0 %")
+	require.Contains(t, out.String(), "beyond the program: backend=memory (compute): +75.0 %")
 	require.Contains(t, out.String(), "not tried: cache=cold (compute): it shows a slowdown, not a gain\n")
 
 	text, err := json.Marshal(a.Document())

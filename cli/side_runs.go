@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"pianola/format"
 	"pianola/page"
@@ -52,7 +53,7 @@ func sumOf(name string) ([]byte, error) {
 	return h.Sum(nil), nil
 }
 
-// checkRepeated returns an error if a side has a run twice, which is no second run. It
+// checkRepeated returns an error if a side has a file twice, which is no second run. It
 // remembers a file that is on both sides.
 func (s *sides) checkRepeated() error {
 	bySize := map[int64][]*sideFile{}
@@ -71,11 +72,7 @@ func (s *sides) checkRepeated() error {
 				case same && other.side != side:
 					s.shared = name
 				case same:
-					text := fmt.Sprintf("%s and %s are the same run", format.Visible(other.name), format.Visible(name))
-					if name == other.name {
-						text = format.Visible(name) + " is given twice, and is one run"
-					}
-					return &hint{errors.New(text), "give each run once; replay --runs N --log NAME makes N of them"}
+					return sameRun(other.name, name)
 				}
 			}
 			bySize[info.Size()] = append(bySize[info.Size()], f)
@@ -84,26 +81,60 @@ func (s *sides) checkRepeated() error {
 	return nil
 }
 
-// itself says that a run is on both sides, "" if none is. A recording is told by its
-// remarks, too, because it can be on the other side as a compiled trace.
+// identity tells a run from others, whatever file holds it: a script, a compiled trace,
+// something compressed, or a baseline. It is "" if the run does not say when it began and
+// how long it was.
+func identity(run *page.Run) string {
+	h := format.Header{Meta: run.Meta}
+	start, ok := h.Value(format.MetaStart)
+	if !ok {
+		return ""
+	}
+	if _, replayed := h.Value(format.MetaReplay); replayed {
+		// Replays can begin at once.
+		return fmt.Sprint("replay ", start, " ", run.Profile.RunTime, " ", run.Profile.IO().Nanos)
+	}
+	elapsed, ok := h.Value(format.MetaElapsed)
+	if !ok {
+		return ""
+	}
+	return "recording " + start + " " + elapsed
+}
+
+// checkAgain returns an error if the last run of a side is an earlier one of it, in another
+// form.
+func (s *sides) checkAgain(side int, runs []page.Run) error {
+	last := len(runs) - 1
+	for i := range runs[:last] {
+		if one := identity(&runs[i]); one != "" && one == identity(&runs[last]) {
+			return sameRun(s.files[side][i], s.files[side][last])
+		}
+	}
+	return nil
+}
+
+// sameRun returns the error for two files of a side that are one run.
+func sameRun(a, b string) error {
+	text := fmt.Sprintf("%s and %s are the same run", format.Visible(a), format.Visible(b))
+	if a == b {
+		text = format.Visible(a) + " is given twice, and is one run"
+	}
+	return &hint{errors.New(text), "give each run once; replay --runs N --log NAME makes N of them"}
+}
+
+// itself says that a run is on both sides, "" if none is.
 func (s *sides) itself(runs [2][]page.Run) string {
 	if s.shared != "" {
 		return format.Visible(s.shared) + " is on both sides, and is compared with itself"
 	}
-	began := func(meta []format.Meta) string {
-		h := format.Header{Meta: meta}
-		start, _ := h.Value(format.MetaStart)
-		elapsed, whole := h.Value(format.MetaElapsed)
-		if _, replayed := h.Value(format.MetaReplay); !whole || replayed {
-			return ""
-		}
-		return start + " " + elapsed
+	first := map[string]bool{}
+	for i := range runs[0] {
+		first[identity(&runs[0][i])] = true
 	}
-	for _, a := range runs[0] {
-		for _, b := range runs[1] {
-			if one := began(a.Meta); one != "" && one == began(b.Meta) {
-				return "the same recording is on both sides, and is compared with itself"
-			}
+	for i := range runs[1] {
+		if one := identity(&runs[1][i]); one != "" && first[one] {
+			what, _, _ := strings.Cut(one, " ")
+			return "the same " + what + " is on both sides, and is compared with itself"
 		}
 	}
 	return ""

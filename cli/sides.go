@@ -163,7 +163,7 @@ func (s *sides) look() error {
 }
 
 // read reads the recordings of both sides. It compiles scripts, so that both sides
-// hold the same kind of events.
+// hold the same kind of events. A side that has a run twice is an error.
 func (s *sides) read() (runs [2][]page.Run, err error) {
 	runs[0] = s.saved
 	for side, names := range s.files {
@@ -177,6 +177,9 @@ func (s *sides) read() (runs [2][]page.Run, err error) {
 				return runs, err
 			}
 			runs[side] = append(runs[side], run)
+			if err := s.checkAgain(side, runs[side]); err != nil {
+				return runs, err
+			}
 		}
 	}
 	return runs, nil

@@ -180,8 +180,8 @@ func (c *Comparison) Remarks(v *Verdict) []string {
 	return append(lines, provenance.Notes(c.Names, c.Sides)...)
 }
 
-// grouping says how long the typical replay would take with as few syncs as the
-// application may need; "" if that is little less.
+// grouping says how threads shared syncs, and, if that is a relevant part less, how long
+// the typical replay would take with as few syncs as the application may need.
 func (c *Comparison) grouping() string {
 	p := Typical(c.replays)
 	if p == nil || p.Grouping == nil || p.Categories[profile.Syncs].Calls == 0 {
@@ -191,7 +191,7 @@ func (c *Comparison) grouping() string {
 	saved := float64(g.Syncs-g.Least()) * float64(syncs.Nanos/syncs.Calls)
 	whole := float64(p.RunTime)
 	if saved < leastRelevant*whole {
-		return ""
+		return g.Text()
 	}
 	return fmt.Sprintf("%s: %s would take between %.3f and %.3f s", g.Needs(), c.the(1), max(whole-saved, 0)/1e9, whole/1e9)
 }

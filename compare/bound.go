@@ -8,10 +8,6 @@ import (
 	"pianola/profile"
 )
 
-// boundShare is the share of a run time that its floor has at the least if the floor
-// binds it. Storage can then change less than six runs distinguish from noise.
-const boundShare = 0.95
-
 // Bound describes a side of replays that is as long as its floor. How fast the storage is
 // does not show in its run time.
 type Bound struct {
@@ -25,7 +21,7 @@ type Bound struct {
 func (c *Comparison) Bounds() (bounds []Bound) {
 	for side, runs := range [2][]*profile.Profile{c.applications, c.replays} {
 		p := Typical(runs)
-		if p == nil || p.Floor == nil || p.Floor.Total == 0 || float64(p.Floor.Total) < boundShare*float64(p.RunTime) {
+		if p == nil || !p.Bound() {
 			continue
 		}
 		bounds = append(bounds, Bound{c.the(side), p.Floor.Binding(), format.Seconds(p.Floor.Total), format.Seconds(p.RunTime)})

@@ -57,14 +57,17 @@ func (m *model) follows(nd *node) bool {
 	return m.out == nil && nd != nil && !nd.created && !nd.pseudo && nd.cached < 0
 }
 
-// reached learns from a read of size bytes through a description.
+// reached learns from a read of size bytes through a description. One without a duration
+// leaves its pages unknown.
 func (m *model) reached(s *simEvent, f *openFile, off, size int64) {
-	if s.e.Dur < 0 || size <= 0 || !m.follows(f.node) || f.Flags&format.DIRECT != 0 {
+	if size <= 0 || !m.follows(f.node) || f.Flags&format.DIRECT != 0 {
 		return
 	}
 	what := foundWarm
 	// The recorder's own time varies by as much as it is.
-	if nanos := s.e.Dur - 2*max(s.t.rate.Inside, 0); format.FromStorage(nanos, size) {
+	if s.e.Dur < 0 {
+		what = foundUnknown
+	} else if nanos := s.e.Dur - 2*max(s.t.rate.Inside, 0); format.FromStorage(nanos, size) {
 		what = foundMissing
 		if *s.t.rate == (format.Cost{}) && !format.FromStorage(nanos-surelyStorage, size) {
 			what = foundUnknown

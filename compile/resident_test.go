@@ -89,32 +89,35 @@ func TestResidence(t *testing.T) {
 	})
 }
 
-// The recorder's own look counts, less what was read before it. Direct I/O, files
-// that the application wrote, and requests without a duration tell nothing.
+// The recorder's own look counts, less what was read before it. Direct I/O, and files
+// that the application wrote, tell nothing. A read without a duration leaves its pages
+// unknown.
 func TestResidenceBesideNotes(t *testing.T) {
 	for _, test := range []struct {
 		name, lines string
 		cached      int64
+		unknown     coverage.Uncached
 	}{
 		{"noted", `101 0.001 openat(AT_FDCWD, "/w/db", O_RDONLY) = 5 <0.000001000> {type=reg size=40960000 cached=77}
 101 0.001 pread64(5, 0x1000, 4096, 4096) = 4096 <0.002000000>
-`, 77},
+`, 77, coverage.Uncached{}},
 		{"noted after reads", `101 0.001 pread64(3, 0x1000, 8192, 4096) = 8192 <0.002000000>
 101 0.001 openat(AT_FDCWD, "/w/db", O_RDONLY) = 5 <0.000001000> {type=reg size=40960000 cached=77}
-`, 75},
-		{"direct", "101 0.001 pread64(4, 0x1000, 4096, 4096) = 4096 <0.002000000>\n", -1},
-		{"written", "101 0.001 pwrite64(3, 0x1000, 4096, 4096) = 4096 <0.002000000>\n101 0.001 pread64(3, 0x1000, 4096, 4096) = 4096 <0.000001000>\n", -1},
-		{"no duration", "101 0.001 pread64(3, 0x1000, 4096, 4096) = 4096\n", -1},
-		{"huge", "101 0.001 copy_file_range(4, 9223372036854771711, 3, 0, 4096, 0) = 4096 <0.000001000>\n", -1},
+`, 75, coverage.Uncached{}},
+		{"direct", "101 0.001 pread64(4, 0x1000, 4096, 4096) = 4096 <0.002000000>\n", -1, coverage.Uncached{}},
+		{"written", "101 0.001 pwrite64(3, 0x1000, 4096, 4096) = 4096 <0.002000000>\n101 0.001 pread64(3, 0x1000, 4096, 4096) = 4096 <0.000001000>\n", -1, coverage.Uncached{}},
+		{"no duration", "101 0.001 pread64(3, 0x1000, 4096, 4096) = 4096\n", -1, coverage.Uncached{Files: 1, Bytes: 4096}},
+		{"huge", "101 0.001 copy_file_range(4, 9223372036854771711, 3, 0, 4096, 0) = 4096 <0.000001000>\n", -1, coverage.Uncached{}},
 		{"faults", `101 0.001 mmap(NULL, 40960000, PROT_READ, MAP_SHARED, 3, 0) = 1048576 <0.000001000>
 101 0.001 map_read(0x100000, 4096, 0) = 4096 <0.000001000>
 101 0.001 map_read(0x600000, 4096, 5242880) = 4096 <0.002000000> {filled}
 101 0.001 map_read(0x608000, 4096, 5275648) = 4096 <0.000001000>
-`, 1},
+`, 1, coverage.Uncached{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s, _ := compiled(t, attached(stated, nil)+test.lines, compile.Options{Compensate: true})
+			s, report := compiled(t, attached(stated, nil)+test.lines, compile.Options{Compensate: true})
 			require.Equal(t, test.cached, fileOf(t, s.header, "w/db").Cached)
+			require.Equal(t, test.unknown, report.Coverage.Uncached)
 		})
 	}
 }

@@ -11,8 +11,8 @@ type Change struct {
 	// Risk says what the program or its data may lose, "" for nothing.
 	Risk string
 
-	// Bound marks a candidate that shows the upper limit of a gain. A program cannot
-	// make this change itself.
+	// Bound marks a candidate that a program cannot make itself, such as storage in
+	// memory. A replay of it predicts the gain of other storage, which can be larger.
 	Bound bool
 
 	// Slower marks a candidate that shows a loss: the run time under worse conditions.

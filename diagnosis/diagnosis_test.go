@@ -250,7 +250,7 @@ func TestRules(t *testing.T) {
 		},
 		{
 			rule: "compute", fires: []act{file, pause(90_000), sync.taking(1000).once()},
-			text: "Compute took 98.9 % of the run time (90.000 ms). I/O takes 1.1 % of the run time (1.005 ms)", share: 0.99, try: "backend=memory",
+			text: "Compute took 98.9 % of the run time (90.000 ms). I/O takes 1.1 % of the run time (1.005 ms): a replay in memory predicts what faster storage saves.", share: 0.99, try: "backend=memory",
 			not: map[string][]act{"a third": {file, pause(10_000), sync.taking(20_000).once()}},
 		},
 	} {

@@ -215,7 +215,7 @@ var rules = []rule{
 		text: func(s *scene, e *evidence) string {
 			return fmt.Sprintf("Metadata calls%s %s: %s, mostly %s.", e.mostly(), s.took(e), table.Plural(int(e.calls), "call"), three(s, metadata))
 		},
-		advice: "A replay in memory shows the upper limit of what another file system can save.",
+		advice: "A replay in memory predicts what another file system can save.",
 		try:    []string{"backend=memory"},
 	},
 	{
@@ -296,7 +296,7 @@ var rules = []rule{
 			return s.time(profile.StepCompute)
 		},
 		text: func(s *scene, e *evidence) string {
-			return fmt.Sprintf("Compute %s. I/O takes %s: faster storage cannot save more than that.", s.took(e), s.part(s.io))
+			return fmt.Sprintf("Compute %s. I/O takes %s: a replay in memory predicts what faster storage saves.", s.took(e), s.part(s.io))
 		},
 		try: []string{"backend=memory"},
 	},

@@ -7,7 +7,8 @@ import (
 )
 
 // Floor is the minimum time of a replay of a trace, in nanoseconds: the longest chain
-// of compute and waits if calls took no time.
+// of compute and waits if calls took no time, or the recorded start of the last event of a
+// replay by the recorded schedule.
 type Floor struct {
 	Total int64
 
@@ -17,19 +18,22 @@ type Floor struct {
 	Storage int64 // I/O that the recording does not hold
 	Clients int64 // time of unrecorded clients from a reply to their next message
 	Waits   int64 // waits without a known cause
+
+	Schedule int64 // Total, if it is that of a schedule, which has no other parts
 }
 
 // floorNames are the names of the fields in a header, in their order.
-var floorNames = [...]string{"total", "timers", "storage", "clients", "waits"}
+var floorNames = [...]string{"total", "timers", "storage", "clients", "waits", "schedule"}
 
 // fields returns pointers to the fields, in their order.
 func (f *Floor) fields() [len(floorNames)]*int64 {
-	return [...]*int64{&f.Total, &f.Timers, &f.Storage, &f.Clients, &f.Waits}
+	return [...]*int64{&f.Total, &f.Timers, &f.Storage, &f.Clients, &f.Waits, &f.Schedule}
 }
 
 // Sum sets f to the sums of the parts of g and h.
 func (f *Floor) Sum(g, h *Floor) {
-	f.Total, f.Timers, f.Storage, f.Clients, f.Waits = g.Total+h.Total, g.Timers+h.Timers, g.Storage+h.Storage, g.Clients+h.Clients, g.Waits+h.Waits
+	f.Total, f.Timers, f.Storage = g.Total+h.Total, g.Timers+h.Timers, g.Storage+h.Storage
+	f.Clients, f.Waits, f.Schedule = g.Clients+h.Clients, g.Waits+h.Waits, g.Schedule+h.Schedule
 }
 
 // Plus returns the sums of the parts.
@@ -40,7 +44,7 @@ func (f Floor) Plus(g Floor) Floor {
 
 // Minus returns the differences of the parts.
 func (f Floor) Minus(g Floor) Floor {
-	return Floor{f.Total - g.Total, f.Timers - g.Timers, f.Storage - g.Storage, f.Clients - g.Clients, f.Waits - g.Waits}
+	return Floor{f.Total - g.Total, f.Timers - g.Timers, f.Storage - g.Storage, f.Clients - g.Clients, f.Waits - g.Waits, f.Schedule - g.Schedule}
 }
 
 // At returns the floor at a speed. It contains no calls, so all of it is divided.
@@ -59,6 +63,9 @@ func (f Floor) At(speed float64) Floor {
 func (f Floor) String() string {
 	var words []string
 	for i, nanos := range f.fields() {
+		if nanos == &f.Schedule && f.Schedule == 0 {
+			continue // a trace has none
+		}
 		words = append(words, floorNames[i]+"="+string(AppendSeconds(nil, *nanos)))
 	}
 	return strings.Join(words, " ")
@@ -82,11 +89,12 @@ func (h *Header) Floor() (f Floor, ok bool) {
 // not keep to the floor.
 func (h *Header) ReplayFloor() (f Floor, ok bool) {
 	words := replayWords(h)
-	if words == nil || words["timing"] != "compute" || words["order"] == "thread" {
+	scheduled := words["timing"] == "schedule"
+	if !scheduled && (words["timing"] != "compute" || words["order"] == "thread") {
 		return f, false
 	}
-	if f, ok = h.Floor(); !ok {
-		return f, false
+	if f, ok = h.Floor(); !ok || scheduled != (f.Schedule > 0) {
+		return Floor{}, false
 	}
 	if pace := PaceOf(h); !pace.Recorded() {
 		f = f.At(pace.Speed)
@@ -110,6 +118,9 @@ const bindingShare = 0.05
 // Binding says what makes up the floor and that it binds something: "timers and compute
 // bind". It ends with the verb.
 func (f Floor) Binding() string {
+	if f.Schedule > 0 {
+		return "the recorded schedule binds"
+	}
 	compute := f.Total
 	var words []string
 	for _, part := range f.parts() {
@@ -135,6 +146,9 @@ func (f Floor) Binding() string {
 func (f Floor) Text() string {
 	seconds := func(nanos int64) string { return fmt.Sprintf("%.3f s", Seconds(nanos)) }
 	text := "the replay cannot be shorter than " + seconds(f.Total)
+	if f.Schedule > 0 {
+		return text + ", as it follows the recorded schedule"
+	}
 	sep := ", of which "
 	for _, part := range f.parts() {
 		if part.nanos*1000 >= f.Total && part.nanos > 0 {

@@ -20,6 +20,9 @@ func TestFloor(t *testing.T) {
 	require.Equal(t, "I/O that was not recorded, waits without a known cause and compute bind", f.Binding())
 	require.Equal(t, "compute binds", Floor{Total: 1}.Binding())
 	require.Equal(t, "timers bind", Floor{Total: 100, Timers: 98}.Binding())
+	scheduled := Floor{Total: 2_000_000_000, Schedule: 2_000_000_000}
+	require.Equal(t, "the recorded schedule binds", scheduled.Binding())
+	require.Equal(t, "the replay cannot be shorter than 2.000 s, as it follows the recorded schedule", scheduled.Text())
 	h.Set(MetaFloor, "total=x waits=-1 other=3 storage")
 	got, _ = h.Floor()
 	require.Equal(t, Floor{}, got)
@@ -37,6 +40,19 @@ func TestReplayFloor(t *testing.T) {
 		"timing=compute speed=1 order=thread":   {},
 		"timing=schedule speed=1":               {},
 		"timing=afap speed=1":                   {},
+	} {
+		h.Set(MetaReplay, options)
+		f, ok := h.ReplayFloor()
+		require.Equal(t, want != Floor{}, ok, options)
+		require.Equal(t, want, f, options)
+	}
+	scheduled := Floor{Total: 1000, Schedule: 1000}
+	h.Set(MetaFloor, scheduled.String())
+	for options, want := range map[string]Floor{
+		"timing=schedule speed=1 order=thread":   scheduled,
+		"timing=schedule speed=2 order=resource": {Total: 500, Schedule: 500},
+		"timing=compute speed=1 order=resource":  {},
+		"timing=afap speed=1":                    {},
 	} {
 		h.Set(MetaReplay, options)
 		f, ok := h.ReplayFloor()

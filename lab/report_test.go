@@ -127,6 +127,18 @@ func TestBreaks(t *testing.T) {
 	require.NotContains(t, out, "a: breaks")
 }
 
+// How threads share syncs is said once for all trials whose traces share them alike.
+func TestGrouping(t *testing.T) {
+	base, same, other := trial("", 1, 10, 1, 1), trial("", 1, 10, 1, 1, "a"), trial("", 1, 10, 1, 1, "b")
+	base.profiles[0].Grouping = &format.Grouping{Threads: 4, Syncs: 8, Joined: 4}
+	same.profiles[0].Grouping = base.profiles[0].Grouping
+	other.profiles[0].Grouping = &format.Grouping{Threads: 2, Syncs: 8, Joined: 4}
+	out := text(t, &Report{Trials: []*Trial{base, same, other}})
+	require.Contains(t, out, "\nbaseline: group commit: 4 threads shared 8 syncs, and other threads waited for them 4 times; ")
+	require.Contains(t, out, "\nb: group commit: 2 threads shared 8 syncs, ")
+	require.NotContains(t, out, "a: group commit")
+}
+
 // A root on which the baseline itself breaks results has no candidate that
 // doesn't, though all break the same.
 func TestBrokenRoot(t *testing.T) {

@@ -66,6 +66,14 @@ func (r *Report) WriteText(w io.Writer) error {
 			fmt.Fprintln(&b, bound)
 		}
 	}
+	last = ""
+	for i := range rows {
+		t := &rows[i]
+		if text := t.grouping(); text != "" && text != last {
+			last = text
+			fmt.Fprintf(&b, "%s: %s\n", r.Label(t.Trial), text)
+		}
+	}
 	if r.Paced != nil {
 		fmt.Fprintln(&b, r.Paced.Text("the application", format.Seconds(r.Application.RunTime)))
 	}

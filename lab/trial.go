@@ -45,6 +45,14 @@ func (t *Trial) floor() *format.Floor {
 	return t.profiles[0].Floor
 }
 
+// grouping says how threads share syncs in its trace; "" if they do not.
+func (t *Trial) grouping() string {
+	if len(t.profiles) == 0 || t.profiles[0].Grouping == nil {
+		return ""
+	}
+	return t.profiles[0].Grouping.Text()
+}
+
 // Runs returns how many were added.
 func (t *Trial) Runs() int { return len(t.profiles) }
 

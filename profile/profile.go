@@ -197,9 +197,21 @@ func (p *Profile) SetHeader(h *format.Header) {
 	if f, ok := h.ReplayFloor(); ok {
 		p.Floor = &f
 	}
-	if g, ok := h.Grouping(); ok && p.Floor != nil {
-		p.Grouping = &g
+	if _, replayed := h.Value(format.MetaReplay); replayed {
+		if g, ok := h.Grouping(); ok {
+			p.Grouping = &g
+		}
 	}
+}
+
+// boundShare is the share of a run time that its floor has at the least if the floor
+// binds it. Storage can then change less than six runs distinguish from noise.
+const boundShare = 0.95
+
+// Bound reports whether a replay is as long as its floor. How fast the storage is does not
+// show in its run time.
+func (p *Profile) Bound() bool {
+	return p.Floor != nil && p.Floor.Total > 0 && float64(p.Floor.Total) >= boundShare*float64(p.RunTime)
 }
 
 // Totals returns the totals and durations of a profile, by category and by operation,

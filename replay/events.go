@@ -27,6 +27,9 @@ func (r *Result) logHeader() *format.Header {
 	o := &r.Options
 	h.Set(format.MetaReplay, fmt.Sprintf("timing=%s speed=%g wait=%s order=%s backend=%s compressibility=%d executed=%d failed=%d differed=%d interrupted=%t outside=%s",
 		o.Timing, o.Speed, o.Wait, o.Order, o.Backend, o.Compressibility, r.Executed, r.Failed, r.Differed, r.Interrupted, o.Outside))
+	if r.scheduled > 0 {
+		h.Set(format.MetaFloor, format.Floor{Total: r.scheduled, Schedule: r.scheduled}.String())
+	}
 	leader := make(map[int32]int32)
 	for i, t := range from.Threads {
 		if _, ok := leader[t.Process]; !ok {

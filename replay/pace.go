@@ -29,6 +29,7 @@ func (w *worker) pace(r *format.Record) (due, now int64) {
 	case Schedule:
 		w.recorded += max(r.Compute, 0)
 		due = max(w.e.start+w.e.scale(w.recorded), w.edgeAt)
+		w.scheduled = w.recorded
 		w.recorded += max(w.nanos[w.at], 0)
 	default:
 		// An event that other threads have to release is due when they should have

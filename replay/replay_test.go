@@ -277,6 +277,11 @@ func TestTiming(t *testing.T) {
 		require.NoError(t, err)
 		faultless(t, r, res)
 		require.GreaterOrEqual(t, int64(res.Elapsed), test.least)
+		floor, scheduled := res.Events().Header().ReplayFloor()
+		require.Equal(t, test.timing == Schedule, scheduled)
+		if scheduled {
+			require.Equal(t, test.least, floor.Total)
+		}
 		all := readAll(t, res.Events())
 		require.Len(t, all, 2*events)
 		for i := 1; i < len(all); i++ {

@@ -49,6 +49,8 @@ type Result struct {
 
 	Options Options // as they were used, defaults filled in
 
+	scheduled int64 // by a schedule, the recorded start of the last event
+
 	trace   format.Trace
 	logs    []log
 	late    stats.Histogram // Lateness
@@ -123,6 +125,7 @@ func (r *Result) collect(e *engine) {
 			continue
 		}
 		r.Elapsed = max(r.Elapsed, time.Duration(w.last))
+		r.scheduled = max(r.scheduled, w.scheduled)
 		r.OrderWait += time.Duration(w.orderWait)
 		r.LateReads += w.lateReads
 		r.MemoryBytes = max(r.MemoryBytes, w.mostHeld*pageSize)

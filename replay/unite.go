@@ -75,6 +75,7 @@ type share struct {
 	Latest                     int64
 	OrderWait                  time.Duration
 	LateReads, MemoryBytes     int64
+	Scheduled                  int64
 	Prepared                   fileset.Prepared
 	Notes                      []string
 	Differences                []Difference
@@ -119,7 +120,7 @@ func (r *Result) give(ctx context.Context, e *engine) error {
 	s := e.Session
 	all := share{
 		Elapsed: r.Elapsed, Interrupted: r.Interrupted, Executed: r.Executed, Failed: r.Failed, Differed: r.Differed, ByOp: r.ByOp,
-		Latest: r.Lateness.Max, OrderWait: r.OrderWait, LateReads: r.LateReads, MemoryBytes: r.MemoryBytes, Prepared: r.Prepared,
+		Latest: r.Lateness.Max, OrderWait: r.OrderWait, LateReads: r.LateReads, MemoryBytes: r.MemoryBytes, Scheduled: r.scheduled, Prepared: r.Prepared,
 		Notes: r.Notes, Differences: r.Differences, Rank: r.Ranks[0], Edges: r.Edges.Count, Latency: r.latency.Counts(),
 	}
 	r.late.Each(func(nanos, count int64) { all.Lateness = append(all.Lateness, [2]int64{nanos, count}) })
@@ -196,7 +197,7 @@ func (r *Result) add(text []byte) error {
 	if err := json.Unmarshal(text, &o); err != nil {
 		return err
 	}
-	r.Elapsed = max(r.Elapsed, o.Elapsed)
+	r.Elapsed, r.scheduled = max(r.Elapsed, o.Elapsed), max(r.scheduled, o.Scheduled)
 	r.Interrupted = r.Interrupted || o.Interrupted
 	r.Executed, r.Failed, r.Differed = r.Executed+o.Executed, r.Failed+o.Failed, r.Differed+o.Differed
 	for i := range r.ByOp {

@@ -54,14 +54,15 @@ type worker struct {
 	tells   []*anyOf       // of each target: what counts it for a thread that waits for any of several; nil if no target is counted
 	any     *anyOf         // what this thread waits for in that way; nil if it never does
 
-	current  int64 // when the current event was due
-	bornAt   int64 // when the event that creates the thread was due
-	due      int64 // end of the last event if no event had been late
-	end      int64 // actual end of the last event
-	recorded int64 // of a schedule: position of the thread in the recording
-	edgeAt   int64 // when the last wait for others ended
-	last     int64 // end of the last event since the start
-	exited   bool
+	current   int64 // when the current event was due
+	bornAt    int64 // when the event that creates the thread was due
+	due       int64 // end of the last event if no event had been late
+	end       int64 // actual end of the last event
+	recorded  int64 // of a schedule: position of the thread in the recording
+	scheduled int64 // of a schedule: where the last event begins in the recording
+	edgeAt    int64 // when the last wait for others ended
+	last      int64 // end of the last event since the start
+	exited    bool
 
 	endsProcess bool // it was the last thread of its process, and has left the table and the memory empty
 

@@ -131,7 +131,7 @@ laboratory() {
 		way != "" && /^ *"elapsed_seconds"/ { print "seconds", way, $2 + 0; way = "" }' lab.json >>figures
 }
 
-# advised: what pianola lab found worth doing, or at most to gain, in a line.
+# advised: what pianola lab found worth doing, or beyond the program, in a line.
 advised() {
 	judged into advise.json "$pianola" lab --json trace.txt
 	awk -F'"' '
@@ -139,9 +139,9 @@ advised() {
 		!found { next }
 		/"name":/ { name = $4 }
 		/"outcome":/ { outcome = $4 }
-		/"gain":/ && (outcome == "worth_doing" || outcome == "at_most") {
+		/"gain":/ && (outcome == "worth_doing" || outcome == "beyond_program") {
 			split($3, gain, /[:,]/)
-			printf "%s%s%s %+.0f %%", sep, outcome == "at_most" ? "at most " : "", name, 100 * gain[2]
+			printf "%s%s%s %+.0f %%", sep, outcome == "beyond_program" ? "beyond the program " : "", name, 100 * gain[2]
 			sep = ", "
 		}
 		END { print sep == "" ? "nothing" : "" }' advise.json

@@ -17,7 +17,7 @@ func (r *Report) Document() any {
 			s := &w.Sides[side]
 			runs := runsDocument{
 				Name: r.Sides[side], Runs: len(s.Profiles), RunSeconds: append([]float64{}, measures[0].values(s.Profiles)...), Seconds: means(s.Profiles),
-				ratiosDocument: r.ratios([]*Workload{w}, side), Failed: s.Failed, Differed: s.Differed, Example: s.Example, Refused: s.Refused,
+				ratiosDocument: r.ratios([]*Workload{w}, side), Failed: s.Failed, Differed: s.Differed, Example: s.Example, Refused: s.Refused, Bound: s.binds(),
 			}
 			one.Sides = append(one.Sides, runs)
 		}
@@ -61,6 +61,7 @@ type runsDocument struct {
 	Differed int64  `json:"differed"`
 	Example  string `json:"example,omitempty"`
 	Refused  string `json:"refused,omitempty"`
+	Bound    string `json:"bound,omitempty"` // what binds the typical run, if storage does not
 }
 
 // byMeasure has a field for each of measures, in their order.

@@ -181,12 +181,12 @@ func (m *measure) occurs(w *Workload) bool {
 
 // Conclusion says, in a line for each side but the first, how many times as fast it is by
 // the geometric mean, and what that hides: the workloads with the lowest and the highest
-// ratio. For a single side it says how that stands to the recorded machine.
+// ratio, and those whose run times do not show how fast the storage is. For a single side it says how that stands to the recorded machine.
 func (r *Report) Conclusion() string {
 	var b strings.Builder
 	m := &measures[0]
 	shared := m.shared(r.Workloads)
-	line := func(one, other string, side int, of func([]*Workload, int) *Ratio) {
+	line := func(one, other string, side int, of func([]*Workload, int) *Ratio, sides ...int) {
 		all := of(shared, side)
 		if all == nil {
 			fmt.Fprintf(&b, "%s: nothing to compare with %s\n", one, other)
@@ -217,13 +217,16 @@ func (r *Report) Conclusion() string {
 		if all.Workloads > 1 {
 			fmt.Fprintf(&b, ", from %.2f times the run time (%s) to %.2f (%s)", low, lowest, high, highest)
 		}
+		if names := hidden(shared, sides...); len(names) > 0 {
+			fmt.Fprintf(&b, "; storage does not show in %s", strings.Join(names, ", "))
+		}
 		b.WriteByte('\n')
 	}
 	if len(r.Sides) == 1 {
-		line(r.Sides[0], "the recorded machine", 0, m.toRecorded)
+		line(r.Sides[0], "the recorded machine", 0, m.toRecorded, 0)
 	}
 	for side := 1; side < len(r.Sides); side++ {
-		line(r.Sides[side], r.Sides[0], side, m.toFirst)
+		line(r.Sides[side], r.Sides[0], side, m.toFirst, 0, side)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pianola/format"
 	"pianola/profile"
 	"pianola/stats"
 )
@@ -110,6 +111,49 @@ func TestConclusion(t *testing.T) {
 	} {
 		require.Equal(t, test.want, of(test.first, test.second))
 	}
+}
+
+// Where a replay is as long as its floor, its run time does not show how fast the storage
+// is.
+func TestBound(t *testing.T) {
+	with := func(floor format.Floor, all []*profile.Profile) Runs {
+		for _, p := range all {
+			p.Floor = &floor
+		}
+		return Runs{Profiles: all}
+	}
+	compute, timers := format.Floor{Total: 96e6}, format.Floor{Total: 96e6, Timers: 96e6}
+	workload := func(name string, a, b Runs) *Workload {
+		return &Workload{Name: name, Recorded: run(100, 0), Sides: []Runs{a, b}}
+	}
+	r := &Report{Sides: []string{"a", "b"}, Workloads: []*Workload{
+		workload("both", with(compute, runs(0, 100, 99, 101)), with(compute, runs(0, 101, 100, 99))),
+		workload("two", with(compute, runs(0, 100, 99, 101)), with(timers, runs(0, 101, 100, 99))),
+		workload("one", with(compute, runs(0, 100, 99, 101)), with(compute, runs(0, 100, 102, 103))),
+		workload("none", with(compute, runs(0, 102, 103, 104)), Runs{Profiles: runs(0, 100, 100, 100)}),
+	}}
+	var b bytes.Buffer
+	require.NoError(t, r.WriteText(&b))
+	for _, want := range []string{
+		"; storage does not show in both, two\n",
+		"\nboth: compute binds a (0.096 s of its 0.100 s) and b (0.096 s of its 0.100 s), so the run times do not show how fast the storage is\n",
+		"\ntwo: compute binds a (0.096 s of its 0.100 s) and timers bind b (0.096 s of its 0.100 s), so the run times do not",
+		"\none: compute binds a (0.096 s of its 0.100 s), so its run time does not show how fast the storage is\n",
+	} {
+		require.Contains(t, b.String(), want)
+	}
+	require.NotContains(t, b.String(), "none:")
+	text, err := json.Marshal(r.Document())
+	require.NoError(t, err)
+	require.Equal(t, 5, strings.Count(string(text), `"bound":"`))
+	require.Contains(t, string(text), `"bound":"timers bind"`)
+
+	// A single side is compared with the recording.
+	r.Sides = r.Sides[:1]
+	for _, w := range r.Workloads {
+		w.Sides = w.Sides[:1]
+	}
+	require.Regexp(t, "; storage does not show in both, two, one$", r.Conclusion())
 }
 
 // A base of one run has no interval unless it is the recording.

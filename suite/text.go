@@ -14,8 +14,7 @@ import (
 // none is the text of an unknown cell.
 const none = "–"
 
-// WriteText writes the conclusion, a table for each measure, and what was refused or
-// differed.
+// WriteText writes the conclusion, a table for each measure, and remarks.
 func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", format.Visible(r.Conclusion()))
@@ -33,10 +32,13 @@ func (r *Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// notes returns what was refused and what differed.
+// notes returns what binds workloads, what was refused and what differed.
 func (r *Report) notes() string {
 	var b strings.Builder
 	for _, one := range r.Workloads {
+		if bound := r.bound(one); bound != "" {
+			fmt.Fprintf(&b, "%s: %s\n", format.Visible(one.Name), format.Visible(bound))
+		}
 		for i := range one.Sides {
 			s := &one.Sides[i]
 			label := one.Name

@@ -62,7 +62,7 @@ function rowOf(t, roots) {
 
 // adviceSection shows the findings, and what became of their candidates.
 function adviceSection(findings) {
-  const outcomes = {worth_doing: 'worth doing', at_most: 'at most', no_gain: 'no certain gain', not_tried: 'not tried'};
+  const outcomes = {worth_doing: 'worth doing', beyond_program: 'beyond the program', no_gain: 'no certain gain', not_tried: 'not tried'};
   return section('advice', 'Advice', 'What takes the time, and what was tried against it.', element('ol', {}, ...findings.map(f =>
     element('li', {}, f.text, element('ul', {}, ...f.candidates.map(c => {
       const gain = c.gain === undefined ? '' : ': ' + percent(c.gain) + (c.gain_low === undefined ? '' : ` (${percent(c.gain_low)} to ${percent(c.gain_high)})`);

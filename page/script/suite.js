@@ -39,7 +39,10 @@ function put(row, name, ratio) {
 function rowsOf(d, key) {
   return d.workloads.map(w => {
     const row = {name: w.name, recorded: w.recorded_seconds[key]};
-    row.remark = w.sides.filter(s => s.refused || s.differed).map(s => `${s.name}: ${s.refused ? 'left out: ' + s.refused : count(s.differed) + ' events differed: ' + s.example}`).join('; ') || undefined;
+    row.remark = w.sides.flatMap(s => [
+      ...(s.refused ? ['left out: ' + s.refused] : s.differed ? [count(s.differed) + ' events differed: ' + s.example] : []),
+      ...(s.bound ? [s.bound + ' it, so its run time does not show how fast the storage is'] : []),
+    ].map(text => `${s.name}: ${text}`)).join('; ') || undefined;
     w.sides.forEach((s, i) => {
       row['seconds' + i] = s.seconds[key];
       put(row, 'recorded' + i, s.to_recorded[key]);
