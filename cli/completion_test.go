@@ -64,7 +64,7 @@ func TestComplete(t *testing.T) {
 		{"completion z", "words", []string{"zsh"}},
 		{"layer ", "words", []string{"list", "check"}},
 		{"workload ", "words", []string{"list", "show"}},
-		{"workloads --workloads ", "dirs", nil},
+		{"workload --workloads ", "dirs", nil},
 		{"workload list ", "words", nil},
 		{"suite --root nvme=", "dirs", nil},
 		{"layer check ", "words", []string{"hdf5", "sqlite3"}},

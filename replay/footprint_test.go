@@ -5,6 +5,8 @@ import (
 	"context"
 	"math"
 	"path/filepath"
+	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -267,8 +269,26 @@ func TestTouchedInCompute(t *testing.T) {
 	w.e.spinners = 1
 	w.do(format.OpMmap, pageSize, 0, 16*pageSize, own, 0x22)
 	for w.process.footprint.done.Load() == 0 {
-		due := w.e.now() + int64(time.Millisecond)
-		require.GreaterOrEqual(t, w.waitUntil(due, 0), due)
+		due, ended := w.e.now()+int64(time.Millisecond), int64(0)
+		pinned(func() { ended = w.waitUntil(due, 0) })
+		require.GreaterOrEqual(t, ended, due)
 	}
 	has(t, w, 1, 17)
+}
+
+// A worker that comes back from a sleep and finds no free processor slot waits for one as
+// the Go scheduler wants it: with one slot, which another goroutine keeps.
+func TestSleepWithoutSlot(t *testing.T) {
+	w, _ := newMapper(t)
+	w.e.spinners = 1
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	var stop atomic.Bool
+	defer stop.Store(true)
+	go func() {
+		for !stop.Load() {
+		}
+	}()
+	for range 100 {
+		pinned(func() { w.waitUntil(w.e.now()+int64(time.Millisecond), 0) })
+	}
 }

@@ -72,6 +72,12 @@ func (w *worker) mapExtent(x *fileSpace, n extent, fd, prot, flags uintptr) int6
 	if x.addr != 0 {
 		got := w.sys(unix.SYS_MMAP, x.addr+uintptr(n.from), uintptr(n.to-n.from), n.prot, flags, fd, uintptr(n.offset))
 		if got < 0 {
+			// The kernel leaves a hole if it fails after it has unmapped what was there.
+			// This program must not get the addresses for its own memory.
+			if w.advised(unix.SYS_MSYNC, x, n.from, n.to, unix.MS_ASYNC) == errNoMemory {
+				x.reserve(n.from, n.to)
+				w.put(x, extent{from: n.from, to: n.to, fd: none})
+			}
 			return got
 		}
 	}
@@ -82,7 +88,7 @@ func (w *worker) mapExtent(x *fileSpace, n extent, fd, prot, flags uintptr) int6
 
 // unmapFile executes a munmap of files.
 func (w *worker) unmapFile(r *format.Record) int64 {
-	if w.process.sees() == nil {
+	if w.sees() == nil {
 		return errInvalid
 	}
 	x := w.openWindow()
@@ -107,7 +113,7 @@ func (w *worker) unmapFile(r *format.Record) int64 {
 // remapFile executes mremap. Moving pages would leave a hole in the window, so it maps
 // them again. Mappings inherited from the parent stay.
 func (w *worker) remapFile(r *format.Record) int64 {
-	x := w.process.window.Load()
+	x := w.window()
 	if r.Ret < 0 || x == nil {
 		return r.Ret
 	}
@@ -142,7 +148,7 @@ func (w *worker) remapFile(r *format.Record) int64 {
 // mappedAt returns the address of pages that the process has mapped at a marked place,
 // false if its window does not have all of them.
 func (w *worker) mappedAt(place, size int64) (x *fileSpace, from, to int64, ok bool) {
-	if x = w.process.sees(); x == nil {
+	if x = w.sees(); x == nil {
 		return nil, 0, 0, false
 	}
 	from, to, ok = x.within(place, size)
@@ -280,7 +286,7 @@ func callMsync(w *worker, r *format.Record) int64 {
 // callMprotect executes mprotect of mapped files. Mappings inherited from the parent
 // keep the parent's protection.
 func callMprotect(w *worker, r *format.Record) int64 {
-	x := w.process.window.Load()
+	x := w.window()
 	if !onFile(r.Args[0]) || x == nil || !w.e.mayMap() {
 		return r.Ret
 	}

@@ -167,6 +167,35 @@ func TestMappedFilesOfChildren(t *testing.T) {
 	}
 }
 
+// A thread whose events go on after its exit, as no recording has them, uses no mapping: the
+// last thread of its process releases the window.
+func TestMappedFilesAfterExit(t *testing.T) {
+	r := newRoll(2)
+	r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 40960, Cached: -1})
+	r.add(1, format.OpOpen, 3, "f", format.RDWR)
+	opened := r.add(1, format.OpMmap, int64(on(1)), 0, 40960, readWrite, shared, 3, 0)
+	r.wait(2, 1, opened)
+	r.add(2, format.OpExit, 0, 0)
+	last := int64(0)
+	for range 1000 {
+		r.add(2, format.OpMmap, int64(on(2)), 0, 4096, read, shared, 3, 0)
+		r.add(2, format.OpMapRead, 4096, on(2), 4096, 0)
+		r.add(2, format.OpMunmap, 0, on(2), 4096)
+		last = r.add(2, format.OpMremap, int64(on(5)), on(1), 4096, 8192, 1)
+	}
+	r.wait(1, 2, last)
+	r.add(1, format.OpExitGroup, 0, 0)
+	_, res := play(t, r, byOpenat2)
+	faults := 0
+	for _, e := range readAll(t, res.Events()) {
+		if e.Op == format.OpMapRead {
+			require.True(t, e.Failed(), "a mapping is used after the exit")
+			faults++
+		}
+	}
+	require.Equal(t, 1000, faults)
+}
+
 // Address space, the number of mappings and what private ones hold are bounded.
 func TestMappedFilesAreBounded(t *testing.T) {
 	for name, test := range map[string]struct {

@@ -304,6 +304,8 @@ func TestLatenessIsCarriedOver(t *testing.T) {
 	w := &worker{e: e, seat: &seat{batch: make([]format.Record, batchRecords)}}
 	now := e.now()
 	w.due, w.end = now-10_000, now // the last event ended 10 µs late
+	pin()                          // as a worker that plays
+	defer unpin()
 	due, begin := w.pace(&format.Record{Compute: 4_000})
 	require.Equal(t, now-6_000, due)
 	require.Equal(t, now, begin, "overdue: at once")

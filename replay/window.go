@@ -123,6 +123,23 @@ func (w *worker) forkWindow(child *process) {
 	}
 }
 
+// window returns the window of the worker's process, nil if it has none or the thread
+// has exited: the window can be released while events follow the exit in a forged trace.
+func (w *worker) window() *fileSpace {
+	if w.exited {
+		return nil
+	}
+	return w.process.window.Load()
+}
+
+// sees returns the window in which the worker finds its process's mappings, as window does.
+func (w *worker) sees() *fileSpace {
+	if w.exited {
+		return nil
+	}
+	return w.process.sees()
+}
+
 // sees returns the window in which the process finds its mappings, nil if it has
 // none.
 func (p *process) sees() *fileSpace {
@@ -134,10 +151,10 @@ func (p *process) sees() *fileSpace {
 
 // openWindow returns the window of the worker's process, which it makes for its
 // first mapping, or for its first change after a fork. It is nil if that ended the
-// run.
+// run, or if the thread has exited.
 func (w *worker) openWindow() *fileSpace {
 	p := w.process
-	if x := p.window.Load(); x != nil {
+	if x := w.window(); x != nil || w.exited {
 		return x
 	}
 	p.mapping.take()
