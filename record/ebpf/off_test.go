@@ -147,8 +147,8 @@ func waitBefore(t assert.TestingT, c *recordkit.Collect, name string) (longest f
 }
 
 // TestWaker records a read of a pipe that another process ends, and a futex that
-// is handed on by a thread that does no I/O. On a busy machine they can come when nobody
-// waits for them yet: then the recording is repeated.
+// is handed on by a thread that does no I/O. On a busy machine they can come when no
+// thread waits for them yet: then the recording is repeated.
 func TestWaker(t *testing.T) {
 	o := recordkit.Python(t, "import os, threading, time",
 		"r, w = os.pipe()",

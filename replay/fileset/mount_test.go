@@ -94,8 +94,8 @@ func TestPreparationCrossesNoMount(t *testing.T) {
 	}
 }
 
-// The mode of a file is not set through a mount on it that nobody has looked at, also
-// where there is neither a jail nor /proc, nor fchmodat2.
+// The mode of a file is not set through a mount on it that was made later, also where
+// there is neither a jail nor /proc, nor fchmodat2.
 func TestModeCrossesNoMount(t *testing.T) {
 	if !roottest.OwnMounts(t) {
 		return
