@@ -59,12 +59,16 @@ func TestAttackMounts(t *testing.T) {
 				}
 			}
 		}
-		refused := func(root string, args ...string) {
+		refusedAt := func(point, root string, args ...string) {
 			t.Helper()
 			o := c.replay(t, append([]string{"--root", root}, args...)...)
 			require.Equal(t, cli.ExitFailure, o.status, o.said)
-			require.Contains(t, o.said, `"d/m" is a mount point`)
+			require.Contains(t, o.said, `"`+point+`" is a mount point`)
 			c.unharmed(t)
+		}
+		refused := func(root string, args ...string) {
+			t.Helper()
+			refusedAt("d/m", root, args...)
 		}
 		unmount := mount(c.root)
 		for _, way := range []string{"auto", "never", "always", "only"} {
@@ -103,5 +107,24 @@ func TestAttackMounts(t *testing.T) {
 		require.FileExists(t, root+"/.pianola-root", "nothing is removed")
 		require.FileExists(t, root+"/lock")
 		unmount()
+
+		require.NoError(t, os.RemoveAll(c.root))
+		require.NoError(t, os.Mkdir(c.root, 0o700)) // of several traces from now on
+		require.NoError(t, os.Lchown(c.root, u.id, u.id))
+		for _, name := range []string{"first.bin", "second.bin"} {
+			h := newHostile(1)
+			h.create(1, "f", 60)
+			c.trace(t, name, h)
+		}
+		c.forget(t)
+		o = c.replay(t, "--root", c.root, "--keep", "first.bin", "second.bin")
+		require.Zero(t, o.status, o.said)
+		for _, m := range []struct{ from, at string }{{c.base + "/dir/empty", "first"}, {c.base + "/secret", "second/f"}, {c.base + "/secret", ".pianola-root"}} {
+			unmount := roottest.Bind(t, m.from, filepath.Join(c.root, m.at))
+			for _, way := range []string{"auto", "never", "always", "only"} {
+				refusedAt(m.at, c.root, "--prepare", way, "first.bin", "second.bin")
+			}
+			unmount()
+		}
 	})
 }

@@ -27,7 +27,7 @@ var inconclusive = fmt.Sprintln(cli.ExitInconclusive)
 // where the page says so. The outputs depend on the machine, except for statuses that the
 // page prints. The files that a page is about are those that it shows by cat. With
 // UPDATE_RECIPES the pages get what is printed. A page may leave out lines of an output: it
-// has "…" in their place.
+// has "…" in their place. In no output is there a row of a table that stands for no run.
 func TestRecipes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: they record and replay whole programs")
@@ -38,17 +38,25 @@ func TestRecipes(t *testing.T) {
 	linkWorkloads(t)
 	for _, page := range append(pages, "../../docs/tutorial.md", "../../README.md") {
 		t.Run(filepath.Base(page), func(t *testing.T) {
-			recordkit.RequireEBPF(t, ebpf.MeasureCost)
 			text, err := os.ReadFile(page)
 			require.NoError(t, err)
+			r, update := recipeOf(t, string(text)), os.Getenv("UPDATE_RECIPES") != ""
+			for _, command := range r.commands {
+				if !update {
+					require.Empty(t, withoutRuns(command.output), "$ %s", command.line)
+				}
+			}
+			recordkit.RequireEBPF(t, ebpf.MeasureCost)
 			for _, program := range needs.FindAllString(string(text), -1) {
 				if _, err := exec.LookPath(program); err != nil {
 					t.Skipf("%s is not installed", program)
 				}
 			}
-			r := recipeOf(t, string(text))
 			got := r.run(t)
-			if os.Getenv("UPDATE_RECIPES") != "" {
+			for i, command := range r.commands {
+				require.Empty(t, withoutRuns(got[i]), "$ %s", command.line)
+			}
+			if update {
 				require.NoError(t, os.WriteFile(page, []byte(r.with(got)), 0o644))
 				return
 			}
@@ -61,6 +69,43 @@ func TestRecipes(t *testing.T) {
 		})
 	}
 }
+
+// Rows without runs are found in tables of any number of columns.
+func TestWithoutRuns(t *testing.T) {
+	require.Equal(t, []string{"split        –         –      –       0     0       0"}, withoutRuns(`run time     seconds   ratio  gain    runs  failed  differed
+application  0.644131  1.697  –       –     –       –
+same         0.379676  –      –       6     0       0
+split        –         –      –       0     0       0
+
+0 runs
+`))
+	require.Equal(t, []string{"split was given up: exit status 1"}, withoutRuns("a  runs\nb  10\n\nsplit was given up: exit status 1\n"))
+	require.Empty(t, withoutRuns("the runs  of a\nb  0\n\nruns  seconds\n\n0     0.1\n"))
+}
+
+// withoutRuns returns the lines of an output that say that something was not run: rows of
+// a table with 0 in its column of runs, and what was given up.
+func withoutRuns(output string) (lines []string) {
+	column := -1
+	for line := range strings.Lines(output) {
+		line = strings.TrimSuffix(line, "\n")
+		cells := between.Split(strings.TrimSpace(line), -1)
+		switch {
+		case strings.Contains(line, "given up"):
+			lines = append(lines, line)
+		case line == "":
+			column = -1
+		case column < 0:
+			column = slices.Index(cells, "runs")
+		case column < len(cells) && cells[column] == "0":
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// between matches what separates the cells of a table.
+var between = regexp.MustCompile(` {2,}`)
 
 // recipes is how many pages docs/recipes has.
 const recipes = 8

@@ -219,7 +219,7 @@ func TestWaitid(t *testing.T) {
 
 func TestInputOutputNotes(t *testing.T) {
 	var c recordkit.Collect
-	o := recordkit.Python(t, "import os, mmap",
+	o := recordkit.Python(t, asleep, "import os, mmap",
 		"f = os.open('f', os.O_RDWR | os.O_CREAT)",
 		"os.pwrite(f, b'x' * 65536, 0)",
 		"fresh = mmap.mmap(-1, 65536)",
@@ -227,7 +227,7 @@ func TestInputOutputNotes(t *testing.T) {
 		"r, w = os.pipe()",
 		"p = os.fork()",
 		"if p == 0:",
-		"  import time; time.sleep(0.02); os.write(w, b'y'); os._exit(0)",
+		"  sleep(); os.write(w, b'y'); os._exit(0)",
 		"os.read(r, 1)",
 		"os.close(os.open('/dev/zero', 0))")
 	o.Dir = t.TempDir()
@@ -244,7 +244,7 @@ func TestInputOutputNotes(t *testing.T) {
 		read = read || e.Op == format.OpRead && e.Args[2] == 1
 		if e.Op == format.OpWrite && e.Args[2] == 1 {
 			wrote = true
-			require.GreaterOrEqual(t, e.Off.Timer, int64(15e6), "it slept before it wrote")
+			require.Positive(t, e.Off.Timer, "it slept before it wrote")
 		}
 	}
 	require.True(t, read && wrote)

@@ -10,10 +10,9 @@ import (
 	"pianola/internal/testkit/recordkit"
 )
 
-// TestWaits records waits of 20 ms, each before a call of its own. A busy machine
-// makes waits longer, never shorter.
+// TestWaits records waits of 20 ms, each before a call of its own. On a busy machine
+// one can begin after what it waits for: then the recording is repeated.
 func TestWaits(t *testing.T) {
-	var c recordkit.Collect
 	o := recordkit.Python(t, "import os, select, threading, time",
 		"state = '/proc/self/task/%d/stat' % os.getpid()",
 		"def asleep(): return open(state).read().rsplit(') ')[1][0] == 'S'",
@@ -25,12 +24,26 @@ func TestWaits(t *testing.T) {
 		"select.select([], [], [], 0.02); os.access('select', 0)",
 		"e = threading.Event(); later(e.set); e.wait(); os.access('futex', 0)",
 		"r, w = os.pipe(); later(lambda: os.write(w, b'x')); select.select([r], [], [], 9); os.access('pipe', 0)")
-	o.Dir = t.TempDir()
-	_, err := Run(context.Background(), o, &c)
-	require.NoError(t, err)
+	wrong := ""
+	for range 10 {
+		o.Dir = t.TempDir()
+		var c recordkit.Collect
+		_, err := Run(context.Background(), o, &c)
+		require.NoError(t, err)
+		if wrong = wrongWait(t, &c); wrong == "" {
+			return
+		}
+	}
+	require.Fail(t, wrong)
+}
+
+// wrongWait returns what a recording lacks of the waits of TestWaits.
+func wrongWait(t *testing.T, c *recordkit.Collect) string {
 	const nearly = 19_500_000 // clocks differ a little
 	for _, name := range []string{"sleep", "select"} {
-		require.GreaterOrEqual(t, c.One(t, format.OpAccess, name).Off.Timer, int64(nearly), name)
+		if c.One(t, format.OpAccess, name).Off.Timer < nearly {
+			return "the time of " + name
+		}
 	}
 	var longest [format.WaitSignal + 1]format.Event
 	main := c.One(t, format.OpAccess, "futex").TID
@@ -39,9 +52,14 @@ func TestWaits(t *testing.T) {
 			longest[e.Args[0]] = e
 		}
 	}
-	require.GreaterOrEqual(t, longest[format.WaitPoll].Dur, int64(nearly))
 	futex := longest[format.WaitFutex]
-	require.GreaterOrEqual(t, futex.Dur, int64(nearly))
-	require.True(t, futex.Notes.Known(format.NotedWaker))
-	require.NotEqual(t, main, futex.Notes.Waker)
+	switch {
+	case longest[format.WaitPoll].Dur < nearly:
+		return "the time of poll"
+	case futex.Dur < nearly:
+		return "the time of the futex"
+	case !futex.Notes.Known(format.NotedWaker) || futex.Notes.Waker == main:
+		return "who woke the futex"
+	}
+	return ""
 }

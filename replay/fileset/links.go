@@ -56,12 +56,14 @@ func (p *preparation) several(it *item, st *unix.Statx_t) bool {
 }
 
 // refuseLinkedSince returns an error for an open file that has got a hard link since it
-// was restored.
+// was looked at.
 func (p *preparation) refuseLinkedSince(w *worker, fd int64, it *item) error {
 	names := uint32(1)
+	p.mu.Lock()
 	if l := p.linked[it.inode]; l != nil {
 		names = l.names
 	}
+	p.mu.Unlock()
 	st := (*unix.Stat_t)(unsafe.Pointer(&w.buffer[0]))
 	if err := sandbox.Error(w.guard.Kernel.Call(unix.SYS_FSTAT, uintptr(fd), uintptr(unsafe.Pointer(st)), 0)); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/internal/roottest"
 	"pianola/replay/sandbox"
 )
 
@@ -231,5 +232,40 @@ func TestLinkedWhilePreparing(t *testing.T) {
 		_, err = prepare(t.Context(), dir, files, Options{Bind: bind})
 		require.NoError(t, err)
 		require.False(t, same(t, outside, dir+"/f"))
+	})
+}
+
+// A file that gets another name after it was looked at, and before it is restored, is
+// left as it is and replaced.
+func TestLinkedWhileRestoring(t *testing.T) {
+	roottest.EachBinding(t, func(t *testing.T, jail bool) {
+		base := t.TempDir()
+		dir, outside := filepath.Join(base, "root"), filepath.Join(base, "outside")
+		files := []format.File{{Path: "f", Type: format.TypeReg, Mode: 0o600, Size: 5000, Cached: -1}}
+		_, err := prepare(t.Context(), dir, files, Options{})
+		require.NoError(t, err)
+		require.NoError(t, os.Truncate(dir+"/f", 9000))
+		require.NoError(t, os.Chmod(dir+"/f", 0o640))
+		before, err := os.Stat(dir + "/f")
+		require.NoError(t, err)
+		link := outsideRoot(func() { assert.NoError(t, os.Link(dir+"/f", outside)) })
+		_, err = prepare(t.Context(), dir, files, Options{Bind: func(g *sandbox.Guard) error {
+			g.Kernel = func(trap, a, b, c, d, e, f uintptr) int64 {
+				got := sandbox.Linux(trap, a, b, c, d, e, f)
+				if trap == unix.SYS_STATX && got == 0 {
+					link()
+				}
+				return got
+			}
+			return g.Enter(jail)
+		}})
+		require.NoError(t, err)
+		after, err := os.Stat(outside)
+		require.NoError(t, err)
+		require.Equal(t, []any{before.Mode(), before.Size(), before.ModTime()}, []any{after.Mode(), after.Size(), after.ModTime()})
+		require.False(t, same(t, outside, dir+"/f"))
+		made, err := os.Stat(dir + "/f")
+		require.NoError(t, err)
+		require.EqualValues(t, 5000, made.Size())
 	})
 }

@@ -93,3 +93,57 @@ func TestPreparationCrossesNoMount(t *testing.T) {
 		})
 	}
 }
+
+// The mode of a file is not set through a mount on it that was made later, also where
+// there is neither a jail nor /proc, nor fchmodat2.
+func TestModeCrossesNoMount(t *testing.T) {
+	if !roottest.OwnMounts(t) {
+		return
+	}
+	base, secret := roottest.Outside(t)
+	info, err := os.Lstat(secret)
+	require.NoError(t, err)
+	path := t.TempDir()
+	require.NoError(t, os.WriteFile(path+"/mounted", nil, 0o600))
+	require.NoError(t, os.Mkdir(path+"/d", 0o700))
+	root, err := os.Open(path)
+	require.NoError(t, err)
+	defer root.Close()
+	unmount := roottest.Bind(t, secret, path+"/mounted")
+	for _, lacks := range []uintptr{0, unix.SYS_FCHMODAT2} {
+		for _, proc := range []bool{true, false} {
+			if !proc {
+				require.NoError(t, unix.Mount("tmpfs", "/proc", "tmpfs", 0, ""))
+			}
+			require.NoError(t, os.WriteFile(path+"/file", nil, 0o600))
+			require.NoError(t, sandbox.OnThread(func() error {
+				g := sandbox.Guard{Root: root.Fd(), Kernel: func(trap, a, b, c, d, e, f uintptr) int64 {
+					if trap == lacks {
+						return -int64(unix.ENOSYS)
+					}
+					return sandbox.Linux(trap, a, b, c, d, e, f)
+				}}
+				defer g.Close()
+				if err := g.Enter(false); err != nil {
+					return err
+				}
+				assert.Equal(t, !proc, g.LacksProc())
+				w := &worker{guard: g}
+				assert.ErrorIs(t, w.chmod("mounted", 0o640), sandbox.ErrMount)
+				assert.NoError(t, w.chmod("d", 0o711))
+				return w.chmod("file", 0o640)
+			}))
+			if !proc {
+				require.NoError(t, unix.Unmount("/proc", unix.MNT_DETACH))
+			}
+			for name, mode := range map[string]os.FileMode{"/file": 0o640, "/d": os.ModeDir | 0o711} {
+				got, err := os.Lstat(path + name)
+				require.NoError(t, err)
+				require.Equal(t, mode, got.Mode())
+				require.NoError(t, os.Chmod(path+name, 0o700))
+			}
+		}
+	}
+	unmount()
+	roottest.Unharmed(t, base, info)
+}

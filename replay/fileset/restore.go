@@ -120,7 +120,7 @@ func (p *preparation) settle(w *worker, it *item, st *unix.Statx_t) error {
 	if it.Type == format.TypeLnk {
 		it.there = st.Mode&unix.S_IFMT == unix.S_IFLNK && w.pointsTo(it)
 	} else {
-		it.there = st.Mode&unix.S_IFMT == unix.S_IFREG && w.restoreRegular(it, st)
+		it.there = st.Mode&unix.S_IFMT == unix.S_IFREG && p.restoreRegular(w, it, st)
 	}
 	if !it.there {
 		it.have = 0
@@ -160,11 +160,9 @@ func (w *worker) pointsTo(it *item) bool {
 }
 
 // restoreRegular restores a regular file. It returns false if the file must be created
-// again.
-func (w *worker) restoreRegular(it *item, st *unix.Statx_t) bool {
-	if mode := it.Mode & sandbox.ModeMask; uint32(st.Mode)&^unix.S_IFMT != mode && w.chmod(it.path, mode) != nil {
-		return false
-	}
+// again, which is also so for one that has got a hard link since it was looked at: that
+// may lie outside the root.
+func (p *preparation) restoreRegular(w *worker, it *item, st *unix.Statx_t) bool {
 	fd, err := w.open(it.path, unix.O_RDWR, 0)
 	if errors.Is(err, unix.EACCES) {
 		fd, err = w.open(it.path, unix.O_RDONLY, 0)
@@ -173,6 +171,13 @@ func (w *worker) restoreRegular(it *item, st *unix.Statx_t) bool {
 		return false
 	}
 	defer w.guard.Shut(fd)
+	if p.refuseLinkedSince(w, fd, it) != nil {
+		return false
+	}
+	mode := it.Mode & sandbox.ModeMask
+	if uint32(st.Mode)&^unix.S_IFMT != mode && w.guard.Kernel.Call(unix.SYS_FCHMOD, uintptr(fd), uintptr(mode), 0) != 0 {
+		return false
+	}
 	w.removeAttributes(fd, it)
 	w.setAttributes(fd, it)
 

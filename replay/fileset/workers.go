@@ -2,6 +2,7 @@ package fileset
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -141,21 +142,36 @@ func (w *worker) stat(path string) (*unix.Statx_t, error) {
 	})
 }
 
-// chmod changes the permissions of a file that is not a symbolic link. Without a jail
-// and /proc, a mount on the very file that was made since its stat is not noticed.
+// chmod changes the permissions of a file that is not a symbolic link.
 func (w *worker) chmod(path string, mode uint32) error {
 	n := sandbox.NewName(path)
-	var fd int64
-	var name uintptr
+	var err error
 	if w.guard.LacksProc() {
-		fd, name = w.guard.Parent(&n)
+		err = w.chmodOpened(&n, mode)
 	} else {
-		fd, name, _ = w.guard.Whole(&n, false)
+		fd, name, _ := w.guard.Whole(&n, false)
+		err = w.call(&n, fd, func() int64 {
+			return w.guard.Kernel.Call(unix.SYS_FCHMODAT, uintptr(fd), name, uintptr(mode))
+		})
 	}
-	if err := w.call(&n, fd, func() int64 {
-		return w.guard.Kernel.Call(unix.SYS_FCHMODAT, uintptr(fd), name, uintptr(mode))
-	}); err != nil {
+	if err != nil {
 		return fmt.Errorf("set the mode of %q: %w", path, err)
 	}
 	return nil
+}
+
+// chmodOpened is chmod without a path, which could lead to a mount that was made since
+// the file was looked at. Before Linux 6.6 the file must be one that can be read.
+func (w *worker) chmodOpened(n *sandbox.Name, mode uint32) error {
+	fd, last, flags := w.guard.Target(n, false)
+	err := w.call(n, fd, func() int64 {
+		return w.guard.Kernel(unix.SYS_FCHMODAT2, uintptr(fd), last, uintptr(mode), flags, 0, 0)
+	})
+	if !errors.Is(err, unix.ENOSYS) {
+		return err
+	}
+	fd = w.guard.Open(n, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	return w.call(n, fd, func() int64 {
+		return w.guard.Kernel.Call(unix.SYS_FCHMOD, uintptr(fd), uintptr(mode), 0)
+	})
 }

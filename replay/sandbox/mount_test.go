@@ -66,6 +66,48 @@ func TestMountsBelow(t *testing.T) {
 	}
 }
 
+// The same with roots of several traces: a root that is a mount point is below the
+// directory that holds them.
+func TestMountsBelowSeveralRoots(t *testing.T) {
+	if !roottest.OwnMounts(t) {
+		return
+	}
+	base, secret := roottest.Outside(t)
+	info, err := os.Lstat(secret)
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "root")
+	parent, err := OpenParent(path)
+	require.NoError(t, err)
+	parent.Keep()
+	r, err := OpenRoot(path+"/a", parent)
+	require.NoError(t, err)
+	require.NoError(t, r.Mark("x"))
+	r.Keep()
+	require.NoError(t, os.Mkdir(path+"/a/d", 0o700))
+	require.NoError(t, os.WriteFile(path+"/a/file", nil, 0o600))
+	require.NoError(t, r.Close())
+	require.NoError(t, parent.Close())
+	for _, m := range [][2]string{{t.TempDir(), "a"}, {base + "/dir", "a/d"}, {secret, "a/file"}, {secret, Marker}} {
+		parent, err := OpenParent(path)
+		require.NoError(t, err)
+		unmount := roottest.Bind(t, m[0], filepath.Join(path, m[1]))
+		_, late := OpenRoot(path+"/a", parent)
+		require.NoError(t, parent.Close())
+		_, early := OpenParent(path)
+		for _, err := range []error{late, early} {
+			require.ErrorIs(t, err, ErrMount)
+			require.ErrorContains(t, err, `"`+m[1]+`" is a mount point`)
+		}
+		unmount()
+		roottest.Unharmed(t, base, info)
+		if entries, err := os.ReadDir(m[0]); err == nil {
+			require.Empty(t, entries)
+		}
+		require.DirExists(t, path+"/a/d")
+		require.FileExists(t, path+"/a/file")
+	}
+}
+
 // A mount that is made while files are removed is not crossed, whether or not the root
 // could be mounted alone.
 func TestRemoveCrossesNoMount(t *testing.T) {

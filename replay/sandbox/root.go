@@ -64,13 +64,20 @@ type Root struct {
 // replay. If it is one of several roots of a run, it is in parent, which holds
 // the locks on the directories above; else parent is nil. The caller closes the
 // root. Close restores the attributes of the directory itself, and keeps the files of an earlier replay, and a directory that
-// OpenRoot did not create. A mount below the root is an error; the root itself may be one.
+// OpenRoot did not create. A mount below the root is an error; the root itself may be one
+// if it has no parent.
 func OpenRoot(path string, parent *Root) (*Root, error) {
 	r, err := lockRoot(path, parent)
 	if err != nil {
 		return nil, err
 	}
-	if err = r.refuseMounts(); err == nil {
+	if parent != nil {
+		err = parent.refuseMounts() // the root, now open, may have become one
+	}
+	if err == nil {
+		err = r.refuseMounts()
+	}
+	if err == nil {
 		err = r.look()
 	}
 	if err == nil && !r.fresh && r.Marked(several) {
@@ -105,13 +112,16 @@ func JoinRoot(path string) (*Root, error) {
 }
 
 // OpenParent is OpenRoot for a directory that holds several roots. They must be
-// closed before it.
+// closed before it. A mount below it is an error, also where a root would be.
 func OpenParent(path string) (*Root, error) {
 	r, err := lockRoot(path, nil)
 	if err != nil {
 		return nil, err
 	}
-	switch err = r.look(); {
+	if err = r.refuseMounts(); err == nil {
+		err = r.look()
+	}
+	switch {
 	case err != nil:
 	case r.fresh:
 		err = r.Mark(several)
