@@ -63,6 +63,8 @@ var untrackedNames = [recorderUntrackedKindNUM_UNTRACKED]string{
 	recorderUntrackedKindUNTRACKED_SPAN:    "spans",
 	recorderUntrackedKindUNTRACKED_SPACE:   "spaces",
 	recorderUntrackedKindUNTRACKED_MESSAGE: "messages",
+	recorderUntrackedKindUNTRACKED_RING:    "rings",
+	recorderUntrackedKindUNTRACKED_NAME:    "names",
 }
 
 // addTo counts in a result what has been lost.

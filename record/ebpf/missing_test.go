@@ -264,7 +264,7 @@ func TestHugePages(t *testing.T) {
 	}
 }
 
-// What a process has mapped before the program is attached, page by page, is no huge page of
+// Pages that a process has mapped one by one before the program is attached are no huge page of
 // the next fault, nor one that is missing.
 func TestPagesBeforeHugePages(t *testing.T) {
 	const size = 8 << 20

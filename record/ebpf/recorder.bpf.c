@@ -995,6 +995,7 @@ int follow_tree(u64 *ctx)
 	struct task_struct *task = (void *)ctx[1];
 	struct member m = {};
 	struct thread *t;
+	struct name name;
 
 	if (!task)
 		return 0;
@@ -1019,7 +1020,10 @@ int follow_tree(u64 *ctx)
 		count_dead(t); /* its end may have passed unseen */
 		return 0;
 	}
-	m.tid = name_of(task).tid;
+	name = name_of(task);
+	if (unlikely(name.innermost != pidns))
+		remember_inner(task, name.tid);
+	m.tid = name.tid;
 	m.tgid = name_of(task->group_leader).tid;
 	m.parent = name_of(task->real_parent->group_leader).tid;
 	m.space = with_maps ? (u64)task->mm : 0;

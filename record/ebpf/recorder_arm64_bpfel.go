@@ -598,7 +598,9 @@ const (
 	recorderUntrackedKindUNTRACKED_SPAN    recorderUntrackedKind = 1
 	recorderUntrackedKindUNTRACKED_SPACE   recorderUntrackedKind = 2
 	recorderUntrackedKindUNTRACKED_MESSAGE recorderUntrackedKind = 3
-	recorderUntrackedKindNUM_UNTRACKED     recorderUntrackedKind = 4
+	recorderUntrackedKindUNTRACKED_RING    recorderUntrackedKind = 4
+	recorderUntrackedKindUNTRACKED_NAME    recorderUntrackedKind = 5
+	recorderUntrackedKindNUM_UNTRACKED     recorderUntrackedKind = 6
 )
 
 type recorderWaitKind uint32
