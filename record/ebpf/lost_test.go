@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/cilium/ebpf"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
@@ -193,4 +194,23 @@ func TestLostNames(t *testing.T) {
 	for _, name := range untrackedNames {
 		require.NotEmpty(t, name)
 	}
+}
+
+// missed is a program of which the kernel has left out some runs; fewer than none is an error.
+type missed int
+
+func (s missed) Stats() (*ebpf.ProgramStats, error) {
+	if s < 0 {
+		return nil, os.ErrPermission
+	}
+	return &ebpf.ProgramStats{RecursionMisses: uint64(s)}, nil
+}
+
+// The runs that were left out count, whichever program they are of.
+func TestRecursed(t *testing.T) {
+	sum, err := recursed(map[string]missed{"one": 1, "none": 0, "two": 2, "four": 4})
+	require.NoError(t, err)
+	require.Equal(t, uint64(7), sum)
+	_, err = recursed(map[string]missed{"one": 1, "refused": -1})
+	require.ErrorIs(t, err, os.ErrPermission)
 }
