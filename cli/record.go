@@ -99,17 +99,35 @@ func autoRecorder(command string, out destination) record.Recorder {
 // change the user of what a tracer without privileges, or a filter, looks at.
 func recordByPtrace(ctx context.Context, o record.Options, s record.Sink) (record.Result, error) {
 	if path, err := o.Program(); err == nil {
-		var st unix.Stat_t
-		uid := os.Geteuid()
+		uid, gid := os.Geteuid(), os.Getegid()
 		if o.Credential != nil {
-			uid = int(o.Credential.Uid)
+			uid, gid = int(o.Credential.Uid), int(o.Credential.Gid)
 		}
-		if unix.Stat(path, &st) == nil && st.Mode&unix.S_ISUID != 0 && int(st.Uid) != uid {
-			warn("with ptrace, %s does not get the rights of its owner (set-user-ID)", path)
+		if rights := rightsOf(path, uid, gid); len(rights) > 0 {
+			warn("with ptrace, %s does not get %s", path, strings.Join(rights, ", or "))
 			suggest("eBPF does not take them away: --tracer ebpf")
 		}
 	}
 	return ptrace.Run(ctx, o, s)
+}
+
+// rightsOf returns the rights that a user gets by executing a file.
+func rightsOf(path string, uid, gid int) (rights []string) {
+	var st unix.Stat_t
+	if unix.Stat(path, &st) != nil {
+		return nil
+	}
+	if st.Mode&unix.S_ISUID != 0 && int(st.Uid) != uid {
+		rights = append(rights, "the rights of its owner (set-user-ID)")
+	}
+	// Without the right to execute for the group, the bit is no set-group-ID.
+	if st.Mode&unix.S_ISGID != 0 && st.Mode&unix.S_IXGRP != 0 && int(st.Gid) != gid {
+		rights = append(rights, "the rights of its group (set-group-ID)")
+	}
+	if n, err := unix.Getxattr(path, "security.capability", nil); err == nil && n > 0 && uid != 0 {
+		rights = append(rights, "the capabilities of the file")
+	}
+	return rights
 }
 
 // The buffer of a recorder has at least minRing and at most maxRing bytes.

@@ -118,7 +118,11 @@ func callsOf(t *testing.T, names string) (calls []call) {
 	s := recordStepped(t, "-e", "trace="+names)
 	require.Zero(t, s.status, s.said)
 	last := map[string]int{} // place in calls of a kind
+	loads := 0
 	for _, c := range s.calls {
+		if c.kind == "bpfBPF_PROG_LOAD" {
+			loads++
+		}
 		switch at, seen := last[c.kind]; {
 		case seen && !everyStep:
 			calls[at] = c
@@ -129,6 +133,7 @@ func callsOf(t *testing.T, names string) (calls []call) {
 		last[c.kind] = len(calls)
 		calls = append(calls, c)
 	}
+	require.Greater(t, loads, 10, "the first thread does not load the programs")
 	return slices.Compact(calls)
 }
 

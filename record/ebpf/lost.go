@@ -3,6 +3,8 @@ package ebpf
 import (
 	"fmt"
 
+	"github.com/cilium/ebpf"
+
 	"pianola/format"
 	"pianola/record"
 )
@@ -36,14 +38,23 @@ func (p *program) lost() (lost, error) {
 	if err := p.coll.Variables[recorderVarUntracked].Get(&l.untracked); err != nil {
 		return l, fmt.Errorf("read the count of lost events: %w", err)
 	}
-	for _, prog := range p.coll.Programs {
+	var err error
+	l.recursed, err = recursed(p.coll.Programs)
+	return l, err
+}
+
+// recursed returns how many runs of all of some programs the kernel has left out.
+func recursed[P interface {
+	Stats() (*ebpf.ProgramStats, error)
+}](programs map[string]P) (sum uint64, err error) {
+	for _, prog := range programs {
 		s, err := prog.Stats()
 		if err != nil {
-			return l, fmt.Errorf("read the count of lost events: %w", err)
+			return 0, fmt.Errorf("read the count of lost events: %w", err)
 		}
-		l.recursed += s.RecursionMisses
+		sum += s.RecursionMisses
 	}
-	return l, nil
+	return sum, nil
 }
 
 // lostNames is what a result calls records of something else than a call.
@@ -63,6 +74,8 @@ var untrackedNames = [recorderUntrackedKindNUM_UNTRACKED]string{
 	recorderUntrackedKindUNTRACKED_SPAN:    "spans",
 	recorderUntrackedKindUNTRACKED_SPACE:   "spaces",
 	recorderUntrackedKindUNTRACKED_MESSAGE: "messages",
+	recorderUntrackedKindUNTRACKED_RING:    "rings",
+	recorderUntrackedKindUNTRACKED_NAME:    "names",
 }
 
 // addTo counts in a result what has been lost.

@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/cilium/ebpf"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"pianola/coverage"
 	"pianola/format"
@@ -100,6 +102,86 @@ func TestLostRecordsAreCounted(t *testing.T) {
 	require.Regexp(t, `\bprograms=\d+ .*\bspaces=\d+\b`, lost)
 }
 
+// disturbed records a process from its first line of output on, which then reads a line, while
+// a map of the program is not as it should be. It returns what was lost.
+func disturbed(t *testing.T, o record.Options, disturb func(p *program)) map[string]int64 {
+	t.Helper()
+	cmd, in, out, _ := running(t, o)
+	p, err := load(config{RingBytes: 1 << 20, Type: true, Off: true})
+	require.NoError(t, err)
+	defer p.close()
+	require.NoError(t, p.attach())
+	require.NoError(t, p.attachAdditional())
+	pidfd, err := unix.PidfdOpen(cmd.Process.Pid, 0)
+	require.NoError(t, err)
+	defer unix.Close(pidfd)
+	require.NoError(t, p.follow(pidfd))
+	_, err = p.followTree()
+	require.NoError(t, err)
+	_, _ = in.WriteString("x")
+	_, err = out.ReadString('\n')
+	require.NoError(t, err)
+	disturb(p)
+	_, _ = in.WriteString("x")
+	require.NoError(t, cmd.Wait())
+	l, err := p.lost()
+	require.NoError(t, err)
+	var r record.Result
+	l.addTo(&r)
+	return r.LostByOp
+}
+
+// Where there is no room for one more ring or context, that is said.
+func TestLostRings(t *testing.T) {
+	o := doing(t, "print(flush=True); os.read(0, 1)", "print(flush=True); os.read(0, 1)",
+		"aio((1, f, address, 4096)); r = Ring(); r.do(23, f, 4096)")
+	o.Command = append([]string{"/usr/bin/env", "--chdir", o.Dir}, o.Command...)
+	require.Equal(t, map[string]int64{"rings": 3, "submissions": 1}, disturbed(t, o, func(p *program) {
+		rings := p.coll.Maps[recorderMapRings]
+		info := make([]byte, rings.ValueSize())
+		var key recorderRingKey
+		for range rings.MaxEntries() {
+			key.Address++
+			require.NoError(t, rings.Put(key, info))
+		}
+	}))
+}
+
+// A process in a PID namespace whose name outside of it is not known is counted, and one that
+// was there before the recorder is known.
+func TestLostNamesOfProcesses(t *testing.T) {
+	if _, err := os.Stat("/usr/bin/unshare"); err != nil {
+		t.Skip("no unshare")
+	}
+	for _, lose := range []bool{false, true} {
+		t.Run(fmt.Sprint(lose), func(t *testing.T) {
+			o := recordkit.Python(t, "import os", "r, w = os.pipe(); pid = os.fork()", "if not pid: os.close(w); os.read(r, 1); os._exit(0)",
+				"print(flush=True); os.read(0, 1)", "print(flush=True); os.read(0, 1); os.close(w); os.waitpid(pid, 0)")
+			o.Command = append([]string{"/usr/bin/unshare", "--pid", "--fork"}, o.Command...)
+			got := disturbed(t, o, func(p *program) {
+				inners := p.coll.Maps[recorderMapInners]
+				var key recorderInner
+				var keys []recorderInner
+				var tid uint32
+				for all := inners.Iterate(); all.Next(&key, &tid); {
+					keys = append(keys, key)
+				}
+				require.NotEmpty(t, keys)
+				if lose {
+					for _, key := range keys {
+						require.NoError(t, inners.Delete(key))
+					}
+				}
+			})
+			if lose {
+				require.Equal(t, map[string]int64{"names": 1}, got)
+			} else {
+				require.Empty(t, got)
+			}
+		})
+	}
+}
+
 // Every record has a name among those that are lost.
 func TestLostNames(t *testing.T) {
 	for nr := recorderNumberNR_SPAN; nr <= recorderNumberNR_WAIT; nr++ {
@@ -112,4 +194,23 @@ func TestLostNames(t *testing.T) {
 	for _, name := range untrackedNames {
 		require.NotEmpty(t, name)
 	}
+}
+
+// missed is a program of which the kernel has left out some runs; fewer than none is an error.
+type missed int
+
+func (s missed) Stats() (*ebpf.ProgramStats, error) {
+	if s < 0 {
+		return nil, os.ErrPermission
+	}
+	return &ebpf.ProgramStats{RecursionMisses: uint64(s)}, nil
+}
+
+// The runs that were left out count, whichever program they are of.
+func TestRecursed(t *testing.T) {
+	sum, err := recursed(map[string]missed{"one": 1, "none": 0, "two": 2, "four": 4})
+	require.NoError(t, err)
+	require.Equal(t, uint64(7), sum)
+	_, err = recursed(map[string]missed{"one": 1, "refused": -1})
+	require.ErrorIs(t, err, os.ErrPermission)
 }

@@ -202,3 +202,25 @@ func TestFaultsAfterAttach(t *testing.T) {
 	require.InDelta(t, size, bytes, size/8)
 	require.NotEmpty(t, s.Of(format.OpMunmap))
 }
+
+// Threads that map files far apart at the same time both extend what the program knows of their
+// address space: it records that each mapping ends.
+func TestSpacesOfThreads(t *testing.T) {
+	const processes, length = 300, 3 * 65536
+	program := built(t, "spaces")
+	dir := storage(t)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "data"), make([]byte, length), 0o600))
+	var c recordkit.Collect
+	r, out := recordOne(t, record.Options{Command: []string{program, fmt.Sprint(processes)}, Dir: dir}, &c)
+	require.Zero(t, r.Status, out)
+	require.Zero(t, r.Lost)
+	count := map[format.Op]int{}
+	for _, op := range []format.Op{format.OpMmap, format.OpMunmap} {
+		for _, e := range c.Of(op) {
+			if e.Args[1] == length {
+				count[op]++
+			}
+		}
+	}
+	require.Equal(t, map[format.Op]int{format.OpMmap: 2 * processes, format.OpMunmap: 2 * processes}, count)
+}

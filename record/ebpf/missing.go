@@ -93,7 +93,14 @@ func (p *program) attachHuge() error {
 		return nil
 	}
 	p.huge = true
-	return p.linkAdditional(true)
+	if err := p.linkAdditional(true); err != nil {
+		return err
+	}
+	// While only some of them run, what one sees is no whole fault.
+	if err := p.coll.Variables[recorderVarWatching].Set(uint64(1)); err != nil {
+		return fmt.Errorf("begin to watch for huge pages: %w", err)
+	}
+	return nil
 }
 
 // look does the periodic work.

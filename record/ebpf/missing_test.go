@@ -197,52 +197,61 @@ func TestMappedBytes(t *testing.T) {
 	}
 }
 
+// watchHuge records lines of Python, of which those before are done when the recorder detects
+// that huge pages can be mapped.
+func watchHuge(t *testing.T, maps bool, prepare, before, after []string) (record.Result, []format.Event) {
+	recordkit.RequireEBPF(t, MeasureCost)
+	p, err := load(config{RingBytes: 1 << 20, Type: true, Off: true, Maps: maps})
+	require.NoError(t, err)
+	defer p.close()
+	require.NoError(t, p.attach())
+	require.NoError(t, p.attachAdditional())
+	require.NoError(t, p.attachHuge())
+	require.False(t, p.huge, "no file is mapped")
+	ring, err := openRing(p.ring())
+	require.NoError(t, err)
+	defer ring.close()
+
+	next := []string{"print(flush=True); os.read(0, 1)"}
+	o := doing(t, slices.Concat(prepare, next, before, next, after)...)
+	o.Command = append([]string{"/usr/bin/env", "--chdir", o.Dir}, o.Command...)
+	cmd, in, out, _ := running(t, o)
+	pidfd, err := unix.PidfdOpen(cmd.Process.Pid, 0)
+	require.NoError(t, err)
+	defer unix.Close(pidfd)
+	require.NoError(t, p.follow(pidfd))
+	_, _ = in.WriteString("x")
+	_, err = out.ReadString('\n')
+	require.NoError(t, err)
+	require.NoError(t, p.attachHuge())
+	require.True(t, p.huge)
+	_, _ = in.WriteString("x")
+	require.NoError(t, cmd.Wait())
+
+	var c recordkit.Collect
+	d := drain{ring: ring, writer: record.NewWriter(&c, 0), look: p.look}
+	require.NoError(t, d.all())
+	r := record.Result{Coverage: d.writer.Account()}
+	require.NoError(t, p.missing(&r.Coverage))
+	return r, c.Of(format.OpMapRead)
+}
+
 // One call can write pages that the kernel then maps with one entry of its table. The
 // program that detects that is attached when a mapping is large enough for them.
 func TestHugePages(t *testing.T) {
 	const size = 16 << 20
 	for _, maps := range []bool{false, true} {
 		t.Run(fmt.Sprint("faults ", maps), func(t *testing.T) {
-			recordkit.RequireEBPF(t, MeasureCost)
-			p, err := load(config{RingBytes: 1 << 20, Type: true, Off: true, Maps: maps})
-			require.NoError(t, err)
-			defer p.close()
-			require.NoError(t, p.attach())
-			require.NoError(t, p.attachAdditional())
-			require.NoError(t, p.attachHuge())
-			require.False(t, p.huge, "no file is mapped")
-			ring, err := openRing(p.ring())
-			require.NoError(t, err)
-			defer ring.close()
-
-			o := doing(t, fmt.Sprintf("fill(%d)", size), "print(flush=True); os.read(0, 1)", fmt.Sprintf("m = mmap.mmap(f, %d, prot=mmap.PROT_READ)", size),
-				"print(flush=True); os.read(0, 1)", fmt.Sprintf("for i in range(0, %d, 4096): m[i]", size))
-			o.Command = append([]string{"/usr/bin/env", "--chdir", o.Dir}, o.Command...)
-			cmd, in, out, _ := running(t, o)
-			pidfd, err := unix.PidfdOpen(cmd.Process.Pid, 0)
-			require.NoError(t, err)
-			defer unix.Close(pidfd)
-			require.NoError(t, p.follow(pidfd))
-			_, _ = in.WriteString("x")
-			_, err = out.ReadString('\n')
-			require.NoError(t, err)
-			require.NoError(t, p.attachHuge())
-			require.True(t, p.huge)
-			_, _ = in.WriteString("x")
-			require.NoError(t, cmd.Wait())
-
-			var c recordkit.Collect
-			d := drain{ring: ring, writer: record.NewWriter(&c, 0), look: p.look}
-			require.NoError(t, d.all())
-			r := record.Result{Coverage: d.writer.Account()}
-			require.NoError(t, p.missing(&r.Coverage))
+			r, faults := watchHuge(t, maps, []string{fmt.Sprintf("fill(%d)", size)},
+				[]string{fmt.Sprintf("m = mmap.mmap(f, %d, prot=mmap.PROT_READ)", size)},
+				[]string{fmt.Sprintf("for i in range(0, %d, 4096): m[i]", size)})
 			if !maps {
 				require.Equal(t, int64(size), missing(&r, coverage.Mapped).Bytes)
 				return
 			}
 			var bytes int64
 			huge := false
-			for _, e := range c.Of(format.OpMapRead) {
+			for _, e := range faults {
 				bytes += e.Ret
 				huge = huge || e.Ret == 2<<20
 			}
@@ -251,6 +260,29 @@ func TestHugePages(t *testing.T) {
 			if !huge {
 				t.Skip("the file system has no huge pages")
 			}
+		})
+	}
+}
+
+// Pages that a process has mapped one by one before the program is attached are no huge page of
+// the next fault, nor one that is missing.
+func TestPagesBeforeHugePages(t *testing.T) {
+	const size = 8 << 20
+	for _, maps := range []bool{false, true} {
+		t.Run(fmt.Sprint("faults ", maps), func(t *testing.T) {
+			// Written page by page, the file has no folio as large as a huge page.
+			r, faults := watchHuge(t, maps, []string{fmt.Sprintf("for i in range(0, %d, 4096): os.pwrite(f, b'x' * 4096, i)", size)},
+				[]string{fmt.Sprintf("m = mmap.mmap(f, %d, prot=mmap.PROT_READ)", size), fmt.Sprintf("for i in range(0, %d, 4096): m[i]", size/2)},
+				[]string{fmt.Sprintf("m[%d]", size/2)})
+			if !maps {
+				require.Less(t, missing(&r, coverage.Mapped).Bytes, int64(size/2+2<<20))
+				return
+			}
+			require.NotEmpty(t, faults)
+			for _, e := range faults {
+				require.Less(t, e.Ret, int64(2<<20), "%+v", e)
+			}
+			require.Zero(t, missing(&r, coverage.Mapped))
 		})
 	}
 }
@@ -364,40 +396,11 @@ func TestAccountInMidRun(t *testing.T) {
 // A call can map huge pages without a fault of its own. The last fault was somewhere else
 // then, and its address is not that of the huge page.
 func TestHugePagesOfCalls(t *testing.T) {
-	recordkit.RequireEBPF(t, MeasureCost)
 	const size = 16 << 20
-	p, err := load(config{RingBytes: 1 << 20, Type: true, Off: true, Maps: true})
-	require.NoError(t, err)
-	defer p.close()
-	require.NoError(t, p.attach())
-	require.NoError(t, p.attachAdditional())
-	ring, err := openRing(p.ring())
-	require.NoError(t, err)
-	defer ring.close()
-
-	o := doing(t, fmt.Sprintf("fill(%d)", size), "print(flush=True); os.read(0, 1)", fmt.Sprintf("m = mmap.mmap(f, %d, prot=mmap.PROT_READ)", size),
-		"s = mmap.mmap(f, 300 << 12, prot=mmap.PROT_READ)", "print(flush=True); os.read(0, 1)",
-		"for i in range(0, 300 << 12, 4096): s[i]", "m.madvise(22)")
-	o.Command = append([]string{"/usr/bin/env", "--chdir", o.Dir}, o.Command...)
-	cmd, in, out, _ := running(t, o)
-	pidfd, err := unix.PidfdOpen(cmd.Process.Pid, 0)
-	require.NoError(t, err)
-	defer unix.Close(pidfd)
-	require.NoError(t, p.follow(pidfd))
-	_, _ = in.WriteString("x")
-	_, err = out.ReadString('\n')
-	require.NoError(t, err)
-	require.NoError(t, p.attachHuge())
-	require.True(t, p.huge)
-	_, _ = in.WriteString("x")
-	require.NoError(t, cmd.Wait())
-
-	var c recordkit.Collect
-	d := drain{ring: ring, writer: record.NewWriter(&c, 0), look: p.look}
-	require.NoError(t, d.all())
-	r := record.Result{Coverage: d.writer.Account()}
-	require.NoError(t, p.missing(&r.Coverage))
-	for _, e := range c.Of(format.OpMapRead) {
+	r, faults := watchHuge(t, true, []string{fmt.Sprintf("fill(%d)", size)},
+		[]string{fmt.Sprintf("m = mmap.mmap(f, %d, prot=mmap.PROT_READ)", size), "s = mmap.mmap(f, 300 << 12, prot=mmap.PROT_READ)"},
+		[]string{"for i in range(0, 300 << 12, 4096): s[i]", "m.madvise(22)"})
+	for _, e := range faults {
 		require.True(t, e.Args[0] > 0 && e.Args[2] >= 0 && e.Args[2] < size && e.Ret < 2<<20, "%+v", e)
 	}
 	require.Zero(t, missing(&r, coverage.Mapped))

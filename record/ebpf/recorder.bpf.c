@@ -799,19 +799,22 @@ int fault_fails(u64 *ctx)
 
 /* Where a huge page fits, a fault can map one and nobody says so but the counter
  * of pages that are mapped. These programs are attached when there is such a mapping: they
- * run at faults on anonymous memory, too. */
+ * run at faults on anonymous memory, too. The first of them to see an address space notes
+ * its counter: what it has grown by before is no huge page. */
 INLINE int keep_address(u64 address)
 {
 	struct task_struct *task;
 	struct thread *t;
 
-	if (!huge)
+	if (!watching)
 		return 0;
 	task = bpf_get_current_task_btf();
 	if (!task->bpf_storage)
 		return 0;
 	t = followed(task);
 	if (t) {
+		if (!t->addressed)
+			begin_growth(task->mm);
 		t->address = address;
 		t->addressed = ended_faults(task);
 	}
@@ -831,7 +834,7 @@ int map_huge(u64 *ctx)
 	struct thread *t;
 	u64 found = 0;
 
-	if ((u32)ctx[1] != MM_FILEPAGES || !huge)
+	if ((u32)ctx[1] != MM_FILEPAGES || !watching)
 		return 0;
 	task = bpf_get_current_task_btf();
 	if (!task->bpf_storage)
@@ -992,6 +995,7 @@ int follow_tree(u64 *ctx)
 	struct task_struct *task = (void *)ctx[1];
 	struct member m = {};
 	struct thread *t;
+	struct name name;
 
 	if (!task)
 		return 0;
@@ -1016,7 +1020,10 @@ int follow_tree(u64 *ctx)
 		count_dead(t); /* its end may have passed unseen */
 		return 0;
 	}
-	m.tid = name_of(task).tid;
+	name = name_of(task);
+	if (unlikely(name.innermost != pidns))
+		remember_inner(task, name.tid);
+	m.tid = name.tid;
 	m.tgid = name_of(task->group_leader).tid;
 	m.parent = name_of(task->real_parent->group_leader).tid;
 	m.space = with_maps ? (u64)task->mm : 0;

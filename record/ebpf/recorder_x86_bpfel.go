@@ -598,7 +598,9 @@ const (
 	recorderUntrackedKindUNTRACKED_SPAN    recorderUntrackedKind = 1
 	recorderUntrackedKindUNTRACKED_SPACE   recorderUntrackedKind = 2
 	recorderUntrackedKindUNTRACKED_MESSAGE recorderUntrackedKind = 3
-	recorderUntrackedKindNUM_UNTRACKED     recorderUntrackedKind = 4
+	recorderUntrackedKindUNTRACKED_RING    recorderUntrackedKind = 4
+	recorderUntrackedKindUNTRACKED_NAME    recorderUntrackedKind = 5
+	recorderUntrackedKindNUM_UNTRACKED     recorderUntrackedKind = 6
 )
 
 type recorderWaitKind uint32
@@ -721,6 +723,7 @@ const (
 	recorderVarUringDone         = "uring_done"
 	recorderVarUringFlight       = "uring_flight"
 	recorderVarWaits             = "waits"
+	recorderVarWatching          = "watching"
 	recorderVarWithFaults        = "with_faults"
 	recorderVarWithFlight        = "with_flight"
 	recorderVarWithGlobals       = "with_globals"
@@ -893,6 +896,7 @@ type recorderVariableSpecs struct {
 	UringDone         *ebpf.VariableSpec `ebpf:"uring_done"`
 	UringFlight       *ebpf.VariableSpec `ebpf:"uring_flight"`
 	Waits             *ebpf.VariableSpec `ebpf:"waits"`
+	Watching          *ebpf.VariableSpec `ebpf:"watching"`
 	WithFaults        *ebpf.VariableSpec `ebpf:"with_faults"`
 	WithFlight        *ebpf.VariableSpec `ebpf:"with_flight"`
 	WithGlobals       *ebpf.VariableSpec `ebpf:"with_globals"`
@@ -1028,6 +1032,7 @@ type recorderVariables struct {
 	UringDone         *ebpf.Variable `ebpf:"uring_done"`
 	UringFlight       *ebpf.Variable `ebpf:"uring_flight"`
 	Waits             *ebpf.Variable `ebpf:"waits"`
+	Watching          *ebpf.Variable `ebpf:"watching"`
 	WithFaults        *ebpf.Variable `ebpf:"with_faults"`
 	WithFlight        *ebpf.Variable `ebpf:"with_flight"`
 	WithGlobals       *ebpf.Variable `ebpf:"with_globals"`

@@ -11,6 +11,7 @@
 #if defined(__TARGET_ARCH_x86)
 
 #define NR_EXIT 60
+#define NR_IO_DESTROY 207
 #define STAT_MODE 24
 #define STAT_SIZE 48
 
@@ -76,6 +77,7 @@ INLINE s64 call_of(const struct pt_regs *regs)
 #elif defined(__TARGET_ARCH_arm64)
 
 #define NR_EXIT 93
+#define NR_IO_DESTROY 1
 #define STAT_MODE 16
 #define STAT_SIZE 48
 

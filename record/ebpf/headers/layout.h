@@ -309,9 +309,11 @@ struct mapped {
 /* What could not be followed, for want of memory or room. */
 enum untracked_kind {
 	UNTRACKED_THREAD,
-	UNTRACKED_SPAN,    /* also those too deep within others */
+	UNTRACKED_SPAN,    /* also those too deep within others, and those without their array */
 	UNTRACKED_SPACE,   /* where a process has mapped files */
 	UNTRACKED_MESSAGE, /* which bytes a call on a UNIX socket moved */
+	UNTRACKED_RING,    /* which ring or context a call is on */
+	UNTRACKED_NAME,    /* what a process in a PID namespace is called outside of it */
 	NUM_UNTRACKED,
 };
 

@@ -17,6 +17,7 @@ struct tally missing[NUM_MISSING];
 u64 unmapped; /* mappings of files that could not be noted in files */
 u64 writable; /* mappings through which followed threads can write to files */
 u64 huge;     /* mappings of files that a huge page fits in */
+u64 watching; /* the recorder has attached what sees huge pages; before, nothing tells what grows */
 u64 mappings; /* some address space has a mapping of a file that is no program */
 
 /* Requests under way of io_uring, of rings that a thread of the kernel polls,
@@ -281,6 +282,15 @@ INLINE s64 grown(struct mm_struct *mm)
 	return count - before;
 }
 
+/* Notes how many pages of files an address space has mapped, unless that is known. */
+INLINE void begin_growth(struct mm_struct *mm)
+{
+	u64 key = (u64)mm;
+
+	if (!bpf_map_lookup_elem(&filepages, &key))
+		grown(mm);
+}
+
 /* What a mapping is, in the words of mmap. */
 struct request {
 	u64 prot;
@@ -349,7 +359,8 @@ __attribute__((noinline)) int note_file(struct request *r)
 	}
 	if (r->length >= HUGE_PAGES * page_bytes) {
 		add(&huge, 1);
-		grown((void *)r->mm);
+		if (watching)
+			grown((void *)r->mm);
 	}
 	if (r->prot & PROT_WRITE && (r->flags & MAP_TYPE) != MAP_PRIVATE)
 		add(&writable, 1);

@@ -28,9 +28,11 @@ struct ring_key {
 	u32 pad;
 };
 
+/* None may go while it is in use, for it would go on with another number. */
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1024);
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
 	__type(key, struct ring_key);
 	__type(value, struct ring_info);
 } rings SEC(".maps");
@@ -53,7 +55,8 @@ struct {
 	__type(value, struct submission_scratch);
 } submissions SEC(".maps");
 
-/* Finds a ring or a context, which gets a number when it is first seen. */
+/* Finds a ring or a context, which gets a number when it is first seen; NULL if there is no
+ * room for it, which the caller counts. */
 INLINE struct ring_info *ring_of(u64 address, u32 process, u32 tid)
 {
 	struct ring_key key = {.address = address, .process = process};
@@ -63,7 +66,7 @@ INLINE struct ring_info *ring_of(u64 address, u32 process, u32 tid)
 	if (likely(known))
 		return known;
 	fresh.number = __sync_fetch_and_add(&last_ring, 1) + 1;
-	bpf_map_update_elem(&rings, &key, &fresh, 0);
+	bpf_map_update_elem(&rings, &key, &fresh, 1 /* BPF_NOEXIST */); /* another thread may be quicker */
 	return bpf_map_lookup_elem(&rings, &key);
 }
 
@@ -74,7 +77,8 @@ INLINE u32 new_ring(u64 address, u32 process, u32 tid)
 	struct ring_info fresh = {.tid = tid};
 
 	fresh.number = __sync_fetch_and_add(&last_ring, 1) + 1;
-	bpf_map_update_elem(&rings, &key, &fresh, 0);
+	if (bpf_map_update_elem(&rings, &key, &fresh, 0))
+		leave_untracked(UNTRACKED_RING);
 	return fresh.number;
 }
 
@@ -207,7 +211,7 @@ INLINE void submit(struct task_struct *task, struct io_kiocb *request, struct io
 	struct sqe sqe = {};
 	u8 opcode = LOAD(request, opcode) & (MAX_OPCODES - 1);
 
-	if (!info) { /* the map is full of rings that are newer than this one, just now */
+	if (!info) {
 		lose(NR_SUBMITTED);
 		miss_request();
 		return;
@@ -432,6 +436,8 @@ INLINE void send_iocbs(struct thread *t, struct task_struct *task, const struct 
 		info = ring_of(args[0], b.process, t->tid);
 		if (info)
 			info->head = head.head;
+		else
+			leave_untracked(UNTRACKED_RING);
 	}
 	b.ring = info ? info->number : 0;
 	t->ring = b.ring;
@@ -465,17 +471,22 @@ INLINE u32 ring_behind(struct task_struct *task, u64 fd, int registered)
 INLINE void begin_wait(struct thread *t, struct task_struct *task, const struct pt_regs *regs, u8 kind)
 {
 	struct aio_ring head = {};
+	struct ring_key key = {.process = task->tgid};
 	struct ring_info *info;
 	u64 args[4];
 
 	read_four(args, regs);
-	info = known_ring(args[0], task->tgid);
+	key.address = args[0];
+	info = bpf_map_lookup_elem(&rings, &key);
 	if (!info)
 		return;
+	t->ring = info->number;
 	bpf_probe_read_user(&head, sizeof(head), (void *)args[0]);
 	send_reaped(info, &head, args[0], task->tgid, t->woken);
 	if (kind == KIND_GETEVENTS)
 		__sync_fetch_and_add(&info->waiting, 1);
+	else if (t->nr == NR_IO_DESTROY)
+		bpf_map_delete_elem(&rings, &key); /* before another thread makes one at its address */
 }
 
 /* A call that submits requests, or waits for them, begins. */
@@ -534,7 +545,8 @@ INLINE void send_batch(struct thread *t, struct task_struct *task, struct pt_reg
 		break;
 	default: /* of a context */
 		info = known_ring(args[0], task->tgid);
-		number = info ? info->number : 0;
+		if (!number && info)
+			number = info->number;
 		if (info)
 			info->looked = end;
 	}

@@ -72,7 +72,8 @@ INLINE void wake_recorder(void)
 /* A record that is sent by other means could be lost without being counted. */
 #pragma GCC poison bpf_ringbuf_reserve bpf_ringbuf_output
 
-/* A file is mapped as a program. The recorder is to attach to a library before its first call. */
+/* A file is mapped as a program. The recorder is to attach to a library before its first call.
+ * For a file that finds no room in libraries it is woken each time. */
 INLINE void note_library(struct file *file)
 {
 	struct inode *inode = host_of(file);

@@ -152,8 +152,10 @@ INLINE int keep_array(struct task_struct *task, const struct piece *p, const str
 	struct span_array *a = bpf_task_storage_get(&span_arrays, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	u64 bytes, state;
 
-	if (!a)
+	if (!a) {
+		leave_untracked(UNTRACKED_SPAN);
 		return 0;
+	}
 	a->owner = depth;
 	bytes = array_bytes(p, f, 0, &state);
 	if (state == STRING_UNREADABLE)

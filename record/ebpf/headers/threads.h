@@ -24,7 +24,8 @@ struct {
 } threads SEC(".maps");
 
 /* Processes as a thread in a PID namespace within the recorder's sees them,
- * and what the recorder calls them. For the results of wait4 and waitid. */
+ * and what the recorder calls them. For the results of wait4 and waitid. Nothing says when
+ * a name is needed no more, so the oldest make room; one that is needed then counts as lost. */
 struct inner {
 	u32 ns; /* inode */
 	u32 pid;
@@ -132,7 +133,10 @@ INLINE u64 outer(const struct thread *t, u64 pid)
 	if (likely(!t->inner) || (s32)pid <= 0)
 		return pid;
 	found = bpf_map_lookup_elem(&inners, &key);
-	return found ? *found : pid;
+	if (found)
+		return *found;
+	leave_untracked(UNTRACKED_NAME);
+	return pid;
 }
 
 /* Begins to follow a task. Both the fork hook and follow_tree may find the
