@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// Library is runs of several workloads on one system, as pianola suite saves them. Its
+// Library is runs of several workloads on one system, as pianola bench --workload saves them. Its
 // file holds a baseline for each workload:
 //
 //	{"pianola_suite_baseline": 1, "name": "nvme", "workloads": {
@@ -25,7 +25,7 @@ type Library struct {
 const maxWorkloads = 1 << 10
 
 // ErrLibrary is the error for a file that is no Library.
-var ErrLibrary = errors.New("not a baseline written by pianola suite --save")
+var ErrLibrary = errors.New("not a baseline written by pianola bench --workload --save")
 
 // WriteLibrary writes runs as a file. The same runs give the same bytes.
 func WriteLibrary(w io.Writer, l *Library) error {

@@ -48,9 +48,9 @@ func TestLibraryErrors(t *testing.T) {
 	require.NoError(t, WriteLibrary(&b, library()))
 	good := b.String()
 	for _, test := range []struct{ text, want string }{
-		{"", "at byte 0: not a baseline written by pianola suite --save"},
-		{"[]", "at byte 0: not a baseline written by pianola suite --save"},
-		{`{"name": "x"}`, "at byte 0: not a baseline written by pianola suite --save"},
+		{"", "at byte 0: not a baseline written by pianola bench --workload --save"},
+		{"[]", "at byte 0: not a baseline written by pianola bench --workload --save"},
+		{`{"name": "x"}`, "at byte 0: not a baseline written by pianola bench --workload --save"},
 		{`{"pianola_suite_baseline": 2}`, "this program reads version 1"},
 		{`{"pianola_suite_baseline": 1}`, "the baseline has no workloads"},
 		{`{"pianola_suite_baseline": 1, "workloads": {}}`, "the baseline has no workloads"},

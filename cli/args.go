@@ -215,4 +215,4 @@ func commandError(c *cli.Context, name string) error {
 }
 
 // renamed holds the commands that do what commands of other names did.
-var renamed = map[string]string{"advise": "lab", "print": "convert", "workloads": "workload"}
+var renamed = map[string]string{"advise": "lab", "print": "convert", "workloads": "workload", "suite": "bench --workload all"}

@@ -23,27 +23,37 @@ import (
 
 func benchCommand() *cli.Command {
 	return command(&cli.Command{
-		Name:      "bench",
-		Usage:     "record, replay and compare a command in one go",
-		UsageText: "pianola bench [OPTION]… -- COMMAND [ARG…]",
+		Name:  "bench",
+		Usage: "record, replay and compare a command in one go",
+		UsageText: "pianola bench [OPTION]… -- COMMAND [ARG…]\n" +
+			"pianola bench [OPTION]… --workload NAME,…|quick|all",
 		Description: "Records the command, compiles the recording, and replays it --runs times on each root, in turn. With\n" +
 			"one root or none, the replays are compared with the command, which shows how true they are. Two roots\n" +
 			"are compared with each other, which shows where the command is faster. Further roots are compared with\n" +
 			"the first.\n" +
 			"\n" +
-			"bench writes a page, bench.html, and with -o also the files that it is made from. The standard output\n" +
-			"of the command goes to standard error. The exit status is that of compare.\n" +
+			"With -o, bench leaves a page and the files that it is made from. The standard output of the command\n" +
+			"goes to standard error. The exit status is that of compare.\n" +
+			"\n" +
+			"With --workload, bench replays recordings that ship: those named, a few quick ones of different kinds,\n" +
+			"or all of them (pianola workload). For each one it prints the run time, the time in I/O and the 99th\n" +
+			"percentiles of reads and syncs, compared with the machine of the recording and with the first root, and\n" +
+			"geometric means. It works in a new directory in each root, by default in the working directory, and\n" +
+			"removes it at the end.\n" +
 			"\n" +
 			"Example: pianola bench -- sqlite3 app.db '.read load.sql'\n" +
 			"Example: pianola bench --root nvme=/mnt/nvme/root --root hdd=/mnt/hdd/root -- ./load.sh\n" +
+			"Example: pianola bench --workload postgresql,sqlite3 --root /mnt/volume\n" +
 			"Example: pianola bench --record-runs 6 --setup 'rm -f app.db' -- ./load.sh",
 		Flags: slices.Concat([]cli.Flag{
 			&cli.IntFlag{Name: "runs", Value: compare.MinRuns, Usage: "replay `N` times on each root"},
 			rootsFlag(),
+			&cli.StringFlag{Name: "workload", Usage: "replay the workloads `NAME,…` instead of a command, or quick or all of them"},
+			libraryFlag(),
 			&cli.IntFlag{Name: "record-runs", Value: 1, Usage: "record the command `N` times; the first recording is replayed, and all are compared"},
 			setupFlag(),
 			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "leave the recordings, the trace, all logs and the page in `DIR`, which is created if missing"},
-			&cli.StringFlag{Name: "html", Value: benchPage, Usage: "write the page to `FILE`; '' for none"},
+			&cli.StringFlag{Name: "html", Usage: "write a page with charts and tables to `FILE`"},
 		}, flagsOf(compareCommand(), judgingFlags...), []cli.Flag{
 			&cli.StringFlag{Name: "baseline", Usage: "compare the replays with the runs in `FILE`, which --save wrote, instead of with the command"},
 			&cli.StringFlag{Name: "save", Usage: "save the figures of the replays to `FILE`"},
@@ -55,7 +65,7 @@ func benchCommand() *cli.Command {
 	})
 }
 
-// benchPage is the name of the page that bench leaves.
+// benchPage is the name of the page in the directory of -o.
 const benchPage = "bench.html"
 
 // bench records a command, replays it and compares.
@@ -79,6 +89,9 @@ type system struct {
 }
 
 func runBench(c *cli.Context) error {
+	if c.IsSet("workload") {
+		return runSuite(c)
+	}
 	b, err := benchOf(c)
 	if err != nil {
 		return err

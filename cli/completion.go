@@ -209,7 +209,7 @@ func completeOperand(a *cli.App, c *cli.Command, before []string, begin string) 
 // the option, with its command where commands differ.
 var valueFiles = map[string]string{
 	"record o": "files .txt .zst", "compile o": "files .bin", "bench o": "dirs", "convert o": "files", "script": "files .txt", "report": "files .txt",
-	"anonymize": "files", "root": "dirs", "map": "dirs", "workloads": "dirs", "log": "files .log .txt", "plot": "files .svg .png", "html": "files .html",
+	"anonymize": "files", "root": "dirs", "map": "dirs", "library": "dirs", "log": "files .log .txt", "plot": "files .svg .png", "html": "files .html",
 	"application": "files .txt .zst .bin", "baseline": "files .json", "save": "files .json", "user": "users", "setup": "command 0",
 	"layer o": "files .c", "model o": "files .json", "model": "files .json", "fio": "files .json", "check": "files .json",
 }
@@ -287,11 +287,11 @@ func completeValue(c *cli.Command, name, begin, before string) completion {
 		}
 	}
 	switch name {
-	case "only":
+	case "workload":
 		if i := strings.LastIndexByte(begin, ','); i >= 0 {
 			begin, before = begin[i+1:], before+begin[:i+1]
 		}
-		return oneOf(begin, before, shippedNames()...)
+		return oneOf(begin, before, append(shippedNames(), "quick", "all")...)
 	case "pid":
 		return completion{"words", processes(begin, before)}
 	case "cgroup":

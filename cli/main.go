@@ -125,7 +125,7 @@ func newApp() *cli.App {
 		// A filter can hold commas.
 		DisableSliceFlagSeparator: true,
 		Commands: slices.Concat(
-			under(measuring, recordCommand(), compileCommand(), replayCommand(), profileCommand(), compareCommand(), benchCommand(), suiteCommand()),
+			under(measuring, recordCommand(), compileCommand(), replayCommand(), profileCommand(), compareCommand(), benchCommand()),
 			under(trying, labCommand(), modelCommand()),
 			under(aboutPianola, convertCommand(), layerCommand(), workloadCommand(), doctorCommand(), completionCommand(), helpCommand(), versionCommand()),
 			[]*cli.Command{completeCommand()},

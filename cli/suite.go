@@ -27,39 +27,9 @@ import (
 	"pianola/workloads"
 )
 
-func suiteCommand() *cli.Command {
-	return command(&cli.Command{
-		Name:      "suite",
-		Usage:     "replay the workloads that ship, to judge or compare storage",
-		UsageText: "pianola suite [OPTION]… [--root [NAME=]DIR]…",
-		Description: "Replays workloads, recordings of databases and other programs, on a storage system or on several in\n" +
-			"turn. For each workload it prints the run time, the time in I/O and the 99th percentiles of reads and\n" +
-			"syncs, compared with the machine of the recording and with the first root, and geometric means.\n" +
-			"\n" +
-			"A root is any directory of a storage system, the working directory by default. The suite works in a\n" +
-			"new directory there, which it removes at the end. pianola workload shows the workloads.\n" +
-			"\n" +
-			"Example: pianola suite\n" +
-			"Example: pianola suite --quick --only postgresql,sqlite3 --root /mnt/volume\n" +
-			"Example: pianola suite --root nvme=/mnt/nvme --root hdd=/mnt/hdd --html suite.html",
-		Flags: slices.Concat([]cli.Flag{
-			&cli.StringSliceFlag{Name: "root", Usage: "replay on the storage system of the directory `[NAME=]DIR`, which is created if missing; several are compared"},
-			&cli.IntFlag{Name: "runs", Value: defaultSuiteRuns, Usage: "replay each workload `N` times on each root"},
-			&cli.StringFlag{Name: "only", Usage: "replay only the workloads `NAME,…`"},
-			&cli.BoolFlag{Name: "quick", Usage: "replay once, and without --only just a few workloads of different kinds"},
-			workloadsFlag(),
-			&cli.StringFlag{Name: "baseline", Usage: "compare with the runs in `FILE`, which --save wrote"},
-			&cli.StringFlag{Name: "save", Usage: "save the figures of all runs on one root to `FILE`"},
-		}, flagsOf(replayCommand(), "cache", "limit"), []cli.Flag{
-			noHost(),
-			&cli.BoolFlag{Name: "json", Usage: "print one JSON document (docs/schema)"},
-			&cli.StringFlag{Name: "html", Usage: "write a page with charts and tables to `FILE`"},
-		}),
-		Action: runSuite,
-	})
-}
-
-const defaultSuiteRuns = 3
+// ofWorkloads are the options of bench that hold where workloads are replayed: all other
+// ones are about a recording, or about a comparison with one.
+var ofWorkloads = []string{"workload", "library", "root", "runs", "baseline", "save", "cache", "limit", "no-host", "json", "html", "quiet"}
 
 // suiteRun replays workloads on roots.
 type suiteRun struct {
@@ -130,7 +100,12 @@ func runSuite(c *cli.Context) (err error) {
 func suiteOf(c *cli.Context) (s *suiteRun, err error) {
 	s = &suiteRun{Context: c, runs: c.Int("runs"), kept: map[string][]baseline.Run{}}
 	if c.NArg() > 0 {
-		return nil, usage(c, "want no operands, got %q; --only names workloads, --root a directory", c.Args().First())
+		return nil, usage(c, "--workload: want no command, got %q", c.Args().First())
+	}
+	for _, f := range c.Command.Flags {
+		if name := f.Names()[0]; c.IsSet(name) && !slices.Contains(ofWorkloads, name) {
+			return nil, usage(c, "--workload and %s exclude each other", dashed(name))
+		}
 	}
 	if s.runs < 1 || s.runs > compare.MaxRuns {
 		return nil, usage(c, "--runs: %d is not from 1 to %d", s.runs, compare.MaxRuns)
@@ -149,8 +124,6 @@ func suiteOf(c *cli.Context) (s *suiteRun, err error) {
 	switch {
 	case len(s.roots) > 1 && c.IsSet("save"):
 		return nil, usage(c, "--save is for one root")
-	case c.Bool("quick") && c.IsSet("runs"):
-		return nil, usage(c, "--quick and --runs exclude each other")
 	}
 	if err := s.choose(); err != nil {
 		return nil, err
@@ -172,27 +145,28 @@ func (s *suiteRun) choose() error {
 	if err != nil {
 		return err
 	}
-	s.cards = all
-	if text := s.String("only"); text != "" {
-		s.cards = nil
+	switch text := s.String("workload"); text {
+	case "all":
+		s.cards = all
+	case "quick":
+		for _, one := range all {
+			if one.Quick {
+				s.cards = append(s.cards, one)
+			}
+		}
+		if s.cards == nil {
+			return usage(s.Context, "--workload: none of the workloads is quick; name some")
+		}
+	default:
 		for name := range strings.SplitSeq(text, ",") {
 			i := slices.IndexFunc(all, func(one *workloads.Card) bool { return one.Name == name })
 			if i < 0 {
-				return usage(s.Context, "--only: no workload %q; pianola workload list shows them", name)
+				return usage(s.Context, "--workload: no workload %q; pianola workload list shows them", name)
 			}
 			if !slices.Contains(s.cards, all[i]) {
 				s.cards = append(s.cards, all[i])
 			}
 		}
-	}
-	if s.Bool("quick") {
-		s.runs = 1
-		if s.String("only") == "" {
-			s.cards = slices.DeleteFunc(s.cards, func(one *workloads.Card) bool { return !one.Quick })
-		}
-	}
-	if len(s.cards) == 0 {
-		return usage(s.Context, "--quick: none of the workloads is quick; --only names some")
 	}
 	return nil
 }
@@ -224,7 +198,7 @@ func (s *suiteRun) open() error {
 			}
 			s.made = append(s.made, r.Dir)
 		}
-		dir, err := os.MkdirTemp(r.Dir, "pianola-suite-")
+		dir, err := os.MkdirTemp(r.Dir, "pianola-bench-")
 		if err != nil {
 			return &hint{err, "--root chooses another directory"}
 		}
@@ -242,7 +216,7 @@ func (s *suiteRun) open() error {
 func (s *suiteRun) close() {
 	for _, dir := range slices.Backward(s.made) {
 		if err := os.Remove(dir); err != nil {
-			warn("suite: %v", err)
+			warn("bench: %v", err)
 		}
 	}
 	s.made = nil
@@ -255,7 +229,7 @@ func (s *suiteRun) replay() error {
 		all += card.Figures.RunSeconds
 	}
 	all *= float64(s.runs * len(s.roots))
-	s.shown = newLine("suite", int64(all*1e3), func(ms int64) string { return table.Fixed(float64(ms)/1e3, 0) + " s" })
+	s.shown = newLine("bench", int64(all*1e3), func(ms int64) string { return table.Fixed(float64(ms)/1e3, 0) + " s" })
 	defer s.shown.finish()
 	for i, card := range s.cards {
 		if err := s.workload(card, fmt.Sprintf("%d of %d", i+1, len(s.cards)), all); err != nil {
@@ -267,7 +241,7 @@ func (s *suiteRun) replay() error {
 }
 
 // workload replays one, in shuffled turns on all roots. It returns an error only for
-// what ends the suite.
+// what ends the run.
 func (s *suiteRun) workload(card *workloads.Card, number string, all float64) error {
 	w := &suite.Workload{Name: card.Name, Sides: make([]suite.Runs, len(s.report.Sides))}
 	begun := s.spent
@@ -281,7 +255,7 @@ func (s *suiteRun) workload(card *workloads.Card, number string, all float64) er
 			systems = append(systems, &suiteSystem{labSetup: setup, suite: s, side: side, runs: &w.Sides[side], name: card.Name})
 			return systems[len(systems)-1], err
 		},
-		Warn: func(err error) { warn("suite: %v", err) },
+		Warn: func(err error) { warn("bench: %v", err) },
 	}
 	for i, r := range s.roots {
 		e.Roots = append(e.Roots, lab.Root{Name: r.Name, Dir: filepath.Join(s.places[i], card.Name)})

@@ -23,12 +23,12 @@ func workloadCommand() *cli.Command {
 			"pianola workload show [--json] NAME",
 		Description: "Workloads are compiled traces of real programs: databases, compilers, archivers and others. Each has a\n" +
 			"card that says what it is and what it is sensitive to. list shows all of them, and show prints one\n" +
-			"card. pianola suite replays them. Other commands take the name of a workload's trace, which show\n" +
+			"card. pianola bench --workload replays them. Other commands take the name of a workload's trace, which show\n" +
 			"prints, as that of any trace.\n" +
 			"\n" +
 			"Example: pianola workload list\n" +
 			"Example: pianola workload show postgresql",
-		Flags: []cli.Flag{workloadsFlag(), &cli.BoolFlag{Name: "json", Usage: "print one JSON document (docs/schema)"}},
+		Flags: []cli.Flag{libraryFlag(), &cli.BoolFlag{Name: "json", Usage: "print one JSON document (docs/schema)"}},
 		Action: func(c *cli.Context) error {
 			switch operands := c.Args().Slice(); {
 			case len(operands) == 0, len(operands) == 1 && operands[0] == "list":
@@ -41,19 +41,19 @@ func workloadCommand() *cli.Command {
 	})
 }
 
-// workloadsFlag is the flag of commands that use workloads.
-func workloadsFlag() cli.Flag {
-	return &cli.StringFlag{Name: "workloads", Usage: "take the workloads in `DIR` instead of those that ship"}
+// libraryFlag is the flag of commands that use workloads.
+func libraryFlag() cli.Flag {
+	return &cli.StringFlag{Name: "library", Usage: "take the workloads in `DIR` instead of those that ship"}
 }
 
 // libraryOf returns the directory of the workloads that a command line selects.
 func libraryOf(c *cli.Context) (dir string, err error) {
-	if dir = c.String("workloads"); dir != "" {
+	if dir = c.String("library"); dir != "" {
 		return dir, nil
 	}
 	dir, ok, err := shippedLibrary()
 	if err == nil && !ok {
-		err = &hint{errors.New("no workloads beside the program"), "--workloads DIR names the directory; it is workloads in the repository, and share/pianola/workloads of an installation"}
+		err = &hint{errors.New("no workloads beside the program"), "--library DIR names the directory; it is workloads in the repository, and share/pianola/workloads of an installation"}
 	}
 	return dir, err
 }

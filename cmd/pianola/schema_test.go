@@ -173,12 +173,12 @@ func TestSchemas(t *testing.T) {
 		{"lab", `pianola lab --json --backend memory app.txt`},
 		{"model", `pianola model -o disk.json --json --fio model-device.json`},
 		{"model", `pianola model --json --check disk.json app.txt`},
-		{"workloads", `pianola workload list --json --workloads ` + library},
-		{"workloads", `pianola workload show --json --workloads ` + library + ` sqlite3`},
-		{"suite", `pianola suite --json --only one,two --workloads lib --runs 3 --root a=first --root b=second`},
-		{"suite-baseline", `pianola suite -q --only one --workloads lib --runs 1 --save suite.base >/dev/null && cat suite.base`},
-		{"suite", `pianola suite --json --only one,two --workloads lib --runs 1 --baseline suite.base`},
-		{"bench", `pianola bench --json --html '' --runs 2 -- sh -c 'echo x >y; cat y'`},
+		{"workloads", `pianola workload list --json --library ` + library},
+		{"workloads", `pianola workload show --json --library ` + library + ` sqlite3`},
+		{"suite", `pianola bench --json --workload one,two --library lib --runs 3 --root a=first --root b=second`},
+		{"suite-baseline", `pianola bench -q --workload one --library lib --runs 1 --save suite.base >/dev/null && cat suite.base`},
+		{"suite", `pianola bench --json --workload one,two --library lib --runs 1 --baseline suite.base`},
+		{"bench", `pianola bench --json --runs 2 -- sh -c 'echo x >y; cat y'`},
 	} {
 		check(test.schema, test.line, run(test.line))
 	}

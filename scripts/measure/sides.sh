@@ -400,7 +400,7 @@ interrupted() {
 # --- shipped workloads ---
 
 workload() {
-	slowly "$PIANOLA" suite --workloads "$TOP/workloads" --no-host --only "$app" --runs 1 --root "here=$(pwd)" --json >"$OUT/suite.json"
+	slowly "$PIANOLA" bench --library "$TOP/workloads" --no-host --workload "$app" --runs 1 --root "here=$(pwd)" --json >"$OUT/suite.json"
 	note "$(awk -F'[:,]' '/"workloads": \[/ { inside = 1 } inside && /"seconds":/ { seconds = 1 } seconds && /"run_time"/ { print $2 + 0; exit }' "$OUT/suite.json") run time, s"
 }
 workload_plain() {
