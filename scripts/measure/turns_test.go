@@ -54,7 +54,7 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// What is slower is measured again and named; the same build is not; and a base without
+// A slower build is measured again and named. The same build is not, and a base without
 // results is told.
 func TestMeasureNames(t *testing.T) {
 	base, tree := &build{name: "base"}, &build{name: "tree"}
