@@ -2,6 +2,7 @@ package compile
 
 import (
 	"bytes"
+	"slices"
 	"unsafe"
 
 	"pianola/format"
@@ -56,7 +57,8 @@ const (
 // title is a name as the application wrote it: absolute, if the working directory is
 // known.
 type title struct {
-	up *title // the directory, nil for the root
+	up    *title // the directory, nil for the root
+	depth int32  // directories above it
 	standing
 	mark marks
 }
@@ -71,15 +73,28 @@ type standing struct {
 	empty  bool   // a recorded call made that directory, so unknown names in it are missing
 }
 
-const titleBytes = int(unsafe.Sizeof(title{})) + inMap
+const (
+	titleBytes  = int(unsafe.Sizeof(title{})) + inMap + 16 // the key takes 24 bytes
+	formerBytes = int(unsafe.Sizeof(former{}))
+)
+
+// maxComponents bounds the components of a path that a claim is about. It bounds what a search
+// costs for a name, and the titles that one event makes.
+const maxComponents = 64
+
+// component is a name in a directory.
+type component struct {
+	up   *title
+	name string
+}
 
 // titles are the names of a recording, and what is known of them at one point.
 type titles struct {
 	root   *title
-	byName map[string]*title
-	budget *budget
+	byName map[component]*title
 	bytes  int64    // of byName
 	log    []former // of standings, the newest last
+	dead   int      // of log, from its start: they are never undone
 	at     int64    // position of the event that changes them
 	files  uint32   // that have had two names
 }
@@ -91,24 +106,37 @@ type former struct {
 	from standing
 }
 
-func newTitles(b *budget) titles {
-	return titles{root: &title{standing: standing{kind: kindDir}}, byName: map[string]*title{}, budget: b}
+func newTitles() titles {
+	return titles{root: &title{standing: standing{kind: kindDir}}, byName: map[component]*title{}}
 }
 
-// of returns the title of a clean path.
+// of returns the title of a clean path, nil for a path that is too long.
 func (ts *titles) of(path []byte) *title {
-	if len(path) == 0 || string(path) == "/" || string(path) == "." {
-		return ts.root
+	if len(path) > maxPath || bytes.Count(path, []byte("/")) > maxComponents {
+		return nil
 	}
-	if t := ts.byName[string(path)]; t != nil {
+	t := ts.root
+	if string(path) == "." {
 		return t
 	}
-	t := &title{up: ts.of(path[:max(bytes.LastIndexByte(path, '/'), 0)])}
-	ts.bytes += int64(titleBytes + len(path))
-	ts.budget.take(forNames, titleBytes+len(path))
-	ts.byName[string(path)] = t
+	for more := len(path) > 0; more; {
+		var name []byte
+		if name, path, more = bytes.Cut(path, []byte("/")); len(name) == 0 {
+			continue
+		}
+		in := ts.byName[component{t, string(name)}]
+		if in == nil {
+			in = &title{up: t, depth: t.depth + 1}
+			ts.byName[component{t, string(name)}] = in
+			ts.bytes += int64(titleBytes + len(name))
+		}
+		t = in
+	}
 	return t
 }
+
+// holds returns the bytes that the titles take.
+func (ts *titles) holds() int64 { return ts.bytes + int64(formerBytes*cap(ts.log)) }
 
 // now returns what a name leads to.
 func (t *title) now() kind {
@@ -209,11 +237,16 @@ func (ts *titles) back(length int) {
 
 // forget makes it impossible to go back behind a position.
 func (ts *titles) forget(at int64) {
-	n := 0
-	for n < len(ts.log) && ts.log[n].at < at {
-		n++
+	for ts.dead < len(ts.log) && ts.log[ts.dead].at < at {
+		ts.dead++
 	}
-	ts.log = append(ts.log[:0], ts.log[n:]...)
+	if n := len(ts.log); ts.dead > n/2 { // so that moving the rest costs no more than adding it did
+		ts.log = append(ts.log[:0], ts.log[ts.dead:]...)
+		ts.dead = 0
+		if cap(ts.log) > 1<<12 && len(ts.log) < cap(ts.log)/8 {
+			ts.log = slices.Clip(slices.Clone(ts.log))
+		}
+	}
 }
 
 // there says that a name exists, and so do the directories above it.
@@ -400,7 +433,10 @@ func (ts *titles) claimOf(fl *process.Follower, t *process.Thread, e *format.Eve
 	info := e.Op.Info()
 	if info.Effect == format.EffectList && f != nil && (e.Ret >= 0 || e.Ret == enoent) {
 		c := claim{verb: saysFound, kind: kindDir, names: [format.MaxStrings]*title{ts.of([]byte(f.Name))}}
-		if e.Ret < 0 {
+		switch {
+		case c.names[0] == nil:
+			return claim{}
+		case e.Ret < 0:
 			c.verb = saysGone
 		}
 		return c
@@ -444,7 +480,9 @@ func (ts *titles) claimOf(fl *process.Follower, t *process.Thread, e *format.Eve
 				return claim{}
 			}
 		}
-		c.names[n] = ts.of(path)
+		if c.names[n] = ts.of(path); c.names[n] == nil || path[0] == '?' { // the directory is unknown
+			return claim{}
+		}
 	}
 	if c.names[0] == nil {
 		c.names[0], c.names[1] = c.names[1], nil

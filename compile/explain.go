@@ -24,7 +24,8 @@ type search struct {
 	key     []byte
 	steps   int
 	budget  int
-	early   bool // take calls that only look as early as they fit
+	bytes   int64 // of failed
+	early   bool  // take calls that only look as early as they fit
 }
 
 // queue is the members of a thread, as indexes.
@@ -222,7 +223,7 @@ func (o *overlaps) found() bool {
 			return ok
 		}
 	}
-	o.report.Tangled++
+	o.report.Tangled[tangleSteps]++
 	return false
 }
 

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"slices"
+	"unsafe"
 
 	"pianola/format"
 	"pianola/format/process"
@@ -76,6 +77,9 @@ type overlaps struct {
 	head, scan, next int64
 
 	given, free []*slot
+	bytes       int64 // of the events in the window
+	budget      *budget
+	noted       int64 // bytes that the budget knows of
 	search      search
 	report      *Report
 }
@@ -106,7 +110,7 @@ func newOverlaps(in *intake, b *budget, r *Report) *overlaps {
 	h.Threads = nil // these have the kernel's ids
 	o := &overlaps{
 		events: in.events.Reader(), batch: make([]format.Event, readBatch), entered: in.newcomers(),
-		follower: process.New(&h, followedFiles), titles: newTitles(b), sure: h.TellsWakers(), report: r,
+		follower: process.New(&h, followedFiles), titles: newTitles(), sure: h.TellsWakers(), budget: b, report: r,
 	}
 	if o.apart = min(in.overlap.most, maxApart); in.overlap.lost {
 		o.apart = maxApart
@@ -119,7 +123,9 @@ func newOverlaps(in *intake, b *budget, r *Report) *overlaps {
 	o.window = make([]*slot, size)
 	if quoted, ok := h.Value(format.MetaCwd); ok {
 		if cwd, _, err := format.Unquote(nil, []byte(quoted)); err == nil {
-			o.titles.there(o.titles.of(cwd), kindDir)
+			if t := o.titles.of(cwd); t != nil {
+				o.titles.there(t, kindDir)
+			}
 		}
 	}
 	return o
@@ -131,9 +137,15 @@ func (o *overlaps) put(position int64, s *slot) { o.window[position&int64(len(o.
 
 // Read fills events from the front, as a Reader does.
 func (o *overlaps) Read(events []format.Event) (int, error) {
+	for _, s := range o.given {
+		o.bytes -= s.bytes()
+	}
 	o.free, o.given = append(o.free, o.given...), o.given[:0]
 	n := 0
 	for n < len(events) {
+		if err := o.afford(); err != nil {
+			return n, err
+		}
 		switch {
 		case o.err == nil && o.next-o.scan < o.most:
 			o.fetch()
@@ -184,9 +196,48 @@ func (o *overlaps) fetch() {
 		s.claims = s.claim.verb != saysNothing
 		o.follower.Apply(t, e, f, d)
 	}
+	o.bytes += s.bytes()
 	o.put(o.next, s)
 	o.next++
 }
+
+// slotBytes is the memory of an event of the window, without its strings.
+const slotBytes = int64(unsafe.Sizeof(slot{})+unsafe.Sizeof(format.Notes{})) + 16
+
+// bytes returns the memory that an event of the window takes.
+func (s *slot) bytes() int64 {
+	n := slotBytes
+	for _, text := range s.event.Str {
+		n += int64(len(text))
+	}
+	if notes := s.event.Notes; notes != nil {
+		n += int64(len(notes.Text) + len(notes.Path) + len(notes.Target) + len(notes.Blocks))
+	}
+	return n
+}
+
+// holds returns the bytes that the reader takes.
+func (o *overlaps) holds() int64 {
+	return o.titles.holds() + o.bytes + slotBytes*int64(len(o.free)) + 8*int64(len(o.window)) + o.search.bytes
+}
+
+// afford tells the budget what the reader takes. It returns a LimitError if that is more
+// than its share of the limit: the window runs far ahead of the simulation, which asks after
+// each event.
+func (o *overlaps) afford() error {
+	held := o.holds()
+	if held > o.noted {
+		o.budget.take(forNames, int(held-o.noted))
+		o.noted = held
+	}
+	if held > o.budget.limit/share {
+		return &LimitError{What: purposeNames[forNames], Limit: o.budget.limit}
+	}
+	return nil
+}
+
+// share is the part of the memory that the reader takes at most, as a divisor.
+const share = 4
 
 // step follows the event at scan. If what it claims can't be, it looks for an order of the
 // events that can.
