@@ -151,6 +151,17 @@ func (t *title) now() kind {
 	return kindUnknown
 }
 
+// holds returns how many names are known in a directory.
+func (t *title) holds() int32 {
+	if t.up != nil && t.of != t.up.serial {
+		return 0 // in the directory that had the name before
+	}
+	return t.held
+}
+
+// bare reports whether unknown names in a directory are missing.
+func (t *title) bare() bool { return t.empty && t.up != nil && t.of == t.up.serial }
+
 // reachable reports whether a path to the name can have existed up to its last component.
 func (t *title) reachable() bool {
 	for up := t.up; up != nil; up = up.up {
@@ -416,6 +427,15 @@ func (c *claim) knows() bool {
 		}
 	}
 	return c.fits()
+}
+
+// steps returns how much work for a search a claim is.
+func (c *claim) steps() int64 {
+	n := 1 + int64(c.names[0].depth)/4
+	if c.names[1] != nil {
+		n += int64(c.names[1].depth) / 4
+	}
+	return n
 }
 
 // changes reports whether the claim says that names have changed.

@@ -25,9 +25,10 @@ import (
 // are that overlap in time.
 type overlap struct {
 	recent [overlapKept]recentCall
-	n      int64 // calls so far
-	most   int64 // lines
-	lost   bool  // calls that overlap were further apart than this follows
+	older  [overlapKept]recentCall // every overlapStep-th call
+	n      int64                   // calls so far
+	most   int64                   // lines
+	lost   bool                    // calls that overlap were further apart than this follows
 }
 
 type recentCall struct {
@@ -36,16 +37,22 @@ type recentCall struct {
 	end  int64
 }
 
-// overlapKept is how many calls on names are kept to be compared with later ones. It
-// bounds the cost of a call that takes very long.
-const overlapKept = 1 << 10
+// overlapKept is how many calls on names are kept to be compared with later ones, and how
+// many of those that are further away. It bounds the cost of a call that takes very long.
+const (
+	overlapKept = 1 << 10
+	overlapStep = 1 << 6
+)
 
 // add adds a call on a name. Later lines have later ends.
 func (o *overlap) add(e *format.Event, line int64) {
 	for i := o.n - 1; i >= 0; i-- {
 		k := &o.recent[i%overlapKept]
-		if i < o.n-overlapKept || k.end <= e.Start {
-			o.lost = o.lost || k.end > e.Start
+		if i < o.n-overlapKept {
+			o.addFar(e, line)
+			break
+		}
+		if k.end <= e.Start {
 			break
 		}
 		if k.tid != e.TID {
@@ -53,7 +60,26 @@ func (o *overlap) add(e *format.Event, line int64) {
 		}
 	}
 	o.recent[o.n%overlapKept] = recentCall{e.TID, line, e.End()}
+	if o.n%overlapStep == 0 {
+		o.older[o.n/overlapStep%overlapKept] = recentCall{e.TID, line, e.End()}
+	}
 	o.n++
+}
+
+// addFar adds a call that overlaps with all of the recent ones, and maybe with older ones.
+// Between those that are kept, it takes the distance for greater than it may be.
+func (o *overlap) addFar(e *format.Event, line int64) {
+	newest := (o.n - 1) / overlapStep
+	for i := newest; i >= 0; i-- {
+		if i <= newest-overlapKept {
+			o.lost = true
+			return
+		}
+		k := &o.older[i%overlapKept]
+		if o.most = max(o.most, line-k.line); k.end <= e.Start {
+			return
+		}
+	}
 }
 
 // overlaps reads the events of a recording in the order of their effects.
@@ -67,9 +93,12 @@ type overlaps struct {
 
 	follower *process.Follower
 	titles   titles
-	sure     bool  // the notes say which opens made their files
-	apart    int64 // lines between calls that overlap, at most
-	most     int64 // events ahead of and behind scan
+	sure     bool        // the notes say which opens made their files
+	apart    int64       // lines between calls that overlap, at most
+	cut      bool        // some are further apart
+	most     int64       // events ahead of and behind scan
+	ends     [near]int64 // of the newest events of the window, by their lines
+	far      []*slot     // calls on names under way when one that is near lines before returned, in the order of their lines
 
 	// The window: events that were returned are before head, those whose claims hold are
 	// before scan. Positions count events from 0.
@@ -87,6 +116,7 @@ type overlaps struct {
 // slot is an event of the window.
 type slot struct {
 	event  format.Event
+	at     int64 // position
 	claim  claim
 	claims bool
 	tries  int8   // searches for an order that explains it
@@ -97,8 +127,15 @@ type slot struct {
 }
 
 // maxApart bounds how far apart the lines of calls are that are brought into order. It
-// bounds the window, of which an event takes about a kilobyte.
-const maxApart = 1 << 12
+// bounds the window, of which an event takes about a kilobyte. A window also takes no more
+// than half of the reader's share of the memory.
+const maxApart = 1 << 16
+
+// near is how many lines apart most calls are that overlap.
+const near = 1 << 8
+
+// behind is how many events before scan the window keeps at least.
+const behind = 512
 
 // followedFiles bounds the files whose names the window follows for descriptors: 32 MiB of
 // names.
@@ -112,10 +149,12 @@ func newOverlaps(in *intake, b *budget, r *Report) *overlaps {
 		events: in.events.Reader(), batch: make([]format.Event, readBatch), entered: in.newcomers(),
 		follower: process.New(&h, followedFiles), titles: newTitles(), sure: h.TellsWakers(), budget: b, report: r,
 	}
-	if o.apart = min(in.overlap.most, maxApart); in.overlap.lost {
-		o.apart = maxApart
+	o.search.left = allSteps + stepsPerCall*in.overlap.n
+	o.apart, o.cut = in.overlap.most, in.overlap.lost
+	if most := max(min(maxApart, b.limit/share/2/(2*slotBytes)), 1); o.apart > most {
+		o.apart, o.cut = most, true
 	}
-	o.most = 2*o.apart + readBatch
+	o.most = o.apart + behind
 	size := 1
 	for int64(size) < 2*o.most+2 {
 		size *= 2
@@ -133,13 +172,17 @@ func newOverlaps(in *intake, b *budget, r *Report) *overlaps {
 
 func (o *overlaps) at(position int64) *slot { return o.window[position&int64(len(o.window)-1)] }
 
-func (o *overlaps) put(position int64, s *slot) { o.window[position&int64(len(o.window)-1)] = s }
+func (o *overlaps) put(position int64, s *slot) {
+	s.at = position
+	o.window[position&int64(len(o.window)-1)] = s
+}
 
 // Read fills events from the front, as a Reader does.
 func (o *overlaps) Read(events []format.Event) (int, error) {
 	for _, s := range o.given {
 		o.bytes -= s.bytes()
 	}
+	o.far = slices.DeleteFunc(o.far, func(s *slot) bool { return s.at < o.head })
 	o.free, o.given = append(o.free, o.given...), o.given[:0]
 	n := 0
 	for n < len(events) {
@@ -197,6 +240,10 @@ func (o *overlaps) fetch() {
 		o.follower.Apply(t, e, f, d)
 	}
 	o.bytes += s.bytes()
+	if end := &o.ends[o.next%near]; o.next >= near && *end > e.Start && s.claims {
+		o.far = append(o.far, s)
+	}
+	o.ends[o.next%near] = e.End()
 	o.put(o.next, s)
 	o.next++
 }
@@ -246,8 +293,15 @@ func (o *overlaps) step() {
 	if s.claims {
 		o.titles.at = o.scan
 		if !s.forced && !s.claim.fits() {
-			if s.tries++; s.tries > maxTries || !o.explain(o.scan) {
+			found, why := false, tangleTries
+			if s.tries++; s.tries <= maxTries {
+				found, why = o.explain(o.scan)
+			}
+			if !found {
 				s.forced = true
+				if why != tangleNone {
+					o.report.Tangled[why]++
+				}
 			}
 			return
 		}

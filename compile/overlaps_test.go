@@ -416,8 +416,97 @@ func TestOverlapsWithoutMemory(t *testing.T) {
 	r = ordered(t, input, 1<<20)
 	require.EqualValues(t, 2, r.Unexplained, r.Examples)
 	require.EqualValues(t, 1, r.GivenUp())
-	text := strings.Builder{}
-	_, err := r.WriteTo(&text)
+	require.Contains(t, reported(t, r), "not searched to the end: 1\n  1: too much memory; all calls are in the order of their lines\n")
+}
+
+// reported returns the report as text.
+func reported(t *testing.T, r *compile.Report) string {
+	t.Helper()
+	b := strings.Builder{}
+	_, err := r.WriteTo(&b)
 	require.NoError(t, err)
-	require.Contains(t, text.String(), "not searched to the end: 1\n  1: too much memory; all calls are in the order of their lines\n")
+	return b.String()
+}
+
+// Calls that overlap are found however many others are between them.
+func TestOverlapsFarApart(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		memory      int64
+		script      string
+		unexplained int64
+		want        string // in the report
+	}{
+		{"returns much later", 0, overlapped(func(line func(int, int64, int64, string, ...any)) {
+			line(11, 100, 10, `mkdir("/w/d/y", 0700) = -1 EEXIST (x)`)
+			for i := range int64(6000) {
+				line(11, 200+10*i, 1, `stat("/w/q", 0x1) = -1 ENOENT (x)`)
+			}
+			line(12, 50, 100_000, `mkdir("/w/d/y", 0700) = 0`)
+		}), 0, ""},
+		{"began much earlier", 0, overlapped(func(line func(int, int64, int64, string, ...any)) {
+			line(10, 100, 1, `mkdir("/w/d/y", 0700) = 0`)
+			line(10, 110, 1, `rmdir("/w/d/y") = 0`)
+			line(12, 125, 1, `rmdir("/w/d/y") = 0`)
+			for i := range int64(600) {
+				line(12, 200+10*i, 1, `stat("/w/q", 0x1) = -1 ENOENT (x)`)
+			}
+			line(11, 120, 10_000, `mkdir("/w/d/y", 0700) = 0`)
+			line(12, 10_200, 1, `stat("/w/d/y", 0x1) = -1 ENOENT (x)`)
+		}), 0, ""},
+		{"further than memory allows", 8 << 20, overlapped(func(line func(int, int64, int64, string, ...any)) {
+			line(11, 100, 10, `mkdir("/w/d/y", 0700) = -1 EEXIST (x)`)
+			for i := range int64(3000) {
+				line(11, 200+10*i, 1, `stat("/w/q", 0x1) = -1 ENOENT (x)`)
+			}
+			line(12, 50, 100_000, `mkdir("/w/d/y", 0700) = 0`)
+		}), 2, "not searched to the end: 2\n  2: calls that overlap are too many lines apart\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := ordered(t, c.script, c.memory)
+			require.Equal(t, c.unexplained, r.Unexplained, r.Examples)
+			if c.want == "" {
+				require.Zero(t, r.GivenUp())
+			}
+			require.Contains(t, reported(t, r), c.want)
+		})
+	}
+}
+
+// crowded returns a script with many links to files of a directory, which are made while
+// that is removed: no order explains it, and there are very many.
+func crowded(links int) string {
+	return overlapped(func(line func(int, int64, int64, string, ...any)) {
+		now := int64(100)
+		for i := range links {
+			line(10, now, 1, `open("/w/d/a%d", O_RDWR|O_CREAT|O_EXCL, 0600) = 3 {type=reg mode=0600 size=0 new}`, i)
+			line(10, now+2, 1, `close(3) = 0`)
+			line(10, now+4, 1, `clone(SIGCHLD) = %d`, 100+i)
+			now += 10
+		}
+		line(10, now+200, 100, `rmdir("/w/d") = 0`)
+		for i := range links {
+			line(100+i, now, 1_000_000+int64(i), `link("/w/d/a%d", "/w/d/b%d") = 0`, i, i)
+		}
+	})
+}
+
+// A search that has too much to try is given up, after a time that doesn't grow with the
+// size of its states.
+func TestOverlapsGivenUp(t *testing.T) {
+	for _, c := range []struct {
+		links int
+		want  string
+	}{
+		{400, "too many steps in one search"},
+		{1100, "too many calls that overlap on the same names"},
+	} {
+		before, after := runtime.MemStats{}, runtime.MemStats{}
+		runtime.ReadMemStats(&before)
+		r := ordered(t, crowded(c.links), 0)
+		runtime.ReadMemStats(&after)
+		require.Positive(t, r.GivenUp())
+		require.Contains(t, reported(t, r), c.want)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(256<<20)) // mostly states
+	}
 }
