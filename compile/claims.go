@@ -21,7 +21,10 @@ type claim struct {
 	kind    kind // of what was made or found
 	follows bool // a link that has the first name would lead to another one
 	above   bool // of saysMissing: a directory is missing, not the first name
+	lists   bool // it is about what a directory that is open is
 	names   [format.MaxStrings]*title
+	via     [format.MaxStrings]*title // handles of the directories in which the paths begin; of a listing, its own
+	opens   *title                    // the handle that the call makes
 }
 
 // verb is what a claim says.
@@ -70,7 +73,39 @@ type standing struct {
 	serial uint32 // counts the directories that had the name
 	held   int32  // known names in that directory
 	file   uint32 // the same of names that were linked, 0 for none
+	gone   uint32 // counts the removals of directories that had the name
 	empty  bool   // a recorded call made that directory, so unknown names in it are missing
+}
+
+// A handle is an open or working directory: one of those that have had a name. It is a title
+// of its own, so that its standing can be undone as well: up is the title of the name, serial
+// the age of that when the directory was opened, and gone likewise. Its kind is kindDir, or
+// kindAbsent for a directory of which no name is known. It is kindUnknown before the call
+// that makes it was followed; until then it is the directory that has the name.
+func handleOf(t *title) *title { return &title{up: t} }
+
+// stray reports whether the directory of a handle may no longer have its name, so that
+// nothing is known of the names in it. h can be nil.
+func (h *title) stray() bool {
+	return h != nil && (h.kind == kindAbsent || h.kind == kindDir && h.serial != h.up.age())
+}
+
+// age changes when another directory has the name, or one above it.
+func (t *title) age() uint32 {
+	n := uint32(0)
+	for ; t != nil; t = t.up {
+		n += t.serial
+	}
+	return n
+}
+
+// open says that a handle is of the directory that has its name now. lost says that it is of
+// one whose name is unknown.
+func (ts *titles) open(h *title, lost bool) {
+	ts.save(h)
+	if h.kind, h.serial, h.gone = kindDir, h.up.age(), h.up.gone; lost {
+		h.kind = kindAbsent
+	}
 }
 
 const (
@@ -143,12 +178,24 @@ func (t *title) now() kind {
 	switch {
 	case t.up == nil:
 		return kindDir
+	case !t.up.settled():
+		return kindUnknown
 	case t.of == t.up.serial && t.kind != kindUnknown:
 		return t.kind
-	case t.up.empty:
+	case t.up.bare():
 		return kindAbsent
 	}
 	return kindUnknown
+}
+
+// settled reports whether what is known of a directory is of the one that has the name now.
+func (t *title) settled() bool {
+	for ; t.up != nil; t = t.up {
+		if t.of != t.up.serial {
+			return false
+		}
+	}
+	return true
 }
 
 // holds returns how many names are known in a directory.
@@ -189,6 +236,10 @@ func (ts *titles) set(t *title, k kind) {
 		return
 	}
 	ts.save(t)
+	if t.of != t.up.serial { // what is known of it is about the directory that had the name before
+		t.serial++
+		t.held, t.empty = 0, false
+	}
 	if in, out := k > kindAbsent, was > kindAbsent; in != out {
 		ts.save(t.up)
 		if in {
@@ -280,7 +331,13 @@ func (ts *titles) there(t *title, k kind) {
 // forced, nothing changes.
 func (ts *titles) take(c *claim, force bool) bool {
 	ok := force || c.fits()
-	if !ok || c.verb == saysNothing || c.beyond() {
+	if !ok || c.verb == saysNothing {
+		return ok
+	}
+	if c.opens != nil {
+		defer ts.open(c.opens, c.strays()) // after what it finds
+	}
+	if c.beyond() || c.lists && c.via[0].stray() {
 		return ok
 	}
 	a, b := c.names[0], c.names[1]
@@ -318,6 +375,7 @@ func (ts *titles) take(c *claim, force bool) bool {
 		ts.set(a, kindAbsent)
 		if c.kind == kindDir {
 			ts.renew(a, false)
+			a.gone++
 		}
 	case saysMoved, saysSwapped:
 		if a.file != 0 && a.file == b.file && a.now() >= kindPresent && b.now() >= kindPresent {
@@ -325,6 +383,7 @@ func (ts *titles) take(c *claim, force bool) bool {
 		}
 		file := a.file
 		ka, kb := a.now(), b.now()
+		over := c.verb == saysMoved && kb != kindAbsent // a directory that had the second name is removed
 		if ka < kindPresent {
 			ka = kindPresent
 		}
@@ -343,7 +402,9 @@ func (ts *titles) take(c *claim, force bool) bool {
 		}
 		if ka == kindDir || ka == kindPresent || kb == kindDir || kb == kindPresent {
 			ts.renew(a, false)
-			ts.renew(b, false)
+			if ts.renew(b, false); over {
+				b.gone++
+			}
 		}
 	case saysLinked:
 		if a.now() != kindFile {
@@ -355,8 +416,12 @@ func (ts *titles) take(c *claim, force bool) bool {
 	return true
 }
 
-// beyond reports whether the claim is about the unknown target of a link.
-func (c *claim) beyond() bool { return c.follows && c.names[0].now() == kindLink }
+// beyond reports whether the claim is about the unknown target of a link, or about names
+// of a directory whose name is unknown.
+func (c *claim) beyond() bool { return c.follows && c.names[0].now() == kindLink || c.strays() }
+
+// strays reports whether a path begins in a directory that may have lost its name.
+func (c *claim) strays() bool { return !c.lists && (c.via[0].stray() || c.via[1].stray()) }
 
 // fits reports whether what is known allows the claim.
 func (c *claim) fits() bool {
@@ -369,6 +434,12 @@ func (c *claim) fits() bool {
 		last = b
 	}
 	here := func(t *title) bool { return t.now() != kindAbsent && t.reachable() }
+	if h := c.via[0]; c.lists && h != nil && h.kind == kindDir {
+		if c.verb == saysFound {
+			return h.gone == h.up.gone || h.serial == h.up.age()
+		}
+		return h.stray()
+	}
 	switch c.verb {
 	case saysFound:
 		now := a.now()
@@ -384,17 +455,17 @@ func (c *claim) fits() bool {
 	case saysTaken:
 		return here(a) && here(last) // link(2) and rename(2) look at the first name first
 	case saysFilled:
-		return here(a) && here(last) && last.now() != kindFile && (last.held > 0 || !last.empty)
+		return here(a) && here(last) && last.now() != kindFile && (last.holds() > 0 || !last.bare())
 	case saysRemoved:
 		if !here(a) {
 			return false
 		}
 		if c.kind == kindDir {
-			return a.now() != kindFile && a.held <= 0
+			return a.now() != kindFile && a.holds() <= 0
 		}
 		return a.now() != kindDir
 	case saysMoved:
-		return here(a) && b.reachable()
+		return here(a) && b.reachable() && b.holds() <= 0
 	case saysSwapped:
 		return here(a) && here(b)
 	case saysLinked:
@@ -408,6 +479,11 @@ func (c *claim) knows() bool {
 	switch c.verb {
 	case saysGone:
 		return c.fits() // it says nothing of a name
+	}
+	if c.lists && c.via[0] != nil && c.via[0].kind == kindDir {
+		return c.fits()
+	}
+	switch c.verb {
 	case saysFound, saysTaken, saysFilled:
 		for _, t := range c.names {
 			if t != nil && t.now() < kindPresent {
@@ -447,6 +523,56 @@ func (c *claim) changes() bool {
 	return false
 }
 
+// opened is the handle of a description.
+type opened struct {
+	serial int64 // of the description
+	handle *title
+}
+
+// handleAt returns the handle of a descriptor, or of the working directory; nil if there is
+// none.
+func handleAt(t *process.Thread, fd int64) *title {
+	if fd == format.AtFDCWD {
+		h, _ := t.Dir.Data.(*title)
+		return h
+	}
+	if d := t.Table.At(fd); d != nil {
+		if o, ok := d.Data.(opened); ok && o.serial == d.Serial {
+			return o.handle
+		}
+	}
+	return nil
+}
+
+// opening makes the handle of a call that opens or enters a directory, before the follower
+// applies the call. It is nil if the call doesn't.
+func (c *claim) opening(t *process.Thread, e *format.Event) *title {
+	effect := e.Op.Info().Effect
+	switch {
+	case e.Ret < 0 || effect != format.EffectOpen && effect != format.EffectChdir:
+		return nil
+	case effect == format.EffectChdir && e.Op.Info().At.FD >= 0:
+		return handleAt(t, e.FD())
+	case c.verb == saysNothing || effect == format.EffectOpen && e.FileType() != format.TypeDir && e.FileType() != format.TypeUnknown || e.OpenFlags()&format.TMPFILE == format.TMPFILE:
+		return nil
+	}
+	c.opens = handleOf(c.names[0])
+	return c.opens
+}
+
+// entered tells the follower of a handle, after it has applied the call.
+func entered(t *process.Thread, e *format.Event, h *title) {
+	if effect := e.Op.Info().Effect; e.Ret < 0 {
+		return
+	} else if effect == format.EffectChdir {
+		t.Dir.Data = h
+	} else if effect == format.EffectOpen && h != nil {
+		if d := t.Table.At(e.Ret); d != nil {
+			d.Data = opened{d.Serial, h}
+		}
+	}
+}
+
 // claimOf returns what an event says about names. sure tells whether the notes say which
 // opens made their files; else that is a guess of the recorder.
 func (ts *titles) claimOf(fl *process.Follower, t *process.Thread, e *format.Event, f *process.File, sure bool) claim {
@@ -459,6 +585,7 @@ func (ts *titles) claimOf(fl *process.Follower, t *process.Thread, e *format.Eve
 		case e.Ret < 0:
 			c.verb = saysGone
 		}
+		c.lists, c.via[0] = true, handleAt(t, e.FD())
 		return c
 	}
 	if info.At.Paths[0].Arg < 0 || info.Effect == format.EffectExec || e.Ret == format.NoResult {
@@ -503,9 +630,13 @@ func (ts *titles) claimOf(fl *process.Follower, t *process.Thread, e *format.Eve
 		if c.names[n] = ts.of(path); c.names[n] == nil || path[0] == '?' { // the directory is unknown
 			return claim{}
 		}
+		if e.Path(n)[0] != '/' {
+			c.via[n] = handleAt(t, e.Dir(n))
+		}
 	}
 	if c.names[0] == nil {
 		c.names[0], c.names[1] = c.names[1], nil
+		c.via[0], c.via[1] = c.via[1], nil
 		if effect != format.EffectLink || c.names[0] == nil {
 			return claim{}
 		}

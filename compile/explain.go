@@ -214,13 +214,19 @@ func (o *overlaps) gather(x, from, to, most int64) bool {
 
 // mark marks the names of a member.
 func (f *search) mark(c *claim) {
-	for _, t := range c.names {
+	for n, t := range c.names {
 		if t == nil || t.up == nil {
 			continue
 		}
 		for up := t; up.up != nil && up.mark.used != f.serial; up = up.up {
 			up.mark.used = f.serial
 			f.names = append(f.names, up)
+		}
+		if h := c.via[n]; h != nil {
+			for up := h.up; up.up != nil && up.mark.used != f.serial; up = up.up {
+				up.mark.used = f.serial
+				f.names = append(f.names, up)
+			}
 		}
 		if c.verb == saysFilled {
 			t.mark.listed = f.serial
@@ -233,7 +239,7 @@ func (f *search) mark(c *claim) {
 
 // concerns reports whether the order of a claim and the members can matter.
 func (f *search) concerns(c *claim) bool {
-	for _, t := range c.names {
+	for n, t := range c.names {
 		if t == nil || t.up == nil {
 			continue
 		}
@@ -243,6 +249,13 @@ func (f *search) concerns(c *claim) bool {
 		for up := t; up.up != nil; up = up.up {
 			if up.mark.changed == f.serial {
 				return true
+			}
+		}
+		if h := c.via[n]; h != nil {
+			for up := h.up; up.up != nil; up = up.up {
+				if up.mark.changed == f.serial {
+					return true
+				}
 			}
 		}
 	}
@@ -333,7 +346,21 @@ func (o *overlaps) extend() bool {
 		}
 		f.key = binary.AppendUvarint(binary.AppendVarint(append(f.key, flags), int64(t.holds())), uint64(i-first))
 	}
-	f.steps += 1 + int64(len(f.key))/16
+	for _, s := range f.members {
+		for _, h := range s.claim.via {
+			if h != nil {
+				state := byte(h.kind) << 2
+				if h.stray() {
+					state |= 1
+				}
+				if h.gone != h.up.gone {
+					state |= 2
+				}
+				f.key = append(f.key, state)
+			}
+		}
+	}
+	f.steps += 1 + int64(len(f.key)+len(f.members))/16
 	if f.steps > f.budget {
 		return false
 	}

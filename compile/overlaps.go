@@ -237,7 +237,9 @@ func (o *overlaps) fetch() {
 		f, d := o.follower.About(t, e)
 		s.claim = o.titles.claimOf(o.follower, t, e, f, o.sure)
 		s.claims = s.claim.verb != saysNothing
+		h := s.claim.opening(t, e)
 		o.follower.Apply(t, e, f, d)
+		entered(t, e, h)
 	}
 	o.bytes += s.bytes()
 	if end := &o.ends[o.next%near]; o.next >= near && *end > e.Start && s.claims {
@@ -249,7 +251,7 @@ func (o *overlaps) fetch() {
 }
 
 // slotBytes is the memory of an event of the window, without its strings.
-const slotBytes = int64(unsafe.Sizeof(slot{})+unsafe.Sizeof(format.Notes{})) + 16
+const slotBytes = int64(unsafe.Sizeof(slot{})+unsafe.Sizeof(format.Notes{})+unsafe.Sizeof(title{})) + 16
 
 // bytes returns the memory that an event of the window takes.
 func (s *slot) bytes() int64 {

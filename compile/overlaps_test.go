@@ -3,6 +3,7 @@ package compile_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path"
 	"runtime"
 	"slices"
@@ -278,13 +279,17 @@ func race(r *rand.Rand, ptrace bool) string {
 // Random programs whose processes race for names: every result is explained, and every
 // order of the events that their edges allow gives the same results.
 func TestRaces(t *testing.T) {
-	seeds := 200
+	from, to := uint64(0), uint64(199)
 	if testing.Short() {
-		seeds = 40
+		to = 39
 	}
-	for seed := range seeds {
+	if text := os.Getenv("PIANOLA_RANDOM_SEEDS"); text != "" {
+		_, err := fmt.Sscanf(text, "%d-%d", &from, &to)
+		require.NoError(t, err)
+	}
+	for seed := from; seed <= to; seed++ {
 		for _, ptrace := range []bool{false, true} {
-			r := rand.New(rand.NewPCG(uint64(seed), 1))
+			r := rand.New(rand.NewPCG(seed, 1))
 			input := race(r, ptrace)
 			k := &checker{}
 			report, err := compile.Compile(script.NewReader(strings.NewReader(input), "test.txt"), new(testkit.Spool), k, compile.Options{Names: true})
@@ -509,4 +514,31 @@ func TestOverlapsGivenUp(t *testing.T) {
 		require.Contains(t, reported(t, r), c.want)
 		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(256<<20)) // mostly states
 	}
+}
+
+// Recordings in which names are reused while calls overlap.
+func TestOverlapsOfReusedNames(t *testing.T) {
+	for _, name := range []string{
+		"dead", // a descriptor of a directory that was removed, while another one has its name
+		"list", // a listing of such a directory
+	} {
+		text, err := os.ReadFile("testdata/overlaps/" + name + ".txt")
+		require.NoError(t, err)
+		r := ordered(t, string(text), 0)
+		require.Zero(t, r.Unexplained, "%s: %v", name, r.Examples)
+		require.Zero(t, r.GivenUp(), name)
+	}
+}
+
+// A listing that no order explains is unexplained.
+func TestListingOfRemoved(t *testing.T) {
+	r := ordered(t, overlapped(func(line func(int, int64, int64, string, ...any)) {
+		line(10, 100, 1, `mkdir("/w/e", 0700) = 0`)
+		line(10, 110, 1, `open("/w/e", O_RDONLY|O_DIRECTORY) = 3 {type=dir mode=0700}`)
+		line(10, 120, 1, `rmdir("/w/e") = 0`)
+		line(10, 130, 1, `mkdir("/w/e", 0700) = 0`)
+		line(10, 140, 1, `getdents64(3, 0x1, 32768) = 48`)
+	}), 0)
+	require.EqualValues(t, 1, r.Unexplained)
+	require.Contains(t, r.Examples[0], "listed, but it was removed")
 }
