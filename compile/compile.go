@@ -192,6 +192,9 @@ func (m *model) run(in *intake) error {
 				m.start(in, &batch[i])
 			}
 			m.line++
+			if m.overlaps != nil {
+				m.overlaps.now = i
+			}
 			for ; entered < len(newcomers) && newcomers[entered].before <= m.line; entered++ {
 				if err := m.enter(newcomers[entered].header, &batch[i]); err != nil {
 					return err

@@ -1,12 +1,15 @@
 package compile
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"unsafe"
 
 	"pianola/format"
 	"pianola/format/process"
 	"pianola/format/spool"
+	"pianola/table"
 )
 
 // A recording has its events in the order in which the calls returned. A call took effect
@@ -106,6 +109,7 @@ type overlaps struct {
 	head, scan, next int64
 
 	given, free []*slot
+	now         int   // index in given of the event that the simulation is at
 	bytes       int64 // of the events in the window
 	budget      *budget
 	noted       int64 // bytes that the budget knows of
@@ -121,6 +125,8 @@ type slot struct {
 	claims bool
 	tries  int8   // searches for an order that explains it
 	forced bool   // none does
+	why    tangle // why the search for one was given up, if it was
+	others string // some calls that overlap with it on its names, if it is forced
 	member uint32 // serial of the search that it was a member of
 	rank   int    // in an order that was found, from 1
 	placed bool
@@ -300,7 +306,7 @@ func (o *overlaps) step() {
 				found, why = o.explain(o.scan)
 			}
 			if !found {
-				s.forced = true
+				s.forced, s.why, s.others = true, why, o.others(o.scan)
 				if why != tangleNone {
 					o.report.Tangled[why]++
 				}
@@ -314,6 +320,63 @@ func (o *overlaps) step() {
 	}
 	o.scan++
 }
+
+// maxOthers bounds the calls that the text about a result names.
+const maxOthers = 2
+
+// others names calls that overlap with the event at x, and have to do with its names. It
+// returns "" if there are none, or enough examples of unexplained results.
+func (o *overlaps) others(x int64) string {
+	s, f := o.at(x), &o.search
+	if !s.claims || len(o.report.Examples) >= maxExamples {
+		return ""
+	}
+	f.serial++
+	f.names = f.names[:0]
+	f.mark(&s.claim)
+	var names []string
+	look := func(k *slot) {
+		if k.claims && !precedes(&k.event, &s.event) && !precedes(&s.event, &k.event) && f.concerns(&k.claim) {
+			names = append(names, fmt.Sprintf("%s in thread %d at %s s", k.event.Op, k.event.TID, format.AppendSeconds(nil, k.event.Start)))
+		}
+	}
+	end := min(x+near, o.next)
+	for p := max(o.head-int64(len(o.given)), x-near, 0); p < end; p++ {
+		look(o.at(p))
+	}
+	for _, k := range o.far {
+		if k.at >= end {
+			look(k)
+		}
+	}
+	text := strings.Join(names[:min(len(names), maxOthers)], " and ")
+	if n := len(names) - maxOthers; n > 0 {
+		text += fmt.Sprintf(" and %s", table.Plural(n, "other call"))
+	}
+	return text
+}
+
+// blames changes the text about a result that nothing explains, of the event that the
+// simulation is at: if recorded calls overlap there, it is not known that another program did
+// it.
+func (o *overlaps) blames(what string) string {
+	s := o.given[o.now]
+	others := s.others
+	if others == "" {
+		others = o.others(s.at)
+	}
+	if others == "" {
+		return what
+	}
+	what, _, _ = strings.Cut(what, blame)
+	if s.why != tangleNone {
+		return fmt.Sprintf("%s; the search for its order with %s was given up", what, others)
+	}
+	return fmt.Sprintf("%s; no order was found for it and %s", what, others)
+}
+
+// blame is how a text ends that holds another program responsible.
+const blame = ", but the recording did not"
 
 // correct notes whether an open made its file. A recorder by ptrace can only look whether
 // the name is there before the call.

@@ -543,3 +543,34 @@ func TestListingOfRemoved(t *testing.T) {
 	require.EqualValues(t, 1, r.Unexplained)
 	require.Contains(t, r.Examples[0], "listed, but it was removed")
 }
+
+// A result that nothing explains names the recorded calls that overlap with it. Only if there
+// are none, another program is held responsible.
+func TestUnexplainedBesideOverlaps(t *testing.T) {
+	r := ordered(t, overlapped(func(line func(int, int64, int64, string, ...any)) {
+		line(10, 100, 1, `mkdir("/w/d/y", 0700) = 0`)
+		line(10, 110, 1, `rmdir("/w/d/y") = 0`)
+		line(10, 120, 1, `stat("/w/d/y", 0x1) = 0 {type=dir mode=0700}`)
+		line(10, 130, 1, `rmdir("/w/d/y") = 0`)
+		line(12, 200, 10, `mkdir("/w/d/z", 0700) = 0`)
+		line(11, 199, 12, `mkdir("/w/d/z", 0700) = 0`)
+	}), 0)
+	require.Equal(t, []string{
+		`stat "/w/d/y" in thread 10 at 0.000000120 s: exists, but the recording did not create it`,
+		`mkdir "/w/d/z" in thread 11 at 0.000000199 s: created, but it existed; no order was found for it and mkdir in thread 12 at 0.000000200 s`,
+	}, r.Examples)
+
+	r = ordered(t, overlapped(func(line func(int, int64, int64, string, ...any)) {
+		line(11, 100, 10, `mkdir("/w/d/y", 0700) = -1 EEXIST (x)`)
+		for i := range int64(3000) {
+			line(11, 200+10*i, 1, `stat("/w/q", 0x1) = -1 ENOENT (x)`)
+		}
+		line(12, 50, 100_000, `mkdir("/w/d/y", 0700) = 0`)
+	}), 1<<20)
+	require.NotEmpty(t, r.Examples)
+	require.NotContains(t, strings.Join(r.Examples, "; "), "the recording did not")
+
+	r = ordered(t, crowded(1100), 0)
+	require.NotEmpty(t, r.Examples)
+	require.Contains(t, r.Examples[0], "was given up")
+}
