@@ -330,8 +330,8 @@ func (o *overlaps) extend() bool {
 	}
 	clear(f.files)
 	for i, t := range f.names {
-		// What the name leads to, whether it is a directory that a recorded call made, how many
-		// names are known in it, and the first of the names of one file.
+		// The state of a name: its kind, whether a recorded call made the directory, how many
+		// names are known in that, and the first of the names of one file.
 		flags := byte(t.now()) << 1
 		if t.bare() {
 			flags |= 1
