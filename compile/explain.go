@@ -26,6 +26,7 @@ type search struct {
 	steps   int64 // of this search
 	budget  int64
 	left    int64 // steps of all searches
+	state   int64 // steps that a state of this search takes
 	bytes   int64 // of failed
 	early   bool  // take calls that only look as early as they fit
 }
@@ -44,7 +45,8 @@ type marks struct {
 	listed  uint32 // a member's result depends on the names in it
 }
 
-// A step takes some ten nanoseconds: a position that is looked at, or 16 bytes of a state.
+// A step takes some ten nanoseconds: a position that is looked at, or 16 bytes of a state, or
+// eight directories above a name.
 // maxSteps bounds a search, to some ten milliseconds. All searches of a pass together have
 // allSteps, and stepsPerCall for each recorded call on a name.
 const (
@@ -288,11 +290,24 @@ func (o *overlaps) found() (found, whole bool) {
 	f.threads = f.threads[:n]
 	o.titles.at = o.scan
 	// Most orders differ from that of the lines in few places, which are near the end.
-	state := int64(2*n + 10*len(f.names)) // bytes, about
+	// The key of a state takes some bytes for each thread, name and handle, and looks at all
+	// directories above these.
+	depths := int64(0)
+	for _, t := range f.names {
+		depths += int64(t.depth)
+	}
+	f.state = 1 + int64(2*n+8*len(f.names)+len(f.members))/16 + depths/8
+	for _, s := range f.members {
+		for _, h := range s.claim.via {
+			if h != nil {
+				f.state += 1 + int64(h.up.depth)/8
+			}
+		}
+	}
 	for _, try := range [...]struct {
 		early bool
 		steps int64
-	}{{false, 4 * int64(len(f.members)) * (2 + state/16)}, {true, maxSteps}} {
+	}{{false, 4 * int64(len(f.members)) * (1 + f.state)}, {true, maxSteps}} {
 		f.order, f.has, f.steps, f.budget, f.early = f.order[:0], 0, 0, min(try.steps, max(f.left, 0)), try.early
 		clear(f.failed)
 		f.bytes = 0
@@ -360,7 +375,7 @@ func (o *overlaps) extend() bool {
 			}
 		}
 	}
-	f.steps += 1 + int64(len(f.key)+len(f.members))/16
+	f.steps += f.state
 	if f.steps > f.budget {
 		return false
 	}
