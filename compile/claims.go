@@ -12,8 +12,8 @@ import (
 // A claim is what the result of a call says about names: which existed when the call took
 // effect, and which exist since then.
 //
-// Claims are about names as the application wrote them. Symbolic links are not followed,
-// so two names of one file are two. A claim that is wrong for this reason makes the
+// Claims are about names as the application wrote them. Symbolic links are only followed if
+// recorded calls made or read them, so two names of one file can be two. A claim that is wrong for this reason makes the
 // search for an order miss something. It does no other harm, because the simulation
 // judges the results whatever the order.
 type claim struct {
@@ -60,8 +60,9 @@ const (
 // title is a name as the application wrote it: absolute, if the working directory is
 // known.
 type title struct {
-	up    *title // the directory, nil for the root
-	depth int32  // directories above it
+	up    *title   // the directory, nil for the root
+	depth int32    // directories above it
+	link  *leading // nil if none is known
 	standing
 	mark marks
 }
@@ -145,29 +146,87 @@ func newTitles() titles {
 	return titles{root: &title{standing: standing{kind: kindDir}}, byName: map[component]*title{}}
 }
 
-// of returns the title of a clean path, nil for a path that is too long.
-func (ts *titles) of(path []byte) *title {
+// of returns the title of a path, nil for a path that is too long. Links that are known are
+// followed, the last component only with follow.
+func (ts *titles) of(path []byte, follow bool) *title {
 	if len(path) > maxPath || bytes.Count(path, []byte("/")) > maxComponents {
 		return nil
 	}
-	t := ts.root
-	if string(path) == "." {
-		return t
+	links := 0
+	return ts.walk(ts.root, path, follow, &links)
+}
+
+// maxLinks bounds the links on a path that are followed.
+const maxLinks = 8
+
+// walk returns the title of a path from a directory on.
+func (ts *titles) walk(t *title, path []byte, follow bool, links *int) *title {
+	if bytes.HasPrefix(path, []byte("/")) {
+		t = ts.root
 	}
 	for more := len(path) > 0; more; {
 		var name []byte
-		if name, path, more = bytes.Cut(path, []byte("/")); len(name) == 0 {
+		if name, path, more = bytes.Cut(path, []byte("/")); len(name) == 0 || string(name) == "." {
+			continue
+		}
+		if string(name) == ".." && t.up != nil {
+			t = t.up
 			continue
 		}
 		in := ts.byName[component{t, string(name)}]
 		if in == nil {
+			if t.depth >= maxComponents {
+				return nil
+			}
 			in = &title{up: t, depth: t.depth + 1}
 			ts.byName[component{t, string(name)}] = in
 			ts.bytes += int64(titleBytes + len(name))
 		}
+		if to := in.link; to != nil && (more || follow) {
+			if *links++; *links > maxLinks || to.changed {
+				return nil
+			}
+			if in = ts.walk(t, to.target, true, links); in == nil {
+				return nil
+			}
+		}
 		t = in
 	}
 	return t
+}
+
+// leading is a symbolic link that recorded calls made or read.
+type leading struct {
+	target  []byte
+	changed bool // it was removed or renamed later, so nothing is known of what it leads to
+}
+
+// learn notes what an event says about links, before later events are fetched.
+func (ts *titles) learn(c *claim, e *format.Event) {
+	t := c.names[0]
+	switch effect := e.Op.Info().Effect; {
+	case e.Ret < 0 || t == nil:
+	case effect == format.EffectSymlink && c.verb == saysMade, effect == format.EffectReadlink && c.verb == saysFound:
+		target := e.Str[0]
+		if effect == format.EffectReadlink {
+			target = nil
+			if e.Notes.Known(format.NotedTarget) {
+				target = e.Notes.Target
+			}
+		}
+		if t.link == nil && len(target) > 0 && len(target) <= maxPath {
+			t.link = &leading{target: bytes.Clone(target)}
+			ts.bytes += int64(unsafe.Sizeof(leading{})) + int64(len(target))
+		} else if t.link != nil && len(target) > 0 && !bytes.Equal(t.link.target, target) {
+			t.link.changed = true
+		}
+	case c.verb == saysRemoved, c.verb == saysMoved, c.verb == saysSwapped:
+		for _, t := range c.names {
+			if t != nil && t.link != nil {
+				t.link.changed = true
+			}
+		}
+	}
 }
 
 // holds returns the bytes that the titles take.
@@ -578,7 +637,7 @@ func entered(t *process.Thread, e *format.Event, h *title) {
 func (ts *titles) claimOf(fl *process.Follower, t *process.Thread, e *format.Event, f *process.File, sure bool) claim {
 	info := e.Op.Info()
 	if info.Effect == format.EffectList && f != nil && (e.Ret >= 0 || e.Ret == enoent) {
-		c := claim{verb: saysFound, kind: kindDir, names: [format.MaxStrings]*title{ts.of([]byte(f.Name))}}
+		c := claim{verb: saysFound, kind: kindDir, names: [format.MaxStrings]*title{ts.of([]byte(f.Name), true)}}
 		switch {
 		case c.names[0] == nil:
 			return claim{}
@@ -627,7 +686,7 @@ func (ts *titles) claimOf(fl *process.Follower, t *process.Thread, e *format.Eve
 				return claim{}
 			}
 		}
-		if c.names[n] = ts.of(path); c.names[n] == nil || path[0] == '?' { // the directory is unknown
+		if c.names[n] = ts.of(path, e.Follows(n)); c.names[n] == nil || path[0] == '?' { // the directory is unknown
 			return claim{}
 		}
 		if e.Path(n)[0] != '/' {

@@ -168,7 +168,7 @@ func newOverlaps(in *intake, b *budget, r *Report) *overlaps {
 	o.window = make([]*slot, size)
 	if quoted, ok := h.Value(format.MetaCwd); ok {
 		if cwd, _, err := format.Unquote(nil, []byte(quoted)); err == nil {
-			if t := o.titles.of(cwd); t != nil {
+			if t := o.titles.of(cwd, true); t != nil {
 				o.titles.there(t, kindDir)
 			}
 		}
@@ -243,6 +243,7 @@ func (o *overlaps) fetch() {
 		f, d := o.follower.About(t, e)
 		s.claim = o.titles.claimOf(o.follower, t, e, f, o.sure)
 		s.claims = s.claim.verb != saysNothing
+		o.titles.learn(&s.claim, e)
 		h := s.claim.opening(t, e)
 		o.follower.Apply(t, e, f, d)
 		entered(t, e, h)

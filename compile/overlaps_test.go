@@ -519,9 +519,10 @@ func TestOverlapsGivenUp(t *testing.T) {
 // Recordings in which names are reused while calls overlap.
 func TestOverlapsOfReusedNames(t *testing.T) {
 	for _, name := range []string{
-		"dead", // a descriptor of a directory that was removed, while another one has its name
-		"list", // a listing of such a directory
-		"mv1",  // a renaming onto a directory in which a name is known before
+		"dead",  // a descriptor of a directory that was removed, while another one has its name
+		"list",  // a listing of such a directory
+		"alias", // two names of one directory, one through a link
+		"mv1",   // a renaming onto a directory in which a name is known before
 	} {
 		text, err := os.ReadFile("testdata/overlaps/" + name + ".txt")
 		require.NoError(t, err)
