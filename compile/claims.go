@@ -13,9 +13,9 @@ import (
 // effect, and which exist since then.
 //
 // Claims are about names as the application wrote them. Symbolic links are only followed if
-// recorded calls made or read them, so two names of one file can be two. A claim that is wrong for this reason makes the
-// search for an order miss something. It does no other harm, because the simulation
-// judges the results whatever the order.
+// recorded calls made or read them, so two names of one file can be two titles. A claim that
+// is wrong for this reason makes the search for an order miss something, or find one that
+// contradicts another result. The simulation judges the results whatever the order.
 type claim struct {
 	verb    verb
 	kind    kind // of what was made or found
@@ -63,6 +63,8 @@ type title struct {
 	up    *title   // the directory, nil for the root
 	depth int32    // directories above it
 	link  *leading // nil if none is known
+	name  string
+	in    []*title // names in it
 	standing
 	mark marks
 }
@@ -110,7 +112,7 @@ func (ts *titles) open(h *title, lost bool) {
 }
 
 const (
-	titleBytes  = int(unsafe.Sizeof(title{})) + inMap + 16 // the key takes 24 bytes
+	titleBytes  = int(unsafe.Sizeof(title{})) + inMap + 32 // the key takes 24 bytes
 	formerBytes = int(unsafe.Sizeof(former{}))
 )
 
@@ -173,14 +175,9 @@ func (ts *titles) walk(t *title, path []byte, follow bool, links *int) *title {
 			t = t.up
 			continue
 		}
-		in := ts.byName[component{t, string(name)}]
+		in := ts.child(t, name)
 		if in == nil {
-			if t.depth >= maxComponents {
-				return nil
-			}
-			in = &title{up: t, depth: t.depth + 1}
-			ts.byName[component{t, string(name)}] = in
-			ts.bytes += int64(titleBytes + len(name))
+			return nil
 		}
 		if to := in.link; to != nil && (more || follow) {
 			if *links++; *links > maxLinks || to.changed {
@@ -193,6 +190,63 @@ func (ts *titles) walk(t *title, path []byte, follow bool, links *int) *title {
 		t = in
 	}
 	return t
+}
+
+// child returns the title of a name in a directory, nil if that is too deep.
+func (ts *titles) child(t *title, name []byte) *title {
+	in := ts.byName[component{t, string(name)}]
+	if in == nil && t.depth < maxComponents {
+		in = &title{up: t, depth: t.depth + 1, name: string(name)}
+		ts.byName[component{t, in.name}] = in
+		t.in = append(t.in, in)
+		ts.bytes += int64(titleBytes + len(name))
+	}
+	return in
+}
+
+// content is what is known of a name in a directory that is renamed.
+type content struct {
+	name string
+	kind kind
+	file uint32
+	bare bool
+	in   []content
+}
+
+// maxContents bounds the names below a directory that keep what is known of them when it is
+// renamed, and the ones that are looked at.
+const maxContents = 64
+
+// contents returns what is known of the names below a directory, and whether there are few
+// enough. left is how many more there may be.
+func (t *title) contents(left *int) (in []content, few bool) {
+	for _, k := range t.in {
+		if *left--; *left < 0 {
+			return nil, false
+		}
+		if now := k.now(); now >= kindPresent {
+			below, few := k.contents(left)
+			if !few {
+				return nil, false
+			}
+			in = append(in, content{k.name, now, k.file, k.bare(), below})
+		}
+	}
+	return in, true
+}
+
+// fill says what is in a directory that was renamed.
+func (ts *titles) fill(t *title, in []content) {
+	for _, c := range in {
+		k := ts.child(t, []byte(c.name))
+		if k == nil {
+			continue
+		}
+		ts.set(k, c.kind)
+		ts.save(k)
+		k.file, k.empty = c.file, c.bare
+		ts.fill(k, c.in)
+	}
 }
 
 // leading is a symbolic link that recorded calls made or read.
@@ -442,6 +496,14 @@ func (ts *titles) take(c *claim, force bool) bool {
 		}
 		file := a.file
 		ka, kb := a.now(), b.now()
+		left := maxContents
+		inA, few := a.contents(&left)
+		inB, bareA, bareB := []content(nil), few && a.bare(), false
+		if c.verb == saysSwapped {
+			if inB, few = b.contents(&left); few {
+				bareB = b.bare()
+			}
+		}
 		over := c.verb == saysMoved && kb != kindAbsent // a directory that had the second name is removed
 		if ka < kindPresent {
 			ka = kindPresent
@@ -460,10 +522,12 @@ func (ts *titles) take(c *claim, force bool) bool {
 			b.file = file
 		}
 		if ka == kindDir || ka == kindPresent || kb == kindDir || kb == kindPresent {
-			ts.renew(a, false)
-			if ts.renew(b, false); over {
+			ts.renew(a, bareB)
+			if ts.renew(b, bareA); over {
 				b.gone++
 			}
+			ts.fill(a, inB)
+			ts.fill(b, inA)
 		}
 	case saysLinked:
 		if a.now() != kindFile {
@@ -664,6 +728,10 @@ func (ts *titles) claimOf(fl *process.Follower, t *process.Thread, e *format.Eve
 		if effect != format.EffectUnlink {
 			return claim{}
 		}
+	case einval:
+		if effect != format.EffectRename {
+			return claim{}
+		}
 	default:
 		if e.Ret < 0 {
 			return claim{}
@@ -704,6 +772,18 @@ func (ts *titles) claimOf(fl *process.Follower, t *process.Thread, e *format.Eve
 	two := c.names[1] != nil
 	if e.Ret < 0 {
 		switch {
+		case e.Ret == einval: // rename(2): a directory can't move into itself
+			if !two {
+				return claim{}
+			}
+			for up := c.names[1].up; up != c.names[0]; up = up.up {
+				if up == nil {
+					return claim{}
+				}
+			}
+			c.verb, c.kind = saysFound, kindDir
+			c.names[0], c.names[1] = c.names[1].up, nil
+			c.via[0], c.via[1] = c.via[1], nil
 		case e.Ret == enoent:
 			c.verb, c.above = saysMissing, !two && e.Creates(0)
 		case e.Ret == enotdir:

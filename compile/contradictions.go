@@ -63,8 +63,8 @@ func (m *model) entered(s *simEvent, at *entry) {
 	m.settle(s, at.dir.at)
 }
 
-// emptied checks whether a directory is empty, as an event shows. Of one that the trace did
-// not create, only some entries are known.
+// emptied checks whether a directory is empty, as an event shows. If the trace did not create
+// it, only some of its entries are known.
 func (m *model) emptied(s *simEvent, at *entry, empty bool) {
 	dir := at.node
 	if dir == nil || dir.isLeaf() || !dir.created && !empty {

@@ -170,6 +170,7 @@ func newOverlaps(in *intake, b *budget, r *Report) *overlaps {
 		if cwd, _, err := format.Unquote(nil, []byte(quoted)); err == nil {
 			if t := o.titles.of(cwd, true); t != nil {
 				o.titles.there(t, kindDir)
+				o.titles.log = o.titles.log[:0] // it holds before the first event
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package compile_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path"
@@ -159,11 +160,31 @@ func (fs tree) call(op format.Op, flags int64, name, to string) (ret int64, made
 		return -17, false
 	case effect == format.EffectLink:
 		fs[to] = nd
-	case fs[to] != nd:
-		delete(fs, name)
-		fs[to] = nd
+	case strings.HasPrefix(to, name+"/"):
+		return -22, false
+	case strings.HasPrefix(name, to+"/"):
+		return -39, false
+	case fs[to] == nd:
+	case fs[to] != nil && nd.dir && !fs[to].dir:
+		return -20, false
+	case fs[to] != nil && !nd.dir && fs[to].dir:
+		return -21, false
+	case nd.dir && fs.holds(to):
+		return -39, false
+	default:
+		fs.move(name, to)
 	}
 	return 0, false
+}
+
+// move renames a file, or a directory with all that is below it.
+func (fs tree) move(name, to string) {
+	for k, nd := range maps.Clone(fs) {
+		if below, ok := strings.CutPrefix(k, name); ok && (below == "" || below[0] == '/') {
+			delete(fs, k)
+			fs[to+below] = nd
+		}
+	}
 }
 
 // raced is a call of a random program.
@@ -204,7 +225,9 @@ func race(r *rand.Rand, ptrace bool) string {
 			case 3:
 				c.op = format.OpUnlink
 			case 4:
-				c.op, c.to = format.OpRename, files[r.IntN(len(files))]
+				if c.op, c.to = format.OpRename, files[r.IntN(len(files))]; r.IntN(4) == 0 {
+					c.name, c.to = dirs[r.IntN(len(dirs))], dirs[r.IntN(len(dirs))]
+				}
 			case 5:
 				c.op, c.to = format.OpLink, files[r.IntN(len(files))]
 			case 6:
@@ -231,7 +254,7 @@ func race(r *rand.Rand, ptrace bool) string {
 		ret, made := fs.call(c.op, c.flags, c.name, c.to)
 		result := fmt.Sprint(ret)
 		if ret < 0 {
-			result = fmt.Sprintf("-1 %s (x)", map[int64]string{-2: "ENOENT", -17: "EEXIST", -20: "ENOTDIR", -21: "EISDIR", -39: "ENOTEMPTY"}[ret])
+			result = fmt.Sprintf("-1 %s (x)", map[int64]string{-2: "ENOENT", -17: "EEXIST", -20: "ENOTDIR", -21: "EISDIR", -22: "EINVAL", -39: "ENOTEMPTY"}[ret])
 		}
 		notes := ""
 		if ret >= 0 && c.op == format.OpOpen {
