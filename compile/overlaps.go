@@ -109,8 +109,9 @@ type overlaps struct {
 	head, scan, next int64
 
 	given, free []*slot
-	now         int   // index in given of the event that the simulation is at
-	bytes       int64 // of the events in the window
+	past        []*slot // given before, and still in the window, for texts that name them
+	now         int     // index in given of the event that the simulation is at
+	bytes       int64   // of the events in the window
 	budget      *budget
 	noted       int64 // bytes that the budget knows of
 	search      search
@@ -162,7 +163,7 @@ func newOverlaps(in *intake, b *budget, r *Report) *overlaps {
 	}
 	o.most = o.apart + behind
 	size := 1
-	for int64(size) < 2*o.most+2 {
+	for int64(size) < 2*o.most+near+readBatch+2 {
 		size *= 2
 	}
 	o.window = make([]*slot, size)
@@ -186,11 +187,15 @@ func (o *overlaps) put(position int64, s *slot) {
 
 // Read fills events from the front, as a Reader does.
 func (o *overlaps) Read(events []format.Event) (int, error) {
-	for _, s := range o.given {
-		o.bytes -= s.bytes()
+	o.past, o.given = append(o.past, o.given...), o.given[:0]
+	if n := len(o.past) - near; n > 0 {
+		for _, s := range o.past[:n] {
+			o.bytes -= s.bytes()
+		}
+		o.free = append(o.free, o.past[:n]...)
+		o.past = slices.Delete(o.past, 0, n)
 	}
 	o.far = slices.DeleteFunc(o.far, func(s *slot) bool { return s.at < o.head })
-	o.free, o.given = append(o.free, o.given...), o.given[:0]
 	n := 0
 	for n < len(events) {
 		if err := o.afford(); err != nil {
@@ -343,7 +348,7 @@ func (o *overlaps) others(x int64) string {
 		}
 	}
 	end := min(x+near, o.next)
-	for p := max(o.head-int64(len(o.given)), x-near, 0); p < end; p++ {
+	for p := max(o.head-int64(len(o.given)+len(o.past)), x-near, 0); p < end; p++ {
 		look(o.at(p))
 	}
 	for _, k := range o.far {

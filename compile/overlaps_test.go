@@ -482,7 +482,7 @@ func TestOverlapsFarApart(t *testing.T) {
 			line(11, 120, 10_000, `mkdir("/w/d/y", 0700) = 0`)
 			line(12, 10_200, 1, `stat("/w/d/y", 0x1) = -1 ENOENT (x)`)
 		}), 0, ""},
-		{"further than memory allows", 8 << 20, overlapped(func(line func(int, int64, int64, string, ...any)) {
+		{"further than memory allows", 16 << 20, overlapped(func(line func(int, int64, int64, string, ...any)) {
 			line(11, 100, 10, `mkdir("/w/d/y", 0700) = -1 EEXIST (x)`)
 			for i := range int64(3000) {
 				line(11, 200+10*i, 1, `stat("/w/q", 0x1) = -1 ENOENT (x)`)
@@ -597,4 +597,18 @@ func TestUnexplainedBesideOverlaps(t *testing.T) {
 	r = ordered(t, crowded(1100), 0)
 	require.NotEmpty(t, r.Examples)
 	require.Contains(t, r.Examples[0], "was given up")
+}
+
+// Calls that returned long before a result are named, too.
+func TestUnexplainedAfterOverlaps(t *testing.T) {
+	r := ordered(t, overlapped(func(line func(int, int64, int64, string, ...any)) {
+		line(12, 200, 10, `mkdir("/w/d/z", 0700) = 0`)
+		for i := range int64(100) {
+			line(12, 300+10*i, 1, `stat("/w/q", 0x1) = -1 ENOENT (x)`)
+		}
+		line(11, 199, 5000, `mkdir("/w/d/z", 0700) = 0`)
+	}), 0)
+	require.Equal(t, []string{
+		`mkdir "/w/d/z" in thread 11 at 0.000000199 s: created, but it existed; no order was found for it and mkdir in thread 12 at 0.000000200 s`,
+	}, r.Examples)
 }
