@@ -261,8 +261,8 @@ func judge(c *cli.Context, name string, r *compile.Report) error {
 	}
 	if r.Unexplained > 0 {
 		text := fmt.Sprintf("%d results are unexplained", r.Unexplained)
-		if r.Tangled > 0 {
-			text += fmt.Sprintf("; orders of overlapping calls that were not searched to the end: %d", r.Tangled)
+		if n := r.GivenUp(); n > 0 {
+			text += fmt.Sprintf("; orders of overlapping calls that were not searched to the end: %d", n)
 		}
 		faults = append(faults, text)
 	}

@@ -140,7 +140,7 @@ func (m *model) holds() (held [numPurposes]int64) {
 	}
 	add(forNames, m.learned.bytes)
 	if m.overlaps != nil {
-		add(forNames, int(m.overlaps.titles.bytes))
+		add(forNames, int(m.overlaps.holds()))
 	}
 	add(forOrder, m.learned.mpi.bytes())
 	add(forNames, m.appNames.size())

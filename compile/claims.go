@@ -2,6 +2,7 @@ package compile
 
 import (
 	"bytes"
+	"slices"
 	"unsafe"
 
 	"pianola/format"
@@ -11,16 +12,19 @@ import (
 // A claim is what the result of a call says about names: which existed when the call took
 // effect, and which exist since then.
 //
-// Claims are about names as the application wrote them. Symbolic links are not followed,
-// so two names of one file are two. A claim that is wrong for this reason makes the
-// search for an order miss something. It does no other harm, because the simulation
-// judges the results whatever the order.
+// Claims are about names as the application wrote them. Symbolic links are only followed if
+// recorded calls made or read them, so two names of one file can be two titles. A claim that
+// is wrong for this reason makes the search for an order miss something, or find one that
+// contradicts another result. The simulation judges the results whatever the order.
 type claim struct {
 	verb    verb
 	kind    kind // of what was made or found
 	follows bool // a link that has the first name would lead to another one
 	above   bool // of saysMissing: a directory is missing, not the first name
+	lists   bool // it is about what a directory that is open is
 	names   [format.MaxStrings]*title
+	via     [format.MaxStrings]*title // handles of the directories in which the paths begin; of a listing, its own
+	opens   *title                    // the handle that the call makes
 }
 
 // verb is what a claim says.
@@ -56,7 +60,11 @@ const (
 // title is a name as the application wrote it: absolute, if the working directory is
 // known.
 type title struct {
-	up *title // the directory, nil for the root
+	up    *title   // the directory, nil for the root
+	depth int32    // directories above it
+	link  *leading // nil if none is known
+	name  string
+	in    []*title // names in it
 	standing
 	mark marks
 }
@@ -68,18 +76,63 @@ type standing struct {
 	serial uint32 // counts the directories that had the name
 	held   int32  // known names in that directory
 	file   uint32 // the same of names that were linked, 0 for none
+	gone   uint32 // counts the removals of directories that had the name
 	empty  bool   // a recorded call made that directory, so unknown names in it are missing
 }
 
-const titleBytes = int(unsafe.Sizeof(title{})) + inMap
+// A handle is an open or working directory: one of those that have had a name. It is a title
+// of its own, so that its standing can be undone as well: up is the title of the name, serial
+// the age of that when the directory was opened, and gone likewise. Its kind is kindDir, or
+// kindAbsent for a directory of which no name is known. It is kindUnknown before the call
+// that makes it was followed; until then it is the directory that has the name.
+func handleOf(t *title) *title { return &title{up: t} }
+
+// stray reports whether the directory of a handle may no longer have its name, so that
+// nothing is known of the names in it. h can be nil.
+func (h *title) stray() bool {
+	return h != nil && (h.kind == kindAbsent || h.kind == kindDir && h.serial != h.up.age())
+}
+
+// age changes when another directory has the name, or one above it.
+func (t *title) age() uint32 {
+	n := uint32(0)
+	for ; t != nil; t = t.up {
+		n += t.serial
+	}
+	return n
+}
+
+// open says that a handle is of the directory that has its name now. lost says that it is of
+// one whose name is unknown.
+func (ts *titles) open(h *title, lost bool) {
+	ts.save(h)
+	if h.kind, h.serial, h.gone = kindDir, h.up.age(), h.up.gone; lost {
+		h.kind = kindAbsent
+	}
+}
+
+const (
+	titleBytes  = int(unsafe.Sizeof(title{})) + inMap + 32 // the key takes 24 bytes
+	formerBytes = int(unsafe.Sizeof(former{}))
+)
+
+// maxComponents bounds the components of a path that a claim is about. It bounds what a search
+// costs for a name, and the titles that one event makes.
+const maxComponents = 64
+
+// component is a name in a directory.
+type component struct {
+	up   *title
+	name string
+}
 
 // titles are the names of a recording, and what is known of them at one point.
 type titles struct {
 	root   *title
-	byName map[string]*title
-	budget *budget
+	byName map[component]*title
 	bytes  int64    // of byName
 	log    []former // of standings, the newest last
+	dead   int      // of log, from its start: they are never undone
 	at     int64    // position of the event that changes them
 	files  uint32   // that have had two names
 }
@@ -91,37 +144,183 @@ type former struct {
 	from standing
 }
 
-func newTitles(b *budget) titles {
-	return titles{root: &title{standing: standing{kind: kindDir}}, byName: map[string]*title{}, budget: b}
+func newTitles() titles {
+	return titles{root: &title{standing: standing{kind: kindDir}}, byName: map[component]*title{}}
 }
 
-// of returns the title of a clean path.
-func (ts *titles) of(path []byte) *title {
-	if len(path) == 0 || string(path) == "/" || string(path) == "." {
-		return ts.root
+// of returns the title of a path, nil for a path that is too long. Links that are known are
+// followed, the last component only with follow.
+func (ts *titles) of(path []byte, follow bool) *title {
+	if len(path) > maxPath || bytes.Count(path, []byte("/")) > maxComponents {
+		return nil
 	}
-	if t := ts.byName[string(path)]; t != nil {
-		return t
+	links := 0
+	return ts.walk(ts.root, path, follow, &links)
+}
+
+// maxLinks bounds the links on a path that are followed.
+const maxLinks = 8
+
+// walk returns the title of a path from a directory on.
+func (ts *titles) walk(t *title, path []byte, follow bool, links *int) *title {
+	if bytes.HasPrefix(path, []byte("/")) {
+		t = ts.root
 	}
-	t := &title{up: ts.of(path[:max(bytes.LastIndexByte(path, '/'), 0)])}
-	ts.bytes += int64(titleBytes + len(path))
-	ts.budget.take(forNames, titleBytes+len(path))
-	ts.byName[string(path)] = t
+	for more := len(path) > 0; more; {
+		var name []byte
+		if name, path, more = bytes.Cut(path, []byte("/")); len(name) == 0 || string(name) == "." {
+			continue
+		}
+		if string(name) == ".." && t.up != nil {
+			t = t.up
+			continue
+		}
+		in := ts.child(t, name)
+		if in == nil {
+			return nil
+		}
+		if to := in.link; to != nil && (more || follow) {
+			if *links++; *links > maxLinks || to.changed {
+				return nil
+			}
+			if in = ts.walk(t, to.target, true, links); in == nil {
+				return nil
+			}
+		}
+		t = in
+	}
 	return t
 }
+
+// child returns the title of a name in a directory, nil if that is too deep.
+func (ts *titles) child(t *title, name []byte) *title {
+	in := ts.byName[component{t, string(name)}]
+	if in == nil && t.depth < maxComponents {
+		in = &title{up: t, depth: t.depth + 1, name: string(name)}
+		ts.byName[component{t, in.name}] = in
+		t.in = append(t.in, in)
+		ts.bytes += int64(titleBytes + len(name))
+	}
+	return in
+}
+
+// content is what is known of a name in a directory that is renamed.
+type content struct {
+	name string
+	kind kind
+	file uint32
+	bare bool
+	in   []content
+}
+
+// maxContents bounds the names below a directory that keep what is known of them when it is
+// renamed, and the ones that are looked at.
+const maxContents = 64
+
+// contents returns what is known of the names below a directory, and whether there are few
+// enough. left is how many more there may be.
+func (t *title) contents(left *int) (in []content, few bool) {
+	for _, k := range t.in {
+		if *left--; *left < 0 {
+			return nil, false
+		}
+		if now := k.now(); now >= kindPresent {
+			below, few := k.contents(left)
+			if !few {
+				return nil, false
+			}
+			in = append(in, content{k.name, now, k.file, k.bare(), below})
+		}
+	}
+	return in, true
+}
+
+// fill says what is in a directory that was renamed.
+func (ts *titles) fill(t *title, in []content) {
+	for _, c := range in {
+		k := ts.child(t, []byte(c.name))
+		if k == nil {
+			continue
+		}
+		ts.set(k, c.kind)
+		ts.save(k)
+		k.file, k.empty = c.file, c.bare
+		ts.fill(k, c.in)
+	}
+}
+
+// leading is a symbolic link that recorded calls made or read.
+type leading struct {
+	target  []byte
+	changed bool // it was removed or renamed later, so nothing is known of what it leads to
+}
+
+// learn notes what an event says about links, before later events are fetched.
+func (ts *titles) learn(c *claim, e *format.Event) {
+	t := c.names[0]
+	switch effect := e.Op.Info().Effect; {
+	case e.Ret < 0 || t == nil:
+	case effect == format.EffectSymlink && c.verb == saysMade, effect == format.EffectReadlink && c.verb == saysFound:
+		target := e.Str[0]
+		if effect == format.EffectReadlink {
+			target = nil
+			if e.Notes.Known(format.NotedTarget) {
+				target = e.Notes.Target
+			}
+		}
+		if t.link == nil && len(target) > 0 && len(target) <= maxPath {
+			t.link = &leading{target: bytes.Clone(target)}
+			ts.bytes += int64(unsafe.Sizeof(leading{})) + int64(len(target))
+		} else if t.link != nil && len(target) > 0 && !bytes.Equal(t.link.target, target) {
+			t.link.changed = true
+		}
+	case c.verb == saysRemoved, c.verb == saysMoved, c.verb == saysSwapped:
+		for _, t := range c.names {
+			if t != nil && t.link != nil {
+				t.link.changed = true
+			}
+		}
+	}
+}
+
+// holds returns the bytes that the titles take.
+func (ts *titles) holds() int64 { return ts.bytes + int64(formerBytes*cap(ts.log)) }
 
 // now returns what a name leads to.
 func (t *title) now() kind {
 	switch {
 	case t.up == nil:
 		return kindDir
+	case !t.up.settled():
+		return kindUnknown
 	case t.of == t.up.serial && t.kind != kindUnknown:
 		return t.kind
-	case t.up.empty:
+	case t.up.bare():
 		return kindAbsent
 	}
 	return kindUnknown
 }
+
+// settled reports whether what is known of a directory is of the one that has the name now.
+func (t *title) settled() bool {
+	for ; t.up != nil; t = t.up {
+		if t.of != t.up.serial {
+			return false
+		}
+	}
+	return true
+}
+
+// holds returns how many names are known in a directory.
+func (t *title) holds() int32 {
+	if t.up != nil && t.of != t.up.serial {
+		return 0 // in the directory that had the name before
+	}
+	return t.held
+}
+
+// bare reports whether unknown names in a directory are missing.
+func (t *title) bare() bool { return t.empty && t.up != nil && t.of == t.up.serial }
 
 // reachable reports whether a path to the name can have existed up to its last component.
 func (t *title) reachable() bool {
@@ -150,6 +349,10 @@ func (ts *titles) set(t *title, k kind) {
 		return
 	}
 	ts.save(t)
+	if t.of != t.up.serial { // what is known of it is about the directory that had the name before
+		t.serial++
+		t.held, t.empty = 0, false
+	}
 	if in, out := k > kindAbsent, was > kindAbsent; in != out {
 		ts.save(t.up)
 		if in {
@@ -209,11 +412,16 @@ func (ts *titles) back(length int) {
 
 // forget makes it impossible to go back behind a position.
 func (ts *titles) forget(at int64) {
-	n := 0
-	for n < len(ts.log) && ts.log[n].at < at {
-		n++
+	for ts.dead < len(ts.log) && ts.log[ts.dead].at < at {
+		ts.dead++
 	}
-	ts.log = append(ts.log[:0], ts.log[n:]...)
+	if n := len(ts.log); ts.dead > n/2 { // so that moving the rest costs no more than adding it did
+		ts.log = append(ts.log[:0], ts.log[ts.dead:]...)
+		ts.dead = 0
+		if cap(ts.log) > 1<<12 && len(ts.log) < cap(ts.log)/8 {
+			ts.log = slices.Clip(slices.Clone(ts.log))
+		}
+	}
 }
 
 // there says that a name exists, and so do the directories above it.
@@ -236,7 +444,13 @@ func (ts *titles) there(t *title, k kind) {
 // forced, nothing changes.
 func (ts *titles) take(c *claim, force bool) bool {
 	ok := force || c.fits()
-	if !ok || c.verb == saysNothing || c.beyond() {
+	if !ok || c.verb == saysNothing {
+		return ok
+	}
+	if c.opens != nil {
+		defer ts.open(c.opens, c.strays()) // after what it finds
+	}
+	if c.beyond() || c.lists && c.via[0].stray() {
 		return ok
 	}
 	a, b := c.names[0], c.names[1]
@@ -274,6 +488,7 @@ func (ts *titles) take(c *claim, force bool) bool {
 		ts.set(a, kindAbsent)
 		if c.kind == kindDir {
 			ts.renew(a, false)
+			a.gone++
 		}
 	case saysMoved, saysSwapped:
 		if a.file != 0 && a.file == b.file && a.now() >= kindPresent && b.now() >= kindPresent {
@@ -281,6 +496,15 @@ func (ts *titles) take(c *claim, force bool) bool {
 		}
 		file := a.file
 		ka, kb := a.now(), b.now()
+		left := maxContents
+		inA, few := a.contents(&left)
+		inB, bareA, bareB := []content(nil), few && a.bare(), false
+		if c.verb == saysSwapped {
+			if inB, few = b.contents(&left); few {
+				bareB = b.bare()
+			}
+		}
+		over := c.verb == saysMoved && kb != kindAbsent // a directory that had the second name is removed
 		if ka < kindPresent {
 			ka = kindPresent
 		}
@@ -298,8 +522,12 @@ func (ts *titles) take(c *claim, force bool) bool {
 			b.file = file
 		}
 		if ka == kindDir || ka == kindPresent || kb == kindDir || kb == kindPresent {
-			ts.renew(a, false)
-			ts.renew(b, false)
+			ts.renew(a, bareB)
+			if ts.renew(b, bareA); over {
+				b.gone++
+			}
+			ts.fill(a, inB)
+			ts.fill(b, inA)
 		}
 	case saysLinked:
 		if a.now() != kindFile {
@@ -311,8 +539,12 @@ func (ts *titles) take(c *claim, force bool) bool {
 	return true
 }
 
-// beyond reports whether the claim is about the unknown target of a link.
-func (c *claim) beyond() bool { return c.follows && c.names[0].now() == kindLink }
+// beyond reports whether the claim is about the unknown target of a link, or about names
+// of a directory whose name is unknown.
+func (c *claim) beyond() bool { return c.follows && c.names[0].now() == kindLink || c.strays() }
+
+// strays reports whether a path begins in a directory that may have lost its name.
+func (c *claim) strays() bool { return !c.lists && (c.via[0].stray() || c.via[1].stray()) }
 
 // fits reports whether what is known allows the claim.
 func (c *claim) fits() bool {
@@ -325,6 +557,12 @@ func (c *claim) fits() bool {
 		last = b
 	}
 	here := func(t *title) bool { return t.now() != kindAbsent && t.reachable() }
+	if h := c.via[0]; c.lists && h != nil && h.kind == kindDir {
+		if c.verb == saysFound {
+			return h.gone == h.up.gone || h.serial == h.up.age()
+		}
+		return h.stray()
+	}
 	switch c.verb {
 	case saysFound:
 		now := a.now()
@@ -340,17 +578,17 @@ func (c *claim) fits() bool {
 	case saysTaken:
 		return here(a) && here(last) // link(2) and rename(2) look at the first name first
 	case saysFilled:
-		return here(a) && here(last) && last.now() != kindFile && (last.held > 0 || !last.empty)
+		return here(a) && here(last) && last.now() != kindFile && (last.holds() > 0 || !last.bare())
 	case saysRemoved:
 		if !here(a) {
 			return false
 		}
 		if c.kind == kindDir {
-			return a.now() != kindFile && a.held <= 0
+			return a.now() != kindFile && a.holds() <= 0
 		}
 		return a.now() != kindDir
 	case saysMoved:
-		return here(a) && b.reachable()
+		return here(a) && b.reachable() && b.holds() <= 0
 	case saysSwapped:
 		return here(a) && here(b)
 	case saysLinked:
@@ -364,6 +602,11 @@ func (c *claim) knows() bool {
 	switch c.verb {
 	case saysGone:
 		return c.fits() // it says nothing of a name
+	}
+	if c.lists && c.via[0] != nil && c.via[0].kind == kindDir {
+		return c.fits()
+	}
+	switch c.verb {
 	case saysFound, saysTaken, saysFilled:
 		for _, t := range c.names {
 			if t != nil && t.now() < kindPresent {
@@ -385,6 +628,15 @@ func (c *claim) knows() bool {
 	return c.fits()
 }
 
+// steps returns how much work for a search a claim is.
+func (c *claim) steps() int64 {
+	n := 1 + int64(c.names[0].depth)/4
+	if c.names[1] != nil {
+		n += int64(c.names[1].depth) / 4
+	}
+	return n
+}
+
 // changes reports whether the claim says that names have changed.
 func (c *claim) changes() bool {
 	switch c.verb {
@@ -394,15 +646,69 @@ func (c *claim) changes() bool {
 	return false
 }
 
+// opened is the handle of a description.
+type opened struct {
+	serial int64 // of the description
+	handle *title
+}
+
+// handleAt returns the handle of a descriptor, or of the working directory; nil if there is
+// none.
+func handleAt(t *process.Thread, fd int64) *title {
+	if fd == format.AtFDCWD {
+		h, _ := t.Dir.Data.(*title)
+		return h
+	}
+	if d := t.Table.At(fd); d != nil {
+		if o, ok := d.Data.(opened); ok && o.serial == d.Serial {
+			return o.handle
+		}
+	}
+	return nil
+}
+
+// opening makes the handle of a call that opens or enters a directory, before the follower
+// applies the call. It is nil if the call doesn't.
+func (c *claim) opening(t *process.Thread, e *format.Event) *title {
+	effect := e.Op.Info().Effect
+	switch {
+	case e.Ret < 0 || effect != format.EffectOpen && effect != format.EffectChdir:
+		return nil
+	case effect == format.EffectChdir && e.Op.Info().At.FD >= 0:
+		return handleAt(t, e.FD())
+	case c.verb == saysNothing || effect == format.EffectOpen && e.FileType() != format.TypeDir && e.FileType() != format.TypeUnknown || e.OpenFlags()&format.TMPFILE == format.TMPFILE:
+		return nil
+	}
+	c.opens = handleOf(c.names[0])
+	return c.opens
+}
+
+// entered tells the follower of a handle, after it has applied the call.
+func entered(t *process.Thread, e *format.Event, h *title) {
+	if effect := e.Op.Info().Effect; e.Ret < 0 {
+		return
+	} else if effect == format.EffectChdir {
+		t.Dir.Data = h
+	} else if effect == format.EffectOpen && h != nil {
+		if d := t.Table.At(e.Ret); d != nil {
+			d.Data = opened{d.Serial, h}
+		}
+	}
+}
+
 // claimOf returns what an event says about names. sure tells whether the notes say which
 // opens made their files; else that is a guess of the recorder.
 func (ts *titles) claimOf(fl *process.Follower, t *process.Thread, e *format.Event, f *process.File, sure bool) claim {
 	info := e.Op.Info()
 	if info.Effect == format.EffectList && f != nil && (e.Ret >= 0 || e.Ret == enoent) {
-		c := claim{verb: saysFound, kind: kindDir, names: [format.MaxStrings]*title{ts.of([]byte(f.Name))}}
-		if e.Ret < 0 {
+		c := claim{verb: saysFound, kind: kindDir, names: [format.MaxStrings]*title{ts.of([]byte(f.Name), true)}}
+		switch {
+		case c.names[0] == nil:
+			return claim{}
+		case e.Ret < 0:
 			c.verb = saysGone
 		}
+		c.lists, c.via[0] = true, handleAt(t, e.FD())
 		return c
 	}
 	if info.At.Paths[0].Arg < 0 || info.Effect == format.EffectExec || e.Ret == format.NoResult {
@@ -420,6 +726,10 @@ func (ts *titles) claimOf(fl *process.Follower, t *process.Thread, e *format.Eve
 		}
 	case eisdir:
 		if effect != format.EffectUnlink {
+			return claim{}
+		}
+	case einval:
+		if effect != format.EffectRename {
 			return claim{}
 		}
 	default:
@@ -444,10 +754,16 @@ func (ts *titles) claimOf(fl *process.Follower, t *process.Thread, e *format.Eve
 				return claim{}
 			}
 		}
-		c.names[n] = ts.of(path)
+		if c.names[n] = ts.of(path, e.Follows(n)); c.names[n] == nil || path[0] == '?' { // the directory is unknown
+			return claim{}
+		}
+		if e.Path(n)[0] != '/' {
+			c.via[n] = handleAt(t, e.Dir(n))
+		}
 	}
 	if c.names[0] == nil {
 		c.names[0], c.names[1] = c.names[1], nil
+		c.via[0], c.via[1] = c.via[1], nil
 		if effect != format.EffectLink || c.names[0] == nil {
 			return claim{}
 		}
@@ -456,6 +772,18 @@ func (ts *titles) claimOf(fl *process.Follower, t *process.Thread, e *format.Eve
 	two := c.names[1] != nil
 	if e.Ret < 0 {
 		switch {
+		case e.Ret == einval: // rename(2): a directory can't move into itself
+			if !two {
+				return claim{}
+			}
+			for up := c.names[1].up; up != c.names[0]; up = up.up {
+				if up == nil {
+					return claim{}
+				}
+			}
+			c.verb, c.kind = saysFound, kindDir
+			c.names[0], c.names[1] = c.names[1].up, nil
+			c.via[0], c.via[1] = c.via[1], nil
 		case e.Ret == enoent:
 			c.verb, c.above = saysMissing, !two && e.Creates(0)
 		case e.Ret == enotdir:

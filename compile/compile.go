@@ -90,10 +90,16 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 		known.first, known.more, known.closed = pass == 0, false, pass == maxPasses
 		m := newModel(o, known, nil, nil)
 		m.order.planning = true
-		if err := m.run(in); err != nil {
+		err := m.run(in)
+		if limit := (*LimitError)(nil); known.ordered && errors.As(err, &limit) {
+			known, pass = newLearned(), -1
+			known.lines = true
+			continue
+		}
+		if err != nil {
 			return &m.report, err
 		}
-		if known.first && !known.ordered && (m.report.Unexplained > 0 || m.disordered) && in.overlap.most > 0 {
+		if known.first && !known.ordered && !known.lines && (m.report.Unexplained > 0 || m.disordered) && in.overlap.most > 0 {
 			known, pass = newLearned(), -1
 			known.ordered = true
 			continue
@@ -114,6 +120,9 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 		return &m.report, err
 	}
 	m.report.MPI.Stats, m.report.MPI.Left, m.report.MPI.LeftOut = known.mpi.stats, known.mpi.left, leavesOutMPI(in.last, &m.mpis)
+	if known.lines {
+		m.report.Tangled[tangleMemory]++
+	}
 	m.report.Substitutions, m.report.Threads = p.substitutions, len(m.table)
 	lost, ended := in.last.Value(format.MetaLost)
 	total, _, _ := strings.Cut(lost, " ") // counts by operation and processor follow
@@ -183,6 +192,9 @@ func (m *model) run(in *intake) error {
 				m.start(in, &batch[i])
 			}
 			m.line++
+			if m.overlaps != nil {
+				m.overlaps.now = i
+			}
 			for ; entered < len(newcomers) && newcomers[entered].before <= m.line; entered++ {
 				if err := m.enter(newcomers[entered].header, &batch[i]); err != nil {
 					return err

@@ -6,10 +6,10 @@ import (
 	"pianola/format"
 )
 
-// The simulation compares results with facts it is certain of: the entries of
-// directories that the trace created, and the sizes of files that it created or
-// truncated. A call that began before the result and returned later can explain a
-// difference. So a contradiction counts only at the end of the recording.
+// The simulation compares results with facts it is certain of: the entries of directories,
+// which are all known if the trace created the directory, and the sizes of files that it
+// created or truncated. A call that began before the result and returned later can explain
+// a difference. So a contradiction counts only at the end of the recording.
 
 // contradiction is a result that contradicts the simulation, unless another call explains it.
 type contradiction struct {
@@ -63,11 +63,11 @@ func (m *model) entered(s *simEvent, at *entry) {
 	m.settle(s, at.dir.at)
 }
 
-// emptied checks whether a directory that the trace created is empty, as an event
-// shows.
+// emptied checks whether a directory is empty, as an event shows. If the trace did not create
+// it, only some of its entries are known.
 func (m *model) emptied(s *simEvent, at *entry, empty bool) {
 	dir := at.node
-	if dir == nil || !dir.created || dir.typ != format.TypeDir {
+	if dir == nil || dir.isLeaf() || !dir.created && !empty {
 		return
 	}
 	for _, e := range dir.entries.list {
@@ -78,7 +78,7 @@ func (m *model) emptied(s *simEvent, at *entry, empty bool) {
 			return
 		}
 	}
-	if !empty {
+	if !empty && dir.typ == format.TypeDir {
 		m.contradicts(s, at, dir.altered, at, "not empty, but the simulation has no entries in it")
 	}
 }

@@ -39,6 +39,12 @@ func TestContradictions(t *testing.T) {
 		{"replaced", made + `10 0.000010000 mkdir("/w/e", 0700) = 0 <0.000001000>
 10 0.000010000 rename("/w/e", "/w/d") = 0 <0.000001000>
 `, 1},
+		{"one that was there is not empty", head + `10 0.000010000 stat("/w/e/f", 0x1) = 0 <0.000001000>
+10 0.000010000 rmdir("/w/e") = 0 <0.000001000>
+`, 1},
+		{"one that was there is replaced", made + `10 0.000010000 stat("/w/e/f", 0x1) = 0 <0.000001000>
+10 0.000010000 rename("/w/d", "/w/e") = 0 <0.000001000>
+`, 1},
 		{"larger", made + "10 0.000010000 pread64(3, 0x1000, 500, 0) = 101 <0.000001000>\n", 1},
 		{"smaller", made + "10 0.000010000 pread64(3, 0x1000, 500, 0) = 99 <0.000001000>\n", 1},
 		{"end too early", made + "10 0.000010000 pread64(3, 0x1000, 500, 50) = 0 <0.000001000>\n", 1},

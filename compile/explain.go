@@ -12,19 +12,23 @@ import (
 type search struct {
 	members []*slot // in the order of their lines
 	pos     []int64
-	names   []*title // that members change
+	names   []*title // of members, and the directories above
 	serial  uint32
 	must    int // members that the order must have, which are the first ones
 	has     int // of them, in the order
 
 	threads []queue
-	of      map[int32]int // index in threads
+	of      map[int32]int  // index in threads
+	files   map[uint32]int // file → index of its first name
 	order   []int
 	failed  map[string]struct{} // states from which nothing leads on
 	key     []byte
-	steps   int
-	budget  int
-	early   bool // take calls that only look as early as they fit
+	steps   int64 // of this search
+	budget  int64
+	left    int64 // steps of all searches
+	state   int64 // steps that a state of this search takes
+	bytes   int64 // of failed
+	early   bool  // take calls that only look as early as they fit
 }
 
 // queue is the members of a thread, as indexes.
@@ -41,42 +45,88 @@ type marks struct {
 	listed  uint32 // a member's result depends on the names in it
 }
 
-// maxSteps bounds a search, to some ten milliseconds.
-const maxSteps = 1 << 16
+// A step takes some ten nanoseconds: a position that is looked at, or 16 bytes of a state, or
+// eight directories above a name.
+// maxSteps bounds a search, to some ten milliseconds. All searches of a pass together have
+// allSteps, and stepsPerCall for each recorded call on a name.
+const (
+	maxSteps     = 1 << 19
+	allSteps     = 1 << 25
+	stepsPerCall = 1 << 10
+)
+
+// maxMembers bounds the calls that a search orders.
+const maxMembers = 1 << 10
 
 // rounds are how many events before and after the one that is to be explained a search
 // orders. The first round only looks at the calls that had not returned yet, which explain
-// most results. The last ones are for calls that were all under way at the same time.
-var rounds = [...]struct{ back, forth int64 }{{0, 0}, {16, 4}, {64, 32}, {384, 64}}
+// most results. The last ones are for calls that were all under way at the same time; the
+// very last one goes back to where the first of the calls that were found began.
+var rounds = [...]struct{ back, forth int64 }{{0, 0}, {16, 4}, {64, 32}, {384, 64}, {math.MaxInt64, 64}}
 
 // explain looks for an order of the events around a position that explains all of their
 // results. If it finds one, it puts the events into that order. In any case scan goes back
-// to the first event that was looked at, where the titles are again as they were then.
-func (o *overlaps) explain(x int64) bool {
+// to the first event that was looked at, where the titles are again as they were then. If it
+// finds none, it returns why it gave up.
+func (o *overlaps) explain(x int64) (found bool, why tangle) {
 	if o.before(x) {
-		return true
+		return true, tangleNone
 	}
+	f := &o.search
 	least, most := o.fenced(x)
+	if o.cut {
+		why = tangleFar
+	}
 	for _, r := range rounds {
-		from, to := max(x-r.back, least), min(x+1+r.forth, most)
-		if o.gather(x, from, to, most); len(o.search.members) == 1 {
+		from, to := max(least, x-min(r.back, x)), min(x+1+r.forth, most)
+		if r.back == math.MaxInt64 {
+			if from = o.reach(max(x-384, least), least); from >= x-384 {
+				break
+			}
+		}
+		if f.left <= 0 {
+			return false, tangleTotal
+		}
+		if !o.gather(x, from, to, most) {
+			return false, tangleCalls
+		}
+		if len(f.members) == 1 {
 			continue // no other call has to do with it
 		}
+		f.left -= 2 * (o.scan - from) // for the way back
 		o.titles.undo(from)
 		o.scan = from
-		if o.found() {
+		found, whole := o.found()
+		if found {
 			o.arrange(from)
-			return true
+			return true, tangleNone
+		}
+		if !whole {
+			why = tangleSteps
 		}
 	}
-	return false
+	return false, why
+}
+
+// reach returns the first position before from of an event that was under way when the
+// first member began.
+func (o *overlaps) reach(from, least int64) int64 {
+	start := int64(math.MaxInt64)
+	for _, s := range o.search.members {
+		start = min(start, s.event.Start)
+	}
+	for from > least && o.at(from-1).event.End() > start {
+		from--
+		o.search.left--
+	}
+	return from
 }
 
 // before moves the event at x, which changes nothing, to where its claim held, if it ran
 // then. This is the cheap way to explain what took long and saw an old state.
 func (o *overlaps) before(x int64) bool {
 	s := o.at(x)
-	if s.claim.changes() {
+	if s.claim.changes() || o.search.left <= 0 {
 		return false
 	}
 	least, _ := o.fenced(x)
@@ -92,6 +142,7 @@ func (o *overlaps) before(x int64) bool {
 			o.titles.swap(n - 1)
 		}
 		fits = n < was && s.claim.knows()
+		o.search.left -= 1 + 2*int64(was-n)
 	}
 	if !fits {
 		for ; n < len(o.titles.log); n++ {
@@ -113,25 +164,44 @@ func precedes(a, b *format.Event) bool { return a.TID == b.TID || a.End() <= b.S
 
 // gather makes the event at x a member, and those of a range that have to do with the
 // names of members and change any, or whose names members change. The range must be
-// ordered as a whole. Calls after it that were under way at its end can be, too.
-func (o *overlaps) gather(x, from, to, most int64) {
+// ordered as a whole. Calls after it that were under way at its end can be, too. It returns
+// false if these are more than a search orders.
+func (o *overlaps) gather(x, from, to, most int64) bool {
 	f := &o.search
 	f.serial++
 	f.members, f.pos, f.names = append(f.members[:0], o.at(x)), append(f.pos[:0], x), f.names[:0]
 	o.at(x).member = f.serial
 	f.mark(&o.at(x).claim)
-	stop := o.at(x).event.End()
-	for more := true; more; {
+	stop, more := o.at(x).event.End(), true
+	join := func(s *slot, p int64) {
+		f.left--
+		if !s.claims || s.member == f.serial || p >= to && s.event.Start >= stop {
+			return
+		}
+		f.left -= s.claim.steps()
+		if !f.concerns(&s.claim) {
+			return
+		}
+		s.member = f.serial
+		f.members, f.pos, more = append(f.members, s), append(f.pos, p), true
+		if f.mark(&s.claim); p < to {
+			stop = max(stop, s.event.End())
+		}
+	}
+	for more {
 		more = false
-		for p := from; p < min(to+o.apart, most); p++ {
-			s := o.at(p)
-			if s.claims && s.member != f.serial && (p < to || s.event.Start < stop) && f.concerns(&s.claim) {
-				s.member = f.serial
-				f.members, f.pos, more = append(f.members, s), append(f.pos, p), true
-				if f.mark(&s.claim); p < to {
-					stop = max(stop, s.event.End())
-				}
+		end := min(to+near, most)
+		f.left -= int64(len(o.far)) / 4
+		for p := from; p < end; p++ {
+			join(o.at(p), p)
+		}
+		for _, s := range o.far {
+			if s.at >= end && s.at < min(to+o.apart, most) {
+				join(s, s.at)
 			}
+		}
+		if len(f.members) > maxMembers {
+			return false
 		}
 	}
 	slices.Sort(f.pos)
@@ -141,30 +211,37 @@ func (o *overlaps) gather(x, from, to, most int64) {
 			f.must++
 		}
 	}
+	return true
 }
 
 // mark marks the names of a member.
 func (f *search) mark(c *claim) {
-	for _, t := range c.names {
+	for n, t := range c.names {
 		if t == nil || t.up == nil {
 			continue
 		}
-		for up := t; up.up != nil; up = up.up {
+		for up := t; up.up != nil && up.mark.used != f.serial; up = up.up {
 			up.mark.used = f.serial
+			f.names = append(f.names, up)
+		}
+		if h := c.via[n]; h != nil {
+			for up := h.up; up.up != nil && up.mark.used != f.serial; up = up.up {
+				up.mark.used = f.serial
+				f.names = append(f.names, up)
+			}
 		}
 		if c.verb == saysFilled {
 			t.mark.listed = f.serial
 		}
 		if c.changes() && t.mark.changed != f.serial {
 			t.mark.changed, t.up.mark.inside = f.serial, f.serial
-			f.names = append(f.names, t)
 		}
 	}
 }
 
 // concerns reports whether the order of a claim and the members can matter.
 func (f *search) concerns(c *claim) bool {
-	for _, t := range c.names {
+	for n, t := range c.names {
 		if t == nil || t.up == nil {
 			continue
 		}
@@ -176,16 +253,23 @@ func (f *search) concerns(c *claim) bool {
 				return true
 			}
 		}
+		if h := c.via[n]; h != nil {
+			for up := h.up; up.up != nil; up = up.up {
+				if up.mark.changed == f.serial {
+					return true
+				}
+			}
+		}
 	}
 	return false
 }
 
 // found looks for an order of the members, and leaves it in search.order. It leaves the
-// titles as they were.
-func (o *overlaps) found() bool {
+// titles as they were. whole reports whether it has tried all orders.
+func (o *overlaps) found() (found, whole bool) {
 	f := &o.search
 	if f.failed == nil {
-		f.failed, f.of = map[string]struct{}{}, map[int32]int{}
+		f.failed, f.of, f.files = map[string]struct{}{}, map[int32]int{}, map[uint32]int{}
 	}
 	clear(f.of)
 	for i := range f.threads {
@@ -206,24 +290,42 @@ func (o *overlaps) found() bool {
 	f.threads = f.threads[:n]
 	o.titles.at = o.scan
 	// Most orders differ from that of the lines in few places, which are near the end.
+	// The key of a state takes some bytes for each thread, name and handle, and looks at all
+	// directories above these.
+	depths := int64(0)
+	for _, t := range f.names {
+		depths += int64(t.depth)
+	}
+	f.state = 1 + int64(2*n+8*len(f.names)+len(f.members))/16 + depths/8
+	for _, s := range f.members {
+		for _, h := range s.claim.via {
+			if h != nil {
+				f.state += 1 + int64(h.up.depth)/8
+			}
+		}
+	}
 	for _, try := range [...]struct {
 		early bool
-		steps int
-	}{{false, 4 * len(f.members)}, {true, maxSteps}} {
-		f.order, f.has, f.steps, f.budget, f.early = f.order[:0], 0, 0, try.steps, try.early
+		steps int64
+	}{{false, 4 * int64(len(f.members)) * (1 + f.state)}, {true, maxSteps}} {
+		f.order, f.has, f.steps, f.budget, f.early = f.order[:0], 0, 0, min(try.steps, max(f.left, 0)), try.early
 		clear(f.failed)
+		f.bytes = 0
 		for i := range f.threads {
 			f.threads[i].next = 0
 		}
 		log := len(o.titles.log)
-		ok := o.extend()
+		found = o.extend()
 		o.titles.back(log)
-		if ok || f.steps <= f.budget {
-			return ok
+		f.left -= f.steps
+		if whole = f.steps <= f.budget; found || whole {
+			break
 		}
 	}
-	o.report.Tangled++
-	return false
+	if len(f.failed) > 1<<10 {
+		f.failed = nil // a map that is cleared keeps its size
+	}
+	return found, whole
 }
 
 // extend extends the order of some members to all.
@@ -241,20 +343,50 @@ func (o *overlaps) extend() bool {
 			end = min(end, f.members[q.members[q.next]].event.End())
 		}
 	}
+	clear(f.files)
 	for i, t := range f.names {
-		first := i // of the names of one file
+		// The state of a name: its kind, whether a recorded call made the directory, how many
+		// names are known in that, and the first of the names of one file.
+		flags := byte(t.now()) << 1
+		if t.bare() {
+			flags |= 1
+		}
+		first := i
 		if t.file != 0 {
-			first = slices.IndexFunc(f.names, func(k *title) bool { return k.file == t.file })
+			if k, known := f.files[t.file]; known {
+				first = k
+			} else {
+				f.files[t.file] = i
+			}
 		}
-		f.key = binary.LittleEndian.AppendUint16(append(f.key, byte(t.now()), byte(t.held)), uint16(first))
-		if t.empty {
-			f.key = append(f.key, 1)
+		f.key = binary.AppendUvarint(binary.AppendVarint(append(f.key, flags), int64(t.holds())), uint64(i-first))
+	}
+	for _, s := range f.members {
+		for _, h := range s.claim.via {
+			if h != nil {
+				state := byte(h.kind) << 2
+				if h.stray() {
+					state |= 1
+				}
+				if h.gone != h.up.gone {
+					state |= 2
+				}
+				f.key = append(f.key, state)
+			}
 		}
+	}
+	f.steps += f.state
+	if f.steps > f.budget {
+		return false
 	}
 	if _, known := f.failed[string(f.key)]; known {
 		return false
 	}
 	state := string(f.key)
+	fail := func() {
+		f.failed[state] = struct{}{}
+		f.bytes += int64(len(state) + inMap)
+	}
 	if f.early {
 		for i := range f.threads {
 			if log := len(o.titles.log); o.takes(i, end, true) {
@@ -262,7 +394,7 @@ func (o *overlaps) extend() bool {
 					return true
 				}
 				o.leave(i, log)
-				f.failed[state] = struct{}{} // that it came early does no harm
+				fail() // that it came early does no harm
 				return false
 			}
 		}
@@ -275,7 +407,7 @@ func (o *overlaps) extend() bool {
 				k, least = i, q.members[q.next]
 			}
 		}
-		if k < 0 {
+		if f.steps += int64(len(f.threads)) / 16; k < 0 {
 			break
 		}
 		last = least
@@ -290,7 +422,7 @@ func (o *overlaps) extend() bool {
 			return false
 		}
 	}
-	f.failed[state] = struct{}{}
+	fail()
 	return false
 }
 
@@ -308,7 +440,7 @@ func (o *overlaps) takes(thread int, end int64, looks bool) bool {
 	if s.event.Start >= end && s.event.End() != end || looks && s.claim.changes() {
 		return false
 	}
-	f.steps++
+	f.steps += s.claim.steps()
 	log := len(o.titles.log)
 	if !o.titles.take(&s.claim, s.forced) {
 		return false
@@ -350,6 +482,7 @@ func (o *overlaps) arrange(from int64) {
 		o.at(p).placed = false
 		all = append(all, o.at(p))
 	}
+	first := 0 // before it, all are placed
 	var place func(i int)
 	place = func(i int) {
 		s := all[i]
@@ -357,7 +490,10 @@ func (o *overlaps) arrange(from int64) {
 			return
 		}
 		s.placed = true
-		for j := range i {
+		for ; first < len(all) && all[first].placed; first++ {
+		}
+		o.search.left -= int64(max(i-first, 0)+s.rank) / 4
+		for j := first; j < i; j++ {
 			if k := all[j]; !k.placed && (precedes(&k.event, &s.event) || creates(&k.event, s.event.TID)) {
 				place(j)
 			}

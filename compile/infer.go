@@ -499,6 +499,13 @@ func (m *model) getdents(s *simEvent) {
 	m.listed(s)
 	if f.node.named() == (s.e.Ret == enoent) {
 		m.disordered = true // a directory that is removed can't be listed
+		if m.learned.ordered {
+			what := "listed, but it was removed"
+			if s.e.Ret == enoent {
+				what = "missing, but the recording did not remove it"
+			}
+			m.unexplained(s.e, f.node.at, what)
+		}
 	}
 	if s.e.Ret < 0 {
 		return

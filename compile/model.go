@@ -3,6 +3,7 @@ package compile
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"pianola/coverage"
 	"pianola/format"
@@ -380,6 +381,11 @@ func (m *model) example(e *format.Event, at *entry, what string) string {
 	name := "?"
 	if at != nil {
 		name = m.names.original(at)
+	}
+	if m.overlaps != nil {
+		what = m.overlaps.blames(what)
+	} else if at, _, blames := strings.Cut(what, blame); blames && m.learned.lines {
+		what = at + "; the search for an order of calls that overlap was given up"
 	}
 	return fmt.Sprintf("%s %q in thread %d at %s s: %s", e.Op, name, e.TID, format.AppendSeconds(nil, e.Start), what)
 }

@@ -15,6 +15,7 @@ type learned struct {
 	more    bool               // this pass learned something
 	ranges  bool               // a call closes a range of descriptors that has an end, or begins above firstMoved
 	ordered bool               // the events come in the order of their effects, not of their lines
+	lines   bool               // they come in the order of their lines, because another order takes too much memory
 	closed  bool               // learn nothing more, so that the last pass meets the same names as the one before
 	named   map[string]bool    // last components of links
 	sent    map[channel]bool   // channels that a recorded thread sent to

@@ -20,28 +20,60 @@ type Report struct {
 	LeftOut       format.Counts
 	Reasons       [numReasons]int64 // why events were left out
 	Substitutions []Substitution
-	Lost          int64            // events that the recorder lost
-	Endless       bool             // the recorder was killed before it could write the end
-	Orphans       int              // threads whose creation the recording does not show
-	Unexplained   int64            // results that contradict the simulation
-	Examples      []string         // the first unexplained results
-	Tangled       int64            // searches for an order of calls that overlap which were given up
-	Repaired      int64            // descriptors of unknown origin that were opened for their use as files
-	Sockets       int64            // sockets that were guessed from names that appeared
-	Programs      int64            // page faults on files that no recorded call had mapped
-	Unwaited      int64            // waits at pipes that became compute, because there were too many
-	Coverage      coverage.Account // coverage of the trace; requests that it does not hold are missing
-	Tied          int64            // nanoseconds of waits between threads that edges reproduce
-	Crowded       int64            // nanoseconds in which threads were ready but others had the processor, left out
-	Grouping      format.Grouping  // how threads share syncs
-	Floor         format.Floor     // the minimum run time of a replay
-	Raised        int64            // files that were enlarged because a read succeeded
+	Lost          int64             // events that the recorder lost
+	Endless       bool              // the recorder was killed before it could write the end
+	Orphans       int               // threads whose creation the recording does not show
+	Unexplained   int64             // results that contradict the simulation
+	Examples      []string          // the first unexplained results
+	Tangled       [numTangles]int64 // searches for an order of calls that overlap which were given up, by reason
+	Repaired      int64             // descriptors of unknown origin that were opened for their use as files
+	Sockets       int64             // sockets that were guessed from names that appeared
+	Programs      int64             // page faults on files that no recorded call had mapped
+	Unwaited      int64             // waits at pipes that became compute, because there were too many
+	Coverage      coverage.Account  // coverage of the trace; requests that it does not hold are missing
+	Tied          int64             // nanoseconds of waits between threads that edges reproduce
+	Crowded       int64             // nanoseconds in which threads were ready but others had the processor, left out
+	Grouping      format.Grouping   // how threads share syncs
+	Floor         format.Floor      // the minimum run time of a replay
+	Raised        int64             // files that were enlarged because a read succeeded
 }
 
 // Substitution is a name that the trace replaces by another.
 type Substitution struct {
 	Original string // absolute, as the application named it
 	Mapped   string // below the root
+}
+
+// tangle is why a search for an order of calls that overlap was given up.
+type tangle uint8
+
+const (
+	tangleNone   tangle = iota
+	tangleSteps         // the steps of one search
+	tangleCalls         // more calls than one search orders
+	tangleFar           // lines that are too far apart
+	tangleTries         // orders that were found for one call, which later ones spoiled
+	tangleTotal         // the steps of the whole compilation
+	tangleMemory        // the memory; the calls are in the order of their lines
+	numTangles
+)
+
+var tangleText = [numTangles]string{
+	tangleSteps:  "too many steps in one search",
+	tangleCalls:  "too many calls that overlap on the same names",
+	tangleFar:    "calls that overlap are too many lines apart",
+	tangleTries:  "too many searches for one call",
+	tangleTotal:  "too many steps in all searches",
+	tangleMemory: "too much memory; all calls are in the order of their lines",
+}
+
+// GivenUp returns how many searches for an order of calls that overlap were given up.
+func (r *Report) GivenUp() int64 {
+	n := int64(0)
+	for _, k := range r.Tangled {
+		n += k
+	}
+	return n
 }
 
 // reason is why an event is not in the trace.
@@ -177,8 +209,13 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	for _, s := range r.Examples {
 		add("  %s\n", s)
 	}
-	if r.Tangled > 0 {
-		add("orders of overlapping calls that were not searched to the end: %d\n", r.Tangled)
+	if n := r.GivenUp(); n > 0 {
+		add("orders of overlapping calls that were not searched to the end: %d\n", n)
+		for i, k := range r.Tangled {
+			if k > 0 {
+				add("  %d: %s\n", k, tangleText[i])
+			}
+		}
 	}
 	add("substitutions: %d\n", len(r.Substitutions))
 	for _, s := range r.Substitutions {
