@@ -1,10 +1,9 @@
 package format
 
 import (
+	"container/heap"
 	"errors"
 	"io"
-	"maps"
-	"slices"
 )
 
 // maxHeld bounds the events that are held back because the creation of their
@@ -27,7 +26,8 @@ const (
 // of completion, so a child's first lines can precede the line of the clone
 // that created it. Causal moves that line up; all others keep their order. If
 // the clone does not come soon, Causal holds the child's events back until it
-// comes.
+// comes. Events that were held back keep their order, too: those of a process in which a
+// thread creates another one come as they were recorded.
 type Causal struct {
 	Orphans int // threads so far whose creation is not in the recording
 
@@ -42,14 +42,43 @@ type Causal struct {
 
 	alive   map[int32]bool
 	last    int32 // a living thread, 0 for none; most events are of the same thread as the one before
-	held    map[int32][]Event
+	held    map[int32][]heldEvent
 	heldNum int
-	ready   [][]Event // events to return, the next ones in the last queue
+	arrived int64
+	ready   readyQueues // events to return
+}
+
+// heldEvent is an event that was held back. It has the number of its line among those that
+// were.
+type heldEvent struct {
+	Event
+	arrival int64
+}
+
+// readyQueues are the events of threads that were held back and can come now. The first
+// queue, none of which is empty, begins with the earliest one (container/heap).
+type readyQueues [][]heldEvent
+
+func (q readyQueues) Len() int           { return len(q) }
+func (q readyQueues) Less(i, j int) bool { return q[i][0].arrival < q[j][0].arrival }
+func (q readyQueues) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q *readyQueues) Push(x any)        { *q = append(*q, x.([]heldEvent)) }
+func (q *readyQueues) Pop() any {
+	last := (*q)[len(*q)-1]
+	*q = (*q)[:len(*q)-1]
+	return last
+}
+
+// add adds the events of a thread, if there are any.
+func (q *readyQueues) add(events []heldEvent) {
+	if len(events) > 0 {
+		heap.Push(q, events)
+	}
 }
 
 // NewCausal returns a Causal that reads r.
 func NewCausal(r Reader) *Causal {
-	return &Causal{r: r, batch: make([]Event, causalBatch), alive: map[int32]bool{}, held: map[int32][]Event{}}
+	return &Causal{r: r, batch: make([]Event, causalBatch), alive: map[int32]bool{}, held: map[int32][]heldEvent{}}
 }
 
 // Next returns the next event, valid until the next call. After the last event
@@ -57,17 +86,12 @@ func NewCausal(r Reader) *Causal {
 // then io.EOF. Other errors are those of the Reader.
 func (c *Causal) Next() (*Event, error) {
 	for {
-		if n := len(c.ready); n > 0 {
-			queue := c.ready[n-1]
-			if len(queue) == 0 {
-				c.ready = c.ready[:n-1]
-				continue
+		if len(c.ready) > 0 {
+			queue := heap.Pop(&c.ready).([]heldEvent)
+			if c.admit(&queue[0].Event) {
+				c.ready.add(queue[1:])
+				return &queue[0].Event, nil
 			}
-			if c.admit(&queue[0]) {
-				c.ready[n-1] = queue[1:]
-				return &queue[0], nil
-			}
-			c.ready = c.ready[:n-1]
 			c.holdAgain(queue)
 			continue
 		}
@@ -81,7 +105,8 @@ func (c *Causal) Next() (*Event, error) {
 		if c.admit(e) {
 			return e, nil
 		}
-		c.held[e.TID] = append(c.held[e.TID], e.Clone())
+		c.arrived++
+		c.held[e.TID] = append(c.held[e.TID], heldEvent{e.Clone(), c.arrived})
 		c.heldNum++
 	}
 }
@@ -213,9 +238,7 @@ func (c *Causal) admit(e *Event) bool {
 		if e.Ret > 0 {
 			child := int32(e.Ret)
 			c.alive[child] = true
-			if len(c.held[child]) > 0 {
-				c.ready = append(c.ready, c.held[child])
-			}
+			c.ready.add(c.held[child])
 			c.heldNum -= len(c.held[child])
 			delete(c.held, child)
 		}
@@ -245,7 +268,7 @@ func (c *Causal) begins(tid int32) bool {
 // holdAgain holds back events that were held before: those after the end of a thread,
 // which belong to another thread with its id. It copies none, because this can happen
 // as often as there are events.
-func (c *Causal) holdAgain(queue []Event) {
+func (c *Causal) holdAgain(queue []heldEvent) {
 	tid := queue[0].TID
 	if before := c.held[tid]; before != nil {
 		queue = append(before, queue...)
@@ -261,12 +284,12 @@ func (c *Causal) release() bool {
 	if len(c.held) == 0 {
 		return false
 	}
-	for _, tid := range slices.Backward(slices.Sorted(maps.Keys(c.held))) {
+	for tid, events := range c.held {
 		c.alive[tid] = true
 		c.Orphans++
-		c.ready = append(c.ready, c.held[tid])
+		c.ready.add(events)
 	}
-	c.held, c.heldNum = map[int32][]Event{}, 0
+	c.held, c.heldNum = map[int32][]heldEvent{}, 0
 	return true
 }
 

@@ -52,6 +52,8 @@ func TestCausal(t *testing.T) {
 		{name: "ran before", header: Header{Meta: []Meta{{MetaProcess, "7 threads=7,9"}}}, events: [][]Event{{one(9), one(7)}}, want: []int32{9, 7}},
 		{name: "a thread table", header: Header{Threads: []Thread{{Process: 1}, {Process: 2}, {Process: 1, Parent: 1}}},
 			events: [][]Event{{one(2), one(3), clone(1, 3)}}, want: []int32{2, 1, 3}},
+		{name: "the creation is late", events: [][]Event{{one(1), clone(2, 3), one(3), one(2), one(3), {Op: OpRead, TID: 1, Start: 5e9}, clone(1, 2), one(1)}},
+			want: []int32{1, 1, 1, 2, 3, 2, 3, 1}},
 		{name: "an id again", events: [][]Event{{one(1), clone(1, 2), exit(2), one(2), clone(1, 2)}}, want: []int32{1, 1, 2, 1, 2}},
 		{name: "ids that end again and again", events: [][]Event{{one(1), exit(2), exit(2), one(2), exit(2), exit(2), one(1)}}, want: []int32{1, 1, 2, 2, 2, 2, 2}, orphans: 4},
 		{name: "exec takes over the id", events: [][]Event{{one(1), clone(1, 2), {Op: OpExecve, TID: 1, Notes: &Notes{Has: NotedWas, Was: 2}}, one(1)}}, want: []int32{1, 1, 1, 1}},
