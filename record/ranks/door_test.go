@@ -174,6 +174,33 @@ func asStranger(t *testing.T, name string, times int) {
 
 const squatter = 65534
 
+// A name that another user has taken is told with that user.
+func TestSocketOfAStranger(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("it takes root to be another user")
+	}
+	dir, place := t.TempDir(), launcher.Place{Size: 1, LocalSize: 1, Node: "n"}
+	name, err := socketName(dir, place)
+	require.NoError(t, err)
+	taken := make(chan error)
+	go func() {
+		runtime.LockOSThread() // the thread ends with the goroutine, because its user is another one
+		if _, _, e := unix.RawSyscall(unix.SYS_SETRESUID, squatter, squatter, squatter); e != 0 {
+			taken <- e
+			return
+		}
+		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err == nil {
+			t.Cleanup(func() { unix.Close(fd) })
+			err = errors.Join(unix.Bind(fd, &unix.SockaddrUnix{Name: name}), unix.Listen(fd, 1))
+		}
+		taken <- err
+	}()
+	require.NoError(t, <-taken)
+	_, err = NewNode(dir, "n", place, nil)
+	require.ErrorContains(t, err, "is taken: it belongs to user 65534, not to 0")
+}
+
 // Connections to the socket of a node change nothing for its ranks: those of other users are
 // closed, and others are refused.
 func TestStrangersAtTheSocket(t *testing.T) {

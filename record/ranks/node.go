@@ -138,12 +138,24 @@ func newHost(dir string, p launcher.Place) (*host, error) {
 	}
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("another recorder of node %s writes to %s", p.Node, dir)
+		return nil, inUse(name, p.Node, dir)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return &host{place: p, listener: l}, nil
+}
+
+// inUse says why the socket of a node can't be made. Any user can take the name.
+func inUse(name, node, dir string) error {
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: name, Net: "unix"})
+	if err == nil {
+		defer conn.Close()
+		if _, err := peer(conn); err != nil {
+			return fmt.Errorf("the socket of node %s for %s is taken: %w", node, dir, err)
+		}
+	}
+	return fmt.Errorf("another recorder of node %s writes to %s", node, dir)
 }
 
 // gather waits until the other ranks of the node have registered.
