@@ -20,20 +20,30 @@ type Bound struct {
 // Bounds returns the sides that are bound, in order.
 func (c *Comparison) Bounds() (bounds []Bound) {
 	for side, runs := range [2][]*profile.Profile{c.applications, c.replays} {
-		p := Typical(runs)
-		if p == nil || !p.Bound() {
-			continue
+		if b := BoundOf(c.the(side), runs); b != nil {
+			bounds = append(bounds, *b)
 		}
-		bounds = append(bounds, Bound{c.the(side), p.Floor.Binding(), format.Seconds(p.Floor.Total), format.Seconds(p.RunTime)})
 	}
 	return bounds
 }
 
+// BoundOf describes a side by its typical run, nil if that is not bound.
+func BoundOf(side string, runs []*profile.Profile) *Bound {
+	p := Typical(runs)
+	if p == nil || !p.Bound() {
+		return nil
+	}
+	return &Bound{side, p.Floor.Binding(), format.Seconds(p.Floor.Total), format.Seconds(p.RunTime)}
+}
+
 // Bound returns what binds the sides in one sentence, "" if nothing does.
-func (c *Comparison) Bound() string {
+func (c *Comparison) Bound() string { return BoundText(c.Bounds()) }
+
+// BoundText says what binds sides in one sentence, "" for no sides.
+func BoundText(bounds []Bound) string {
 	var clauses []string
 	by := ""
-	for _, b := range c.Bounds() {
+	for _, b := range bounds {
 		clause := fmt.Sprintf("%s (%.3f s of its %.3f s)", b.Side, b.Floor, b.RunTime)
 		if b.By != by {
 			clause = b.By + " " + clause

@@ -49,7 +49,7 @@ var allowed = map[string][]string{
 	"pianola/replay/spans":               {"pianola/format", "pianola/layer", "pianola/plugin", "pianola/replay", "pianola/stats", "golang.org/x/sys/"},
 	"pianola/layer":                      {},
 	"pianola/memfs":                      {"golang.org/x/sys/"},
-	"pianola/suite":                      {"pianola/format", "pianola/profile", "pianola/stats", "pianola/table"},
+	"pianola/suite":                      {"pianola/compare", "pianola/format", "pianola/profile", "pianola/stats", "pianola/table"},
 	"pianola/workloads":                  {"pianola/coverage", "pianola/format", "pianola/format/bin", "pianola/format/process", "pianola/profile", "go.yaml.in/yaml/v3"},
 	"pianola/stats":                      {"github.com/HdrHistogram/hdrhistogram-go"},
 	"pianola/table":                      {"pianola/format"},

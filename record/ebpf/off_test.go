@@ -51,7 +51,7 @@ func TestTimeOffTheProcessor(t *testing.T) {
 
 // asleep is a function of Python that sleeps. A thread that loses its processor on the
 // way to sleep does not, if the time has come when it gets it back: then it has not given
-// its processor away by itself, and sleeps again.
+// its processor away, and sleeps again.
 const asleep = `import resource, time
 def given(): return resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
 def sleep():

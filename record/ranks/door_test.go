@@ -146,8 +146,8 @@ func TestStrangersAtThePort(t *testing.T) {
 	require.NoError(t, s.finish(t.Context()), "without a wait for the strangers")
 }
 
-// asStranger connects to a socket as another user.
-func asStranger(t *testing.T, name string, times int) {
+// asSquatter calls f on a thread of another user.
+func asSquatter(t *testing.T, f func() error) {
 	t.Helper()
 	done := make(chan error)
 	go func() {
@@ -156,6 +156,15 @@ func asStranger(t *testing.T, name string, times int) {
 			done <- e
 			return
 		}
+		done <- f()
+	}()
+	require.NoError(t, <-done)
+}
+
+// asStranger connects to a socket as another user.
+func asStranger(t *testing.T, name string, times int) {
+	t.Helper()
+	asSquatter(t, func() error {
 		for range times {
 			fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 			if err == nil {
@@ -163,13 +172,11 @@ func asStranger(t *testing.T, name string, times int) {
 				err = unix.Connect(fd, &unix.SockaddrUnix{Name: name})
 			}
 			if err != nil {
-				done <- err
-				return
+				return err
 			}
 		}
-		done <- nil
-	}()
-	require.NoError(t, <-done)
+		return nil
+	})
 }
 
 const squatter = 65534
@@ -182,21 +189,14 @@ func TestSocketOfAStranger(t *testing.T) {
 	dir, place := t.TempDir(), launcher.Place{Size: 1, LocalSize: 1, Node: "n"}
 	name, err := socketName(dir, place)
 	require.NoError(t, err)
-	taken := make(chan error)
-	go func() {
-		runtime.LockOSThread() // the thread ends with the goroutine, because its user is another one
-		if _, _, e := unix.RawSyscall(unix.SYS_SETRESUID, squatter, squatter, squatter); e != 0 {
-			taken <- e
-			return
-		}
+	asSquatter(t, func() error {
 		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-		if err == nil {
-			t.Cleanup(func() { unix.Close(fd) })
-			err = errors.Join(unix.Bind(fd, &unix.SockaddrUnix{Name: name}), unix.Listen(fd, 1))
+		if err != nil {
+			return err
 		}
-		taken <- err
-	}()
-	require.NoError(t, <-taken)
+		t.Cleanup(func() { unix.Close(fd) })
+		return errors.Join(unix.Bind(fd, &unix.SockaddrUnix{Name: name}), unix.Listen(fd, 1))
+	})
 	_, err = NewNode(dir, "n", place, nil)
 	require.ErrorContains(t, err, "is taken: it belongs to user 65534, not to 0")
 }
