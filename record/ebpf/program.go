@@ -107,8 +107,8 @@ func load(c config) (*program, error) {
 	return p, nil
 }
 
-// newCollection loads maps and programs. The kernel takes half of the time to verify the end of
-// system calls, so it verifies that beside the other programs.
+// newCollection loads maps and programs. The kernel takes nearly half of the time to verify the
+// end of system calls, so it verifies that beside the other programs.
 func newCollection(spec *ebpf.CollectionSpec) (*ebpf.Collection, error) {
 	slow := map[string]*ebpf.ProgramSpec{recorderProgSysExit: spec.Programs[recorderProgSysExit]}
 	others := maps.Clone(spec.Programs)

@@ -281,6 +281,25 @@ INLINE int send_map(struct thread *t, struct task_struct *task, struct pt_regs *
 	return 1;
 }
 
+/* Reads the strings of the call in the scratch of exits, behind data[at], and sends it. It is a
+ * function of its own, for the verifier to look at it once, and not after each kind of call. */
+__attribute__((noinline)) int send_strings(u32 at, s64 ret, const struct plan *plan)
+{
+	u32 slot = SLOT_EXIT;
+	struct scratch *s = bpf_map_lookup_elem(&scratches, &slot);
+
+	if (!s || !plan || at > PATH_MAX)
+		return 0; /* never, but the verifier cannot know */
+	if (plan->string[0])
+		at = read_string(s, at, 0, register_of(&s->event, plan->string[0] - 1));
+	if (plan->string[1])
+		at = read_string(s, at, 1, register_of(&s->event, plan->string[1] - 1));
+	if (plan->kind == KIND_READLINK && ret >= 0)
+		at = read_target(s, at, ret, register_of(&s->event, plan->reg));
+	send_rich(s, bpf_get_current_task_btf(), at);
+	return 0;
+}
+
 /* Sends a record of a call that has ended. */
 INLINE void send_call(struct thread *t, struct task_struct *task, struct pt_regs *regs, u64 start, u64 end, s64 ret,
 		      const struct plan *plan)
@@ -357,7 +376,7 @@ INLINE void send_call(struct thread *t, struct task_struct *task, struct pt_regs
 		break;
 	case KIND_IOVEC:
 		if (plan->reg < 6)
-			*arg(&s->event, plan->reg) = sum_iovec(s, s->event.args[1], s->event.args[2]);
+			*arg(&s->event, plan->reg) = sum_iovec((void *)s->data, s->event.args[1], s->event.args[2], &s->event.flags);
 		note_io(&s->event, t, task);
 		break;
 	case KIND_ATTR:
@@ -394,14 +413,7 @@ INLINE void send_call(struct thread *t, struct task_struct *task, struct pt_regs
 		s->event.more[1] = outer(t, pid);
 		break;
 	}
-
-	if (plan->string[0])
-		at = read_string(s, at, 0, register_of(&s->event, plan->string[0] - 1));
-	if (plan->string[1])
-		at = read_string(s, at, 1, register_of(&s->event, plan->string[1] - 1));
-	if (plan->kind == KIND_READLINK && ret >= 0)
-		at = read_target(s, at, ret, register_of(&s->event, plan->reg));
-	send_rich(s, task, at);
+	send_strings(at, ret, plan);
 }
 
 /* Reports whether more than registers is recorded of a call, as format.Op.Rich. */

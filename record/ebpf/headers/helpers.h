@@ -108,3 +108,7 @@ static u64 (*const bpf_get_attach_cookie)(void *ctx) = (void *)174;
 static long (*const bpf_task_pt_regs)(struct task_struct *task) = (void *)175;
 static struct unix_sock *(*const bpf_skc_to_unix_sock)(struct sock *sk) = (void *)178;
 static long (*const bpf_find_vma)(struct task_struct *task, u64 addr, void *callback, void *context, u64 flags) = (void *)180;
+
+/* Calls a function up to n times, with the number of each call; a result of 1 ends that. The
+ * verifier looks at the function once, and not at each round as with a loop. Linux 5.17. */
+static long (*const bpf_loop)(u32 n, long (*callback)(u64 i, void *context), void *context, u64 flags) = (void *)181;

@@ -185,22 +185,37 @@ INLINE void read_statx(struct scratch *s, u64 ptr)
 	s->event.flags |= FLAG_STAT;
 }
 
-/* Returns the bytes that n segments ask for, as far as a call can take them. */
-INLINE u64 sum_iovec(struct scratch *s, u64 ptr, u64 n)
+/* Segments of a vector, whose lengths are added. */
+struct segments {
+	const struct iovec *v;
+	u64 sum;
+};
+
+static long add_segment(u64 i, void *context)
 {
-	struct iovec *v = (struct iovec *)s->data;
-	u64 sum = 0;
+	struct segments *s = context;
+
+	if (i >= UIO_MAXIOV)
+		return 1; /* never, but the verifier cannot know */
+	s->sum += s->v[i].len;
+	return 0;
+}
+
+/* Returns the bytes that n segments ask for, as far as a call can take them. They are read to v,
+ * which has room for UIO_MAXIOV. Sets FLAG_UNREADABLE where that fails. */
+INLINE u64 sum_iovec(struct iovec *v, u64 ptr, u64 n, u16 *flags)
+{
+	struct segments s = {.v = v};
 
 	if (n > UIO_MAXIOV)
 		return 0;
 	BOUND(n, UIO_MAXIOV);
 	if (bpf_probe_read_user(v, n * sizeof(*v), (void *)ptr)) {
-		s->event.flags |= FLAG_UNREADABLE;
+		*flags |= FLAG_UNREADABLE;
 		return 0;
 	}
-	for (u32 i = 0; i < UIO_MAXIOV && i < n; i++)
-		sum += v[i].len;
-	return sum;
+	bpf_loop(n, add_segment, &s, 0);
+	return s.sum;
 }
 
 INLINE void read_open_how(struct event *e)

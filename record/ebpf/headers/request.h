@@ -111,26 +111,6 @@ INLINE void send_request(u32 nr, void *record, u64 size)
 		miss_request();
 }
 
-/* Adds the lengths of the segments of a vector. */
-INLINE void sum_vector(struct submission_scratch *p, u64 ptr, u64 n)
-{
-	struct iovec *v = (struct iovec *)p->data;
-	u64 sum = 0;
-
-	if (n > UIO_MAXIOV) {
-		p->s.flags |= FLAG_UNREADABLE;
-		return;
-	}
-	BOUND(n, UIO_MAXIOV);
-	if (bpf_probe_read_user(v, n * sizeof(*v), (void *)ptr)) {
-		p->s.flags |= FLAG_UNREADABLE;
-		return;
-	}
-	for (u32 i = 0; i < UIO_MAXIOV && i < n; i++)
-		sum += v[i].len;
-	p->s.entry.sum = sum;
-}
-
 INLINE u64 string_at(const struct entry *e, u8 place)
 {
 	return place == PLACE_OFF ? e->off : place == PLACE_ADDR3 ? e->addr3 : e->addr;
@@ -166,7 +146,9 @@ __attribute__((noinline)) int send_submission_with(struct submission *s, u32 slo
 	p->s = *s;
 	plan = &requests[s->entry.opcode & (MAX_OPCODES - 1)];
 	if (s->flags & FLAG_AIO || plan->vector) {
-		sum_vector(p, s->entry.addr, s->entry.len);
+		if (s->entry.len > UIO_MAXIOV)
+			p->s.flags |= FLAG_UNREADABLE;
+		p->s.entry.sum = sum_iovec((void *)p->data, s->entry.addr, s->entry.len, &p->s.flags);
 	} else {
 		if (plan->string[0])
 			at = read_request_string(p, at, 0, string_at(&s->entry, plan->string[0]));
@@ -303,7 +285,7 @@ INLINE void complete(struct task_struct *task, struct io_kiocb *request)
 
 /* Where the requests of io_submit stand. */
 struct batch {
-	u64 context;
+	const u64 *requests; /* their addresses, in the application's memory */
 	u64 number;
 	u64 start;
 	u32 ring;
@@ -312,15 +294,15 @@ struct batch {
 	u32 process;
 };
 
-/* Sends a request that io_submit is about to take. It is a function of its own,
- * and no part of a loop, for the verifier to look at it once. */
-__attribute__((noinline)) int send_iocb(struct batch *b, u64 address, u32 index)
+/* Sends a request that io_submit is about to take. */
+static long send_iocb(u64 index, void *context)
 {
+	struct batch *b = context;
 	struct submission s = {};
 	struct iocb cb;
+	u64 address = 0;
 
-	if (!b)
-		return 0; /* never, but the verifier cannot know */
+	bpf_probe_read_user(&address, sizeof(address), b->requests + index);
 	s.key = address;
 	s.nr = NR_SUBMITTED;
 	s.flags = FLAG_AIO;
@@ -356,24 +338,35 @@ __attribute__((noinline)) int send_iocb(struct batch *b, u64 address, u32 index)
  * read than that they exist. */
 #define MAX_REQUESTS 1024
 
-/* Sends the completion that an event of libaio tells. */
-__attribute__((noinline)) int send_event(u64 address, u32 process, u64 end)
-{
-	struct completion c = {.nr = NR_COMPLETED, .flags = FLAG_AIO, .process = process, .end = end};
-	struct io_event e;
+/* Events of libaio, in the application's memory. */
+struct events {
+	u64 address; /* of the first place for one */
+	u64 end;     /* when they came; 0: now */
+	u32 process;
+	u32 at;   /* the place of the next one */
+	u32 last; /* the place after the last one */
+	u32 size; /* of the ring in which they are: the places after which the first one follows */
+};
 
-	if (bpf_probe_read_user(&e, sizeof(e), (void *)address))
+/* Sends the completion that the next event of libaio tells. */
+static long send_event(u64 i, void *context)
+{
+	struct events *all = context;
+	struct completion c = {.nr = NR_COMPLETED, .flags = FLAG_AIO, .process = all->process};
+	struct io_event e;
+	u32 at = all->at;
+
+	if (at == all->last)
+		return 1;
+	all->at = at + 1 < all->size ? at + 1 : 0;
+	if (bpf_probe_read_user(&e, sizeof(e), (void *)all->address + at * sizeof(e)))
 		return 0;
+	c.end = all->end ? all->end : bpf_ktime_get_ns();
 	c.key = e.request;
 	c.ret = e.result;
 	send_request(NR_COMPLETED, &c, sizeof(c));
 	return 0;
 }
-
-/* Returns the index after one, in a ring. The verifier of Linux 6.1 follows every value
- * that an index could have through a loop; it takes nothing for known of what a global
- * function returns. */
-__attribute__((noinline)) u32 next_index(u32 at, u32 size) { return at + 1 < size ? at + 1 : 0; }
 
 /* Sends the completions that the application has taken from the ring in its memory,
  * without a call. When they came the kernel does not show: at the latest when its
@@ -381,16 +374,19 @@ __attribute__((noinline)) u32 next_index(u32 at, u32 size) { return at + 1 < siz
  * thread computed all that time, so the earliest is told, by which it waited for none. */
 INLINE void send_reaped(struct ring_info *info, const struct aio_ring *head, u64 context, u32 process, u64 woken)
 {
-	u64 end = woken > info->looked ? woken : info->looked;
-	u32 at = info->head;
+	struct events reaped = {
+		.address = context + sizeof(*head),
+		.end = woken > info->looked ? woken : info->looked,
+		.process = process,
+		.at = info->head,
+		.last = head->head,
+		.size = head->nr,
+	};
 
 	if (head->head >= head->nr || info->waiting)
 		return;
-	for (u32 i = 0; i < MAX_REQUESTS && at != head->head; i++) {
-		send_event(context + sizeof(*head) + at * sizeof(struct io_event), process, end);
-		at = next_index(at, head->nr);
-	}
-	info->head = at;
+	bpf_loop(MAX_REQUESTS, send_event, &reaped, 0);
+	info->head = reaped.at;
 }
 
 /* Sends the completions that io_getevents has returned. If the head of the ring has
@@ -415,8 +411,11 @@ INLINE void send_events(struct task_struct *task, const struct pt_regs *regs, s6
 		}
 		info->head = head.head;
 	}
-	for (u32 i = 0; i < MAX_REQUESTS && (s64)i < n; i++)
-		send_event(args[3] + i * sizeof(struct io_event), task->tgid, bpf_ktime_get_ns());
+	if (n > 0) {
+		struct events returned = {.address = args[3], .process = task->tgid, .last = n, .size = ~0};
+
+		bpf_loop(MAX_REQUESTS, send_event, &returned, 0);
+	}
 }
 
 /* Sends the requests of io_submit, which begins. */
@@ -442,12 +441,8 @@ INLINE void send_iocbs(struct thread *t, struct task_struct *task, const struct 
 	b.ring = info ? info->number : 0;
 	t->ring = b.ring;
 	b.reaped = head.head;
-	for (u32 i = 0; i < MAX_REQUESTS && i < args[1]; i++) {
-		u64 address = 0;
-
-		bpf_probe_read_user(&address, sizeof(address), (u64 *)args[2] + i);
-		send_iocb(&b, address, i);
-	}
+	b.requests = (const u64 *)args[2];
+	bpf_loop(args[1] < MAX_REQUESTS ? args[1] : MAX_REQUESTS, send_iocb, &b, 0);
 }
 
 /* Returns the number of the ring behind a descriptor, or a registered index. */

@@ -60,40 +60,31 @@ INLINE int read_upid(struct pid *pid, u32 depth, s32 *nr, u32 *ns)
 
 /* What a thread is called. */
 struct name {
-	u64 task;      /* struct task_struct */
+	u64 pid;       /* struct pid */
 	u32 tid;       /* in the recorder's PID namespace, 0 where that cannot see it */
 	u32 innermost; /* the thread's own PID namespace, by inode */
 };
 
-/* Fills in the name of a task. It is a function of its own, for the verifier to
- * look at it once. */
-__attribute__((noinline)) int find_name(struct name *n)
+/* Fills in a name from a depth of nested PID namespaces. */
+static long find_name(u64 depth, void *context)
 {
-	struct task_struct *task;
-	struct pid *pid;
+	struct name *n = context;
+	s32 nr;
+	u32 ns;
 
-	if (!n)
-		return 0; /* never, but the verifier cannot know */
-	task = (void *)n->task;
-	pid = FIELD(task, thread_pid);
-	for (u32 depth = 0; depth < MAX_PID_NS_LEVEL; depth++) {
-		s32 nr;
-		u32 ns;
-
-		if (!read_upid(pid, depth, &nr, &ns))
-			break;
-		if (ns == pidns)
-			n->tid = nr;
-		n->innermost = ns;
-	}
+	if (!read_upid((void *)n->pid, depth, &nr, &ns))
+		return 1;
+	if (ns == pidns)
+		n->tid = nr;
+	n->innermost = ns;
 	return 0;
 }
 
 INLINE struct name name_of(struct task_struct *task)
 {
-	struct name n = {.task = (u64)task};
+	struct name n = {.pid = (u64)FIELD(task, thread_pid)};
 
-	find_name(&n);
+	bpf_loop(MAX_PID_NS_LEVEL, find_name, &n, 0);
 	return n;
 }
 
@@ -109,19 +100,24 @@ INLINE void identify(struct thread *t, struct task_struct *task)
 	t->inner = n.innermost == pidns ? 0 : n.innermost;
 }
 
+static long remember_name(u64 depth, void *context)
+{
+	struct name *n = context;
+	struct inner key = {};
+
+	if (!read_upid((void *)n->pid, depth, (s32 *)&key.pid, &key.ns))
+		return 1;
+	if (depth && key.ns != pidns)
+		bpf_map_update_elem(&inners, &key, &n->tid, 0);
+	return 0;
+}
+
 /* Keeps the names that a new process has in namespaces within the recorder's. */
 INLINE void remember_inner(struct task_struct *task, u32 tid)
 {
-	struct pid *pid = task->thread_pid;
+	struct name n = {.pid = (u64)task->thread_pid, .tid = tid};
 
-	for (u32 depth = 1; depth < MAX_PID_NS_LEVEL; depth++) {
-		struct inner key = {};
-
-		if (!read_upid(pid, depth, (s32 *)&key.pid, &key.ns))
-			break;
-		if (key.ns != pidns)
-			bpf_map_update_elem(&inners, &key, &tid, 0);
-	}
+	bpf_loop(MAX_PID_NS_LEVEL, remember_name, &n, 0);
 }
 
 /* Turns the number of a process in the thread's namespace into the recorder's. */
