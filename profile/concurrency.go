@@ -83,8 +83,13 @@ func (c *concurrency) cut(at int64) int {
 	if c.steps[i].at == at {
 		return i
 	}
-	c.steps = slices.Insert(c.steps, i+1, step{at, c.steps[i].calls})
-	return i + 1
+	now := step{at, c.steps[i].calls}
+	if i++; i == len(c.steps) { // as nearly always
+		c.steps = append(c.steps, now)
+	} else {
+		c.steps = slices.Insert(c.steps, i, now)
+	}
+	return i
 }
 
 // forget turns the older half of the steps into a stretch.

@@ -244,8 +244,13 @@ func (c *critical) flush(keep int) {
 
 func (c *critical) apply(m *moment) {
 	p := m.path
-	p.settle(func(d *path) { d.grow(m, p.until, d.at, &d.leg.prior) })
-	base := c.paths[m.from]
+	if len(p.debts) > 0 {
+		p.settle(func(d *path) { d.grow(m, p.until, d.at, &d.leg.prior) })
+	}
+	var base *path
+	if m.from != 0 {
+		base = c.paths[m.from]
+	}
 	if base != nil && base != p && !m.born && base.idledLonger(p, m) {
 		p.grow(m, p.until, m.start, &p.most)
 		p.share(base, m)
