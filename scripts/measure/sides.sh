@@ -1,7 +1,8 @@
 # sides.sh: what the commands of studies (studies.go) are made of, to be sourced. They
 # stand in the directory of the row on the storage of the side. From measure they have
 #
-#	TOP PIANOLA MEASURE LOAD  the source tree, and the programs
+#	TOP MEASURE LOAD CALLS    the source tree, and programs of it
+#	PIANOLA SOURCE            the program that is measured, and the tree that it is of
 #	DIR OUT                   where measure works, and what is kept of the row
 #	START                     the directory of the row on the storage on which it began
 #	FIGURES                   the file for what they note
@@ -144,9 +145,10 @@ recorded() {
 	record_options=$*
 	fresh_or_aside
 	slowly into "$OUT/run.out" run_$app record
-	note "$(awk '/^# elapsed:/ { print $3 }' "$OUT/trace.txt") run time, s"
+	recorded_time
 	note "$(awk '/^# lost:/ { lost = $3 } END { print lost + 0 }' "$OUT/trace.txt") lost"
 }
+recorded_time() { note "$(awk '/^# elapsed:/ { print $3 }' "$OUT/trace.txt") run time, s"; } # the last note counts
 record() { "$PIANOLA" record $record_options ${user:+--user "$user"} -o "$OUT/trace.txt" -- "$@"; }
 
 # compiled [OPTION…]: compiles the last recording, and notes what the trace has.
@@ -195,6 +197,9 @@ predicted() {
 }
 
 # --- commands ---
+
+# forks is a program of sh: so many children.
+forks='i=0; while [ $i -lt "$1" ]; do /bin/true; i=$((i + 1)); done'
 
 # clocks COMMAND…: notes what a command takes.
 clocks() { into "$OUT/command.out" "$MEASURE" clock "$FIGURES" "$@"; }
@@ -248,6 +253,37 @@ another_recorded() {
 	rm attached
 }
 
+# benchmark PACKAGE NAME TIME: runs a Go benchmark of the tree that is measured.
+benchmark() {
+	program=$DIR/$(echo "$1" | tr / -).test
+	[ -e "$program" ] || (cd "$SOURCE" && go test -c -o "$program" "./$1")
+	into "$OUT/bench.out" "$program" -test.run '^$' -test.bench "$2" -test.benchtime "$3"
+	grep -q ns/op "$OUT/bench.out" || fail 1 "$1 has no benchmark $2"
+}
+
+# events_of SCRIPT: how many events the commands of each_event get.
+events_of() { grep -c '^[0-9]' "$1" >events; }
+
+# each_event COMMAND…: notes what a command takes for each event of the recording, on the
+# processors of the row, with the size of out, if it makes that.
+each_event() {
+	rm -rf out
+	clocks taskset -c "$app" "$@"
+	note "$(awk -v n="$(cat events)" '$2 == "run" { print $1 * 1e9 / n }' "$FIGURES") an event, ns"
+	[ ! -e out ] || note "$(du -sb --apparent-size out | awk -v n="$(cat events)" '{ print $1 / n }') bytes an event"
+}
+
+# asked QUESTION: of docs/sql, about the dataset, in DuckDB.
+asked() {
+	duckdb=$TOP/demo/duckdb
+	needs node
+	[ -d "$duckdb/node_modules" ] || left_out "DuckDB is not here (scripts/duckdb.sh)"
+	cd dataset
+	THREADS=$(echo "$app" | tr , '\n' | wc -l) DUCKDB=$duckdb node "$TOP/scripts/sql.mjs" "$TOP/docs/sql/views.sql" "$TOP/docs/sql/$1.sql" >"$OUT/answer"
+	note "$(sed -n '2s/.*"seconds":\([0-9.]*\).*/\1/p' "$OUT/answer") run time, s"
+	cd ..
+}
+
 # transactions: of the server in this directory, which are reads from memory.
 transactions() {
 	clients=$(($(nproc) * 2))
@@ -272,8 +308,8 @@ fio_reads() {
 	note "$(figure iops "$OUT/fio.json" | awk '{ print $1 / 1e6 }') M requests/s"
 }
 rings_reads() { # NAME BATCH
-	PIANOLA_BENCH_DIR=$(pwd) into "$OUT/rings.out" "$DIR/rings.test" -test.run '^$' -test.bench "^BenchmarkRequests\$/^$1\$/^batch=$2\$" -test.benchtime 1s
-	note "$(awk '$4 == "ns/op" { print 1e3 / $3; found = 1 } END { exit !found }' "$OUT/rings.out") M requests/s"
+	PIANOLA_BENCH_DIR=$(pwd) benchmark replay/rings "^BenchmarkRequests\$/^$1\$/^batch=$2\$" 1s
+	note "$(awk '$4 == "ns/op" { print 1e3 / $3 }' "$OUT/bench.out") M requests/s"
 }
 
 # fio_job [COMMAND…]: runs the job of the row, whose options are in the file options.
@@ -327,11 +363,15 @@ reads_of() {
 }
 
 # replay_reads OPTION…: replays the trace of reads, with its account in replay.json.
-replay_reads() { judged "$PIANOLA" replay --root root --keep --json "$@" reads.bin >replay.json; }
+replay_reads() { judged "$MEASURE" clock "$FIGURES" "$PIANOLA" replay --root root --keep --json "$@" reads.bin >replay.json; }
+
+# rate_of CALLS: of the last replay, which made so many.
+rate_of() { figure 'elapsed(_seconds)?' replay.json | awk -v n="$1" '{ print n / $1 / 1e6, "M reads/s"; print $1 * 1e9 / n, "a call, ns" }' >>"$FIGURES"; }
 
 # fio_iolog OPTION…: has fio make the two million reads.
 fio_iolog() {
 	needs fio
+	[ -e reads.iolog ] || "$PIANOLA" convert --format fio -o reads.iolog reads.bin
 	fio --name=f --thread --ioengine=psync --replay_no_stall=1 --output-format=json --output=fio.json --read_iolog=reads.iolog "$@"
 	note "$(awk -F'[:,]' '/"runtime"/ { print 2e3 / $2; exit }' fio.json) M reads/s"
 }
@@ -377,7 +417,7 @@ lateness() {
 	note "$(sed -n "$(((seen * 99 + 99) / 100))p" late) late p99, µs"
 	note "$(tail -n 1 late) late at most, µs"
 }
-own() { for p in p50 p99; do note "$(figure ${p}_seconds replay.json | awk '{ print $1 * 1e6 }') own $p, µs"; done; }
+own() { for p in p50 p99; do note "$(figure "$p(_seconds)?" replay.json | awk '{ print $1 * 1e6 }') own $p, µs"; done; }
 
 # interrupted COMMAND…: a replay that is ended a second after it began, when it is in
 # mid-run. Its log must be one that compare reads.

@@ -140,7 +140,7 @@ var studies = []study{
 		home: "here",
 		sides: []side{
 			{name: "nothing", do: "calls 300000"},
-			{name: "record", of: "nothing", do: `calls 300000 "$PIANOLA" record -o trace.txt --`},
+			{name: "record", of: "nothing", guard: true, added: true, do: `calls 300000 "$PIANOLA" record -o trace.txt --`},
 			{name: "record, compressed", of: "nothing", do: `calls 300000 "$PIANOLA" record -o trace.txt.zst --`},
 			{name: "record of another process", of: "nothing", do: "calls 300000 another_recorded"},
 			{name: "strace -f -r -T", of: "nothing", do: "needs strace; calls 20000 strace -f -r -T -o strace.out"},
@@ -150,11 +150,23 @@ var studies = []study{
 	},
 	{
 		name:  "start",
-		about: "run times of true, and of recording it",
+		about: "run times of true, of recording it, and of the help; and the size of the program",
 		rows:  []row{{name: "true"}}, home: "here",
 		sides: []side{
 			{name: "command", do: "clocks true"},
-			{name: "record", of: "command", do: `clocks "$PIANOLA" record -o trace.txt -- true`},
+			{name: "record", of: "command", guard: true, do: `clocks "$PIANOLA" record -o trace.txt -- true`},
+			{name: "help", guard: true, do: `clocks "$PIANOLA" --help; note "$(stat -c %s "$PIANOLA") bytes"`},
+		},
+	},
+	{
+		name:  "forks",
+		about: "run times of a shell with so many children, and while it is recorded, without the start of the recorder",
+		rows:  []row{{name: "500"}}, home: "here",
+		sides: []side{
+			{name: "program", do: `clocks sh -c "$forks" sh "$1"`},
+			{name: "recorded", of: "program", guard: true, added: true, do: `
+				clocks "$PIANOLA" record -o "$OUT/trace.txt" -- sh -c "$forks" sh "$1"
+				recorded_time`},
 		},
 	},
 	{
@@ -291,7 +303,6 @@ var studies = []study{
 		),
 		home: "ext4",
 		once: `
-			[ -e "$DIR/rings.test" ] || (cd "$TOP" && go test -c -o "$DIR/rings.test" ./replay/rings)
 			head -c 67108864 /dev/urandom >file
 			sync file`,
 		sides: []side{
@@ -344,15 +355,72 @@ var studies = []study{
 			{name: "demo, 1 processor", words: "0 demo.txt", input: "demo.txt"},
 			{name: "demo, 2 processors", words: "0,1 demo.txt", input: "demo.txt"},
 			{name: "database, 1 processor", words: "0 database.txt", input: "database.txt"},
+			{name: "threads, 2 processors", words: "0,1 threads.txt", input: "threads.txt"},
+			{name: "requests, 2 processors", words: "0,1 requests.txt", input: "requests.txt"},
+			{name: "forks, 2 processors", words: "0,1 forks.txt", input: "forks.txt"},
+			{name: "races, 2 processors", words: "0,1 races.txt", input: "races.txt"},
+			{name: "a long call, 2 processors", words: "0,1 long.txt", input: "long.txt"},
 		},
 		home: "tmpfs",
 		once: `cp "$OUT/$2" script`,
 		sides: []side{
 			{name: "gzip -1", do: "clocks taskset -c $1 gzip -1 -k -f script; note $(stat -c %s script.gz) bytes"},
-			{name: "compile", of: "gzip -1", do: `clocks taskset -c $1 "$PIANOLA" compile -o trace.bin script; note $(stat -c %s trace.bin) bytes`},
+			{name: "compile", of: "gzip -1", guard: true, do: `clocks taskset -c $1 "$PIANOLA" compile -o trace.bin script; note $(stat -c %s trace.bin) bytes`},
 			{name: "gzip", of: "gzip -1", do: "clocks taskset -c $1 gzip -k -f script; note $(stat -c %s script.gz) bytes"},
 			{name: "zstd -3", of: "gzip -1", do: "needs zstd; clocks taskset -c $1 zstd -3 -q -f --single-thread -o script.zst script; note $(stat -c %s script.zst) bytes"},
 		},
+	},
+	{
+		name:  "formats",
+		about: "a recording as a trace and in each other format, and its profile: nanoseconds, bytes and memory an event",
+		rows:  []row{{name: "demo", words: "0,1 demo.txt", input: "demo.txt"}, {name: "database", words: "0,1 database.txt", input: "database.txt"}},
+		home:  "tmpfs", once: eventsOf,
+		sides: append([]side{
+			{name: "trace", do: compiles},
+			{name: "profile of the recording", guard: true, do: `each_event "$PIANOLA" profile script`},
+			{name: "profile of the trace", guard: true, do: `each_event "$PIANOLA" profile trace.bin`},
+			{name: "page", guard: true, do: `each_event "$PIANOLA" profile --html out script`},
+		}, formats()...),
+	},
+	{
+		name:  "scale",
+		about: "ten million events: profile, compile and a dataset, with one processor and two, and questions about it in DuckDB",
+		rows:  []row{{name: "1 processor", words: "0 scale.txt", input: "scale.txt"}, {name: "2 processors", words: "0,1 scale.txt", input: "scale.txt"}},
+		home:  "here", once: eventsOf + `; "$PIANOLA" convert -q --format parquet -o dataset script`,
+		sides: []side{
+			{name: "trace", do: compiles},
+			{name: "profile of the recording", do: `each_event "$PIANOLA" profile script`},
+			{name: "profile of the trace", do: `each_event "$PIANOLA" profile trace.bin`},
+			{name: "dataset", do: `each_event "$PIANOLA" convert -q --format parquet -o out script`},
+			{name: "where-time-goes in DuckDB", do: "asked where-time-goes"},
+			{name: "slowest-files in DuckDB", do: "asked slowest-files"},
+			{name: "latency in DuckDB", do: "asked latency"},
+		},
+	},
+	{
+		name:  "codecs",
+		about: "Go benchmarks that read and write a hundred thousand events",
+		rows: []row{
+			{name: "script, read", words: "format/script BenchmarkRead"},
+			{name: "script, write", words: "format/script BenchmarkWrite"},
+			{name: "trace, read", words: "format/bin BenchmarkEvents"},
+			{name: "trace, write", words: "format/bin BenchmarkEncode"},
+		},
+		home:  "here",
+		sides: []side{{name: "benchmark", guard: true, do: `benchmark "$1" "^$2\$" 300ms; note "$(awk '/ns\/event/ { for (i = 2; i <= NF; i++) if ($i == "ns/event") print $(i - 1) }' "$OUT/bench.out") an event, ns"`}},
+	},
+	{
+		name:  "replay",
+		about: "replays by their own account: requests in flight as fast as possible, and how late reads are that are due every 20 µs",
+		rows: []row{
+			{name: "requests", words: "--timing afap", input: "requests.txt"},
+			{name: "every 20 µs", words: "--timing compute"},
+		},
+		home: "ext4",
+		once: `
+			[ -e "$OUT/requests.txt" ] || reads_of 1 25000 20000
+			[ ! -e "$OUT/requests.txt" ] || into "$OUT/compile.out" "$PIANOLA" compile -o reads.bin "$OUT/requests.txt"`,
+		sides: []side{{name: "replay", guard: true, do: `replay_reads "$@"; own`}},
 	},
 	{
 		name:  "speed",
@@ -360,12 +428,12 @@ var studies = []study{
 		rows:  []row{{name: "reads"}}, home: "ext4",
 		once: `
 			gcc -O2 -pthread -o pread "$TOP/scripts/load/pread.c"
-			reads_of 1 2000000 0
-			"$PIANOLA" print --format fio -o reads.iolog reads.bin`,
+			reads_of 1 2000000 0`,
 		sides: []side{
 			{name: "C loop", do: `note "$(./pread bare f 2000000 | awk '{ print 2 / $1 }') M reads/s"`},
 			{name: "C loop, a clock reading a call", of: "C loop", do: `note "$(./pread clock f 2000000 | awk '{ print 2 / $1 }') M reads/s"`},
-			{name: "replay", of: "C loop", do: `replay_reads --timing afap; note "$(figure elapsed_seconds replay.json | awk '{ print 2 / $1 }') M reads/s"`},
+			{name: "replay", of: "C loop", guard: true, do: "replay_reads --timing afap; rate_of 2000000"},
+			{name: "replay, null", of: "C loop", guard: true, do: "replay_reads --timing afap --backend null; rate_of 2000000"},
 			{name: "fio", of: "C loop", do: "fio_iolog"},
 			{name: "fio --gtod_reduce=1", of: "C loop", do: "fio_iolog --gtod_reduce=1"},
 		},
@@ -472,12 +540,11 @@ var studies = []study{
 		name:  "layers",
 		about: "nanoseconds a call of fputc, in a process whose layer stdio is recorded, beside one, and with ltrace",
 		rows:  []row{{name: "fputc"}}, home: "here",
-		once: `gcc -O1 -o calls "$TOP/scripts/load/calls.c"`,
 		sides: []side{
-			{name: "nothing", do: `note "$(./calls 2000) a call, ns"`},
-			{name: "record --layer stdio", of: "nothing", do: `note "$("$PIANOLA" record -o trace.txt --layer stdio -- ./calls 2000) a call, ns"`},
-			{name: "record of another process", of: "nothing", do: `layers=stdio; into calls.out another_recorded ./calls 2000; note "$(tail -n 1 calls.out) a call, ns"`},
-			{name: "ltrace", of: "nothing", do: `needs ltrace; note "$(ltrace -o ltrace.out -e fputc ./calls 20) a call, ns"`},
+			{name: "nothing", do: `note "$("$CALLS" 2000) a call, ns"`},
+			{name: "record --layer stdio", of: "nothing", guard: true, added: true, do: `note "$("$PIANOLA" record -o trace.txt --layer stdio -- "$CALLS" 2000) a call, ns"`},
+			{name: "record of another process", of: "nothing", do: `layers=stdio; into calls.out another_recorded "$CALLS" 2000; note "$(tail -n 1 calls.out) a call, ns"`},
+			{name: "ltrace", of: "nothing", do: `needs ltrace; note "$(ltrace -o ltrace.out -e fputc "$CALLS" 20) a call, ns"`},
 		},
 	},
 	{
@@ -588,6 +655,19 @@ var studies = []study{
 				sync -f .`},
 		},
 	},
+}
+
+// eventsOf begins a row of formats: the recording, how many events it has, and its trace.
+const eventsOf = `ln "$OUT/$2" script 2>/dev/null || cp "$OUT/$2" script; events_of script; "$PIANOLA" compile -q -o trace.bin script`
+
+const compiles = `each_event "$PIANOLA" compile -q -o out script`
+
+// formats returns a side for each format of convert.
+func formats() (sides []side) {
+	for _, format := range strings.Fields("script fio fio2 fiofiles strace json csv parquet perfetto") {
+		sides = append(sides, side{name: format, of: "trace", guard: true, do: `each_event "$PIANOLA" convert -q --format ` + format + ` -o out trace.bin`})
+	}
+	return sides
 }
 
 const mpiProgram = `needs mpicc; needs mpiexec; mpicc -O2 -I"$TOP/scripts/load" -o mpi "$TOP/scripts/load/mpi.c"`
