@@ -17,6 +17,7 @@ dir=$DIR sql=$TOP/scripts/demo.sql app=${1-} device=$DEVICE
 . scripts/apps.sh
 . scripts/device.sh
 . scripts/slowdisk.sh
+. scripts/measure/cases.sh
 cd "$OLDPWD"
 log=
 tidy() {
@@ -212,7 +213,7 @@ calls() {
 	case $app in
 	dd)
 		into "$OUT/calls.out" "$@" dd if=/dev/zero of=/dev/null bs=1 count="$count"
-		note "$(tr , '\n' <"$OUT/calls.out" | awk -v n="$count" '/ s$/ { print $1 * 1e9 / n / 2 }') a call, ns"
+		note "$(awk -F ' copied, ' -v n="$count" 'NF == 2 { print $2 * 1e9 / n / 2 }' "$OUT/calls.out") a call, ns"
 		;;
 	*)
 		into "$OUT/calls.out" "$@" "$LOAD" "$app" 1 "$count"
@@ -284,11 +285,52 @@ asked() {
 	cd ..
 }
 
-# transactions: of the server in this directory, which are reads from memory.
+# transactions SECONDS OPTION…: of the server in this directory, which works in memory.
 transactions() {
-	clients=$(($(nproc) * 2))
-	into "$OUT/pgbench.out" "$server/pgbench" -h "$(pwd)" -U postgres -n -S -c $clients -j $clients -T 5 postgres
+	clients=$(($(nproc) * 2)) lasts=$1
+	shift
+	into "$OUT/pgbench.out" "$server/pgbench" -h "$(pwd)" -U postgres -n "$@" -c $clients -j $clients -T "$lasts" postgres
 	note "$(awk '/^tps/ { print $3 }' "$OUT/pgbench.out") transactions/s"
+}
+
+# attached and detached begin and end a recording of the server.
+attached() {
+	rm -f "$OUT"/trace.*
+	"$PIANOLA" record --pid "$(head -n 1 src/postmaster.pid)" $OPTIONS -o "$OUT/trace.txt" 2>recorder.err &
+	recorder=$!
+	until [ -s "$OUT/trace.txt" ] || grep -q 'are kept' recorder.err; do recorder_runs; done
+	spent=$(awk '{ sub(/.*\) /, ""); print $12 + $13 }' /proc/$recorder/stat)
+}
+recorder_runs() {
+	kill -0 $recorder || { cat recorder.err >&2; return 1; }
+	sleep 0.1
+}
+detached() {
+	note "$(awk -v spent="$spent" -v ticks="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); print ($12 + $13 - spent) / ticks }' /proc/$recorder/stat) recorder, s"
+	kill -INT $recorder
+	wait $recorder || :
+}
+
+# window: the window of a flight recorder, written while the server goes on: how long that
+# takes, the memory of the recorder, and a replay of the window.
+window() {
+	transactions "$@" &
+	load=$!
+	while kill -0 $load 2>/dev/null; do
+		awk '/^Rss(Anon|File)/ { kb += $2 } END { print kb / 1024 }' /proc/$recorder/status >>resident
+		sleep 1
+	done
+	from=$(date +%s%N)
+	kill -USR1 $recorder
+	until grep -q ' in trace\.' recorder.err; do recorder_runs; done
+	note $((($(date +%s%N) - from) / 1000000)) ms to the script
+	note "$(sort -n resident | tail -n 1) recorder at most, MiB"
+	rm resident
+	mv "$OUT/trace.000001.txt" "$OUT/window.txt"
+	note "$(awk '/^# lost:/ { lost = $3 } END { print lost + 0 }' "$OUT/window.txt") lost"
+	into "$OUT/compile.out" "$PIANOLA" compile -o "$OUT/window.bin" "$OUT/window.txt"
+	judged "$PIANOLA" replay --root "root.$(date +%s%N)" --timing afap --json "$OUT/window.bin" >"$OUT/replay.json"
+	answered
 }
 
 # files_of FILE: notes the time in the files warm and cold.
@@ -589,6 +631,130 @@ ways_to_wait() {
 		}
 		END { n = split("lock poll sleep spin mapped direct", names, " "); for (i = 1; i <= n; i++) print sum[names[i], names[i]] + 0, names[i] ", ms" }
 	' "$OUT/trace.txt" >>"$FIGURES"
+}
+
+# --- cases (cases.sh) ---
+
+# begin_case QUESTION: what a case starts from.
+begin_case() {
+	$1 "$app"
+	for program in $programs; do needs "$program"; done
+	mkdir seed
+	cd seed
+	into "$OUT/seed.out" eval "$seed"
+	cd ..
+}
+
+# case_runs QUESTION and run_case COMMAND…: run the case from a new start, through a command.
+case_runs() { $1 "$app"; }
+run_case() {
+	rm -rf work
+	if [ -n "${warm-}" ]; then
+		mkdir work
+		cd work
+		into "$OUT/seed.out" eval "$seed"
+	else
+		cp -a seed work
+		settle
+		cd work
+	fi
+	into "$OUT/run.out" timeout 300 "$@"
+	cd ..
+}
+record_case() { run_case "$PIANOLA" record -o "$OUT/trace.txt" -- sh -c "$command"; }
+
+# told PROGRAM FILE [ARGUMENT…]: notes what a program of Python prints of a JSON document p.
+told() {
+	program=$1
+	shift
+	python3 -c "import json, re, sys
+p = json.load(open(sys.argv[1]))
+$program" "$@" >>"$FIGURES"
+}
+
+# covers: how much of the I/O of a case the recording has, beside what the kernel counted.
+covers() {
+	case_runs covered
+	command="($command); while read -r name n; do echo \"\$name \$n\"; done </proc/\$\$/io >../io"
+	record_case
+	into "$OUT/compile.out" "$PIANOLA" compile -o "$OUT/trace.bin" "$OUT/trace.txt"
+	"$PIANOLA" profile --json "$OUT/trace.bin" >"$OUT/profile.json"
+	told 'for kind in ("bytes", "time"): print(100 * p["coverage"][kind], f"of the {kind}, %")' "$OUT/profile.json"
+	awk '/^# coverage:/ { split($3, f, "="); held = f[2] } END { print held / 1e6, "recorded, MB" }' "$OUT/trace.txt" >>"$FIGURES"
+	awk '{ n[$1] = $2 } END {
+		print (n["rchar:"] + n["wchar:"]) / 1e6, "through calls, MB"
+		print (n["read_bytes:"] + n["write_bytes:"]) / 1e6, "from and to storage, MB" }' io >>"$FIGURES"
+	[ -z "$moves" ] || note "$(echo "$moves" | awk '{ print $1 / 1e6 }') known, MB"
+}
+
+# explains: how much of the time in which threads are blocked the recording explains, by
+# what ended it; and of the receives, how many have a send whose bytes reach as far
+# (docs/internals/record.md, Messages). A receive can stand before its send.
+explains() {
+	case_runs waiting
+	record_case
+	"$PIANOLA" profile --json "$OUT/trace.txt" >"$OUT/profile.json"
+	told 'b = p["blocked"]
+total = b["explained_seconds"] + b["unexplained_seconds"]
+print(len(p["threads"]), "threads")
+print(total, "blocked, s")
+print(100 * b["explained_seconds"] / total if total else 100, "explained, %")
+for name, s in {**b["woken_in"], "timer_seconds": b["timer_seconds"], "storage_seconds": b["storage_seconds"]}.items():
+    print(100 * s / total if total else 0, name.removesuffix("_seconds") + ", %")' "$OUT/profile.json"
+	awk '
+	# The note sent=KIND:CHANNEL+POSITION, or got=; positions wrap at 2^32.
+	match($0, /[ {](sent|got)=[^ }]+/) {
+		split(substr($0, RSTART + 1, RLENGTH - 1), part, /[=+]/)
+		at = part[2]
+		if (!(at in first))
+			first[at] = part[3]
+		pos = (part[3] - first[at] + 6442450944) % 4294967296 # the first one lies in the middle
+		if (part[1] == "sent") {
+			sends++
+			if (pos > most[at])
+				most[at] = pos
+		} else {
+			from[++receives] = at
+			to[receives] = pos
+			earlier += pos > most[at]
+		}
+	}
+	END {
+		for (i = 1; i <= receives; i++)
+			found += from[i] in most && to[i] <= most[from[i]]
+		print sends + 0, "sends"; print receives + 0, "receives"
+		if (receives) { print 100 * found / receives, "send found, %"; print earlier - (receives - found), "recorded before its send" }
+	}' "$OUT/trace.txt" >>"$FIGURES"
+}
+
+# diagnoses: the share of each finding, and what is left of the recorded run without the time
+# of those that are followed.
+diagnoses() {
+	case_runs diagnosed
+	record_case
+	"$PIANOLA" profile --json "$OUT/trace.txt" >"$OUT/profile.json"
+	told 'gone = 0
+for d in p["diagnosis"]:
+    print(100 * d.get("share", 0), d["rule"] + ", %")
+    # What compute leaves to I/O.
+    io = re.search(r"I/O takes [^(]*\(([0-9.]+) (m|µ)?s\)", d["text"])
+    if d["rule"] in sys.argv[2:]:
+        gone += d.get("seconds", 0) if d["rule"] != "compute" else float(io[1]) / {None: 1, "m": 1e3, "µ": 1e6}[io[2]] if io else 0
+print(p["run_time_seconds"], "run time, s")
+print(p["run_time_seconds"] - gone, "left without that, s")' "$OUT/profile.json" $rules
+}
+
+# followed COMMAND: runs the case as the diagnosis has it changed, or as it is.
+followed() {
+	[ -n "$1" ] || left_out "the laboratory alone changes it"
+	run_case "$MEASURE" clock "$FIGURES" sh -c "$1"
+}
+
+# advised: what lab finds worth doing, or beyond the program.
+advised() {
+	judged "$PIANOLA" lab --json --root "root.$(date +%s%N)" "$OUT/trace.txt" >"$OUT/lab.json"
+	told 'for f in p["findings"]:
+    if f["outcome"] in ("worth_doing", "beyond_program") and "gain" in f: print(100 * f["gain"], "gain of " + f["name"] + ", %")' "$OUT/lab.json"
 }
 
 # --- order ---

@@ -181,8 +181,12 @@ var studies = []study{
 	},
 	{
 		name:  "server",
-		about: "transactions a second of pgbench -S, which keeps all processors busy, without and with a recording of the server",
-		rows:  []row{{name: "postgres"}}, home: "here",
+		about: "transactions a second of pgbench, which keeps all processors busy, without and with a recording of the server, and its flight recorder",
+		rows: []row{
+			{name: "reads", words: "-S"},
+			{name: "a connection for each transaction", words: "-C", options: "--last 20s --last-memory 64MiB --ring 16MiB"},
+		},
+		home: "here",
 		once: `
 			here postgres >&2
 			user=postgres
@@ -192,23 +196,49 @@ var studies = []study{
 			printf "listen_addresses = ''\nshared_buffers = 256MB\nautovacuum = off\n" >>src/postgresql.conf
 			as_postgres "$server/pg_ctl" -D src -o "-k $(pwd)" -l server.out -w start >>initdb.out
 			"$server/pgbench" -h "$(pwd)" -U postgres -i -q -s 10 postgres 2>>initdb.out
-			transactions`,
+			transactions 5 "$@"`,
 		end: `[ ! -e src/postmaster.pid ] || as_postgres "$server/pg_ctl" -D src -m fast -w stop >stop.out`,
 		sides: []side{
-			{name: "server", do: "transactions"},
-			{name: "recorded", of: "server", do: `
-				rm -f "$OUT/trace.txt"
-				"$PIANOLA" record --pid "$(head -n 1 src/postmaster.pid)" -o "$OUT/trace.txt" 2>recorder.err &
-				recorder=$!
-				until [ -s "$OUT/trace.txt" ]; do
-					kill -0 $recorder || { cat recorder.err >&2; exit 1; }
-					sleep 0.1
-				done
-				transactions
-				kill -INT $recorder
-				wait $recorder || :
-				note "$(grep -vc '^#' "$OUT/trace.txt") events"`},
+			{name: "server", do: `transactions 5 "$@"`},
+			{name: "recorded", of: "server", do: `attached; transactions 5 "$@"; detached; [ -n "$OPTIONS" ] || note "$(grep -vc '^#' "$OUT/trace.txt") events"`},
+			{name: "window", of: "server", do: `[ -n "$OPTIONS" ] || left_out "all is written, not a window"; attached; window 30 "$@"; detached`},
 		},
+	},
+	{
+		name:  "coverage",
+		about: "how much of a program's I/O a recording has, beside what the kernel counted and what the program is known to move",
+		rows: cases("true ls pipeline curl redis nginx nginx-sendfile sqlite3 sqlite3-mmap git gcc python3 tar rsync restic borg " +
+			"fio-psync fio-mmap fio-mmap-write fio-huge fio-libaio fio-io_uring fio-sqpoll fio-fixed fio-batch " +
+			"mariadb postgres rocksdb-fill rocksdb-mmap rocksdb-direct lmdb lmdb-writemap " +
+			"qemu-img qemu-native qemu-aio qemu-io_uring java-map java-stream"),
+		home: "here", cold: true, once: "begin_case covered",
+		sides: []side{{name: "recorded", do: "covers"}},
+	},
+	{
+		name:  "waits",
+		about: "how much of the time in which threads are blocked a recording explains, and of how many receives it has the send",
+		rows:  cases("postgres-tcp postgres-unix mariadb redis rocksdb-4 rocksdb-16 sqlite3 make pipeline go java epoll"),
+		home:  "here", once: "begin_case waiting",
+		sides: []side{{name: "recorded", do: "explains"}},
+	},
+	{
+		name:  "diagnosis",
+		about: "what the profile says to look at, what is left of the run without that, and the program when that is followed, by a change or by lab",
+		rows:  cases(diagnosedCases),
+		home:  "here", once: "begin_case diagnosed",
+		sides: []side{
+			{name: "recorded", do: "diagnoses"},
+			{name: "program", of: "recorded", do: `case_runs diagnosed; followed "$command"`},
+			{name: "changed", of: "program", do: `case_runs diagnosed; followed "$changed"`},
+			{name: "predicted", of: "program", do: `case_runs diagnosed; [ -n "$try" ] || left_out "the program can be changed"; predicted "$try"`},
+		},
+	},
+	{
+		name:  "advice",
+		about: "what lab finds worth doing for the programs of the study diagnosis",
+		rows:  cases(diagnosedCases),
+		home:  "here", once: "begin_case diagnosed; case_runs diagnosed; record_case",
+		sides: []side{{name: "lab", do: "advised"}},
 	},
 	{
 		name:  "fidelity",
@@ -401,13 +431,13 @@ var studies = []study{
 		name:  "codecs",
 		about: "Go benchmarks that read and write a hundred thousand events",
 		rows: []row{
-			{name: "script, read", words: "format/script BenchmarkRead"},
-			{name: "script, write", words: "format/script BenchmarkWrite"},
-			{name: "trace, read", words: "format/bin BenchmarkEvents"},
-			{name: "trace, write", words: "format/bin BenchmarkEncode"},
+			{name: "script, read", words: "format/script ^BenchmarkRead$"},
+			{name: "script, write", words: "format/script ^BenchmarkWrite$"},
+			{name: "trace, read", words: "format/bin ^BenchmarkEvents$/^mixed$"},
+			{name: "trace, write", words: "format/bin ^BenchmarkEncode$/^mixed$"},
 		},
 		home:  "here",
-		sides: []side{{name: "benchmark", guard: true, do: `benchmark "$1" "^$2\$" 300ms; note "$(awk '/ns\/event/ { for (i = 2; i <= NF; i++) if ($i == "ns/event") print $(i - 1) }' "$OUT/bench.out") an event, ns"`}},
+		sides: []side{{name: "benchmark", guard: true, do: `benchmark "$1" "$2" 300ms; note "$(awk '/ns\/event/ { for (i = 2; i <= NF; i++) if ($i == "ns/event") print $(i - 1) }' "$OUT/bench.out") an event, ns"`}},
 	},
 	{
 		name:  "replay",
@@ -671,6 +701,17 @@ func formats() (sides []side) {
 }
 
 const mpiProgram = `needs mpicc; needs mpiexec; mpicc -O2 -I"$TOP/scripts/load" -o mpi "$TOP/scripts/load/mpi.c"`
+
+const diagnosedCases = "sqlite3-journal sqlite3-wal sqlite3-cache sqlite3-cold redis rocksdb postgres lmdb fio-osync fio-random fio-direct " +
+	"dd-small gcc-path tar git make python3 ripgrep mariadb"
+
+// cases returns a row for each case of cases.sh.
+func cases(names string) (rows []row) {
+	for _, name := range strings.Fields(names) {
+		rows = append(rows, row{name: name})
+	}
+	return rows
+}
 
 // requests are rows of the same options, and others.
 type requests []row
