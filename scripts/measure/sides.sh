@@ -190,11 +190,11 @@ answered() {
 # predicted CANDIDATE: what lab says of a change, and of none.
 predicted() {
 	slowly judged "$PIANOLA" lab --runs 1 --root "root.$(date +%s%N)" --keep --json --try "$1" "$OUT/trace.txt" >"$OUT/lab.json"
-	awk -F'[:,"]+' '
-		$2 == "name" && /baseline/ { which = 1 }
-		$2 == "candidates" { which = 2 }
-		$2 == "elapsed_seconds" && which && !seen[which]++ { told[which] = $3 }
-		END { print told[2], "run time, s"; print told[1], "as it is, s"; print told[2] / told[1], "share of as it is" }' "$OUT/lab.json" >>"$FIGURES"
+	told 'b, c = p["baseline"], p["candidates"][0]
+print(c["elapsed_seconds"], "run time, s")
+print(b["elapsed_seconds"], "as it is, s")
+print(c["elapsed_seconds"] / b["elapsed_seconds"], "share of as it is")
+for kind in ("read", "write"): print(c[kind + "_seconds"], kind + ", s")' "$OUT/lab.json"
 }
 
 # --- commands ---
@@ -254,10 +254,15 @@ another_recorded() {
 	rm attached
 }
 
-# benchmark PACKAGE NAME TIME: runs a Go benchmark of the tree that is measured.
-benchmark() {
+# tests_of PACKAGE: builds the tests of the tree that is measured, as $program.
+tests_of() {
 	program=$DIR/$(echo "$1" | tr / -).test
 	[ -e "$program" ] || (cd "$SOURCE" && go test -c -o "$program" "./$1")
+}
+
+# benchmark PACKAGE NAME TIME: runs a Go benchmark.
+benchmark() {
+	tests_of "$1"
 	into "$OUT/bench.out" "$program" -test.run '^$' -test.bench "$2" -test.benchtime "$3"
 	grep -q ns/op "$OUT/bench.out" || fail 1 "$1 has no benchmark $2"
 }
@@ -322,7 +327,7 @@ window() {
 	done
 	from=$(date +%s%N)
 	kill -USR1 $recorder
-	until grep -q ' in trace\.' recorder.err; do recorder_runs; done
+	until grep -q '/trace\.[0-9]' recorder.err; do recorder_runs; done
 	note $((($(date +%s%N) - from) / 1000000)) ms to the script
 	note "$(sort -n resident | tail -n 1) recorder at most, MiB"
 	rm resident
@@ -404,8 +409,9 @@ reads_of() {
 	into "$OUT/compile.out" "$PIANOLA" compile -o reads.bin reads.txt
 }
 
-# replay_reads OPTION…: replays the trace of reads, with its account in replay.json.
-replay_reads() { judged "$MEASURE" clock "$FIGURES" "$PIANOLA" replay --root root --keep --json "$@" reads.bin >replay.json; }
+# replay_reads OPTION…: replays the trace of reads at $place, with its account in replay.json.
+place='--root root --keep'
+replay_reads() { judged "$MEASURE" clock "$FIGURES" "$PIANOLA" replay $place --json "$@" reads.bin >replay.json; }
 
 # rate_of CALLS: of the last replay, which made so many.
 rate_of() { figure 'elapsed(_seconds)?' replay.json | awk -v n="$1" '{ print n / $1 / 1e6, "M reads/s"; print $1 * 1e9 / n, "a call, ns" }' >>"$FIGURES"; }
@@ -754,7 +760,107 @@ followed() {
 advised() {
 	judged "$PIANOLA" lab --json --root "root.$(date +%s%N)" "$OUT/trace.txt" >"$OUT/lab.json"
 	told 'for f in p["findings"]:
-    if f["outcome"] in ("worth_doing", "beyond_program") and "gain" in f: print(100 * f["gain"], "gain of " + f["name"] + ", %")' "$OUT/lab.json"
+    for c in f.get("candidates") or []:
+        if c.get("outcome") in ("worth_doing", "beyond_program"): print(100 * c["gain"], "gain of " + c["name"] + ", %")' "$OUT/lab.json"
+}
+
+# --- comparisons ---
+
+# alarms RUNS: replays the recording so often, and compares groups of six of these runs with
+# others of them, as they are and with times that were made longer.
+alarms() {
+	rm -f run*.log
+	for i in $(seq -w "$1"); do judged into "$OUT/replay.out" "$PIANOLA" replay --root root --keep --log "run$i.log" "$OUT/trace.bin"; done
+	into "$OUT/save.out" "$PIANOLA" compare --save pool.json run*.log
+	tests_of baseline
+	PIANOLA_ALARMS=$(pwd)/pool.json into "$OUT/alarms.out" "$program" -test.run '^TestAlarms$'
+	sed -n 's/^note //p' "$OUT/alarms.out" >>"$FIGURES"
+}
+
+# --- changed programs (docs/internals/lab.md) ---
+
+# loads PROGRAM…: builds programs of scripts/load.
+loads() { for program; do cc -O2 -static -pthread -o "$program" "$TOP/scripts/load/$program.c"; done; }
+
+# at_disk COMMAND…: runs it where the file of the row is: on the slow disk, if there is one.
+at_disk() {
+	stride=$(pwd)/stride
+	[ ! -d slow ] || cd slow
+	rm -rf root.*
+	"$@"
+}
+
+# strides AHEAD READS: the program that seeks, reads and computes, with reads announced.
+strides() {
+	"$stride" cold file
+	took=$("$stride" run file "$2" 10 "$1")
+	note "${took% *} read, s"
+	note "${took#* } run time, s"
+}
+
+# checkpoints BUFFER FILES: the program that writes checkpoints, through a buffer.
+checkpoints() {
+	rm -f app/*
+	sync -f app
+	took=$(./checkpoint app/file "$1" "$2")
+	note "${took%% *} writes"
+	took=${took#* }
+	note "${took% *} write, s"
+	note "${took#* } run time, s"
+}
+
+# ranks_of TRACE: replays one of the traces.
+ranks_of() {
+	judged "$PIANOLA" replay --json --root "root.$(date +%s%N)" $1.bin >"$OUT/replay.json"
+	answered
+	note "$(stat -c %s "$1.bin") bytes of trace"
+	told 'print(sum(c.get("bytes", 0) for c in p["categories"] if c["name"] == "write") / 1e6, "MB written")' "$OUT/replay.json"
+}
+
+# --- HDF5 in memory (scripts/hdf5-vol.sh) ---
+
+# vol KIND COMMAND…: runs it with HDF5 1.14 on native files, the core driver, or the
+# connector, which writes its files or not.
+vol() {
+	vol=$TOP/demo/hdf5-vol kind=$1
+	[ -d "$vol/plain" ] || left_out "the connector is not built (ONLY= make hdf5-vol)"
+	shift
+	case $kind in
+	native) "$@" ;;
+	core) env HDF5_DRIVER=core "$@" ;;
+	connector) env HDF5_PLUGIN_PATH="$vol/plain" HDF5_VOL_CONNECTOR=memvol "$@" ;;
+	written) env HDF5_PLUGIN_PATH="$vol/plain" HDF5_VOL_CONNECTOR='memvol write=native' "$@" ;;
+	esac
+}
+vol_runs() { # KIND SIZE
+	rm -f app.h5
+	vol "$1" clocks "$TOP/demo/hdf5-vol/bin/datasets" app.h5 "$2" 300
+}
+
+# vol_bench RUNS LARGE: the time of a write, a read and a whole file, of each size and kind.
+vol_bench() {
+	vol connector into "$OUT/bench.out" "$TOP/demo/hdf5-vol/bin/bench" . "$1" "$2"
+	awk '
+		{ gsub(/\([^)]*\)/, ""); sub(/64 MiB/, "64-MiB"); sub(/whole file/, "whole-file") }
+		$1 !~ /^[0-9]/ { next }
+		{ unit = / ms/ ? "ms" : "µs"; gsub(/ ms/, ""); print $3, "native " $1 " " $2 ", " unit; print $4, "core driver " $1 " " $2 ", " unit; print $5, "connector " $1 " " $2 ", " unit }
+	' "$OUT/bench.out" >>"$FIGURES"
+}
+
+# hdf5_calls FILE: the median call of each kind, and the time of all.
+hdf5_calls() {
+	awk '
+		match($0, / hdf5:[A-Za-z0-9]*/) {
+			name = substr($0, RSTART + 6, RLENGTH - 6)
+			match($0, /<[0-9.]+> [{]/)
+			print name, substr($0, RSTART + 1, RLENGTH - 4)
+		}' "$1" | sort -k 1,1 -k 2,2g | awk '
+		{ all += $2; v[$1, ++n[$1]] = $2 }
+		END { for (k = split("H5Dwrite H5Dread", names, " "); k > 0; k--) print v[names[k], int((n[names[k]] + 1) / 2)] * 1e6, names[k] ", µs"; print all * 1e3, "all, ms" }' >>"$FIGURES"
+}
+plays() { # KIND
+	vol "$1" "$PIANOLA" replay -q --layer hdf5 --timing afap --backend "exec:$TOP/demo/hdf5-vol/bin/player" --log calls.log "$OUT/trace.bin" >"$OUT/replay.out"
+	hdf5_calls calls.log
 }
 
 # --- order ---

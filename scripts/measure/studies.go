@@ -222,6 +222,66 @@ var studies = []study{
 		sides: []side{{name: "recorded", do: "explains"}},
 	},
 	{
+		name:  "alarms",
+		about: "of 200 comparisons of six and six equal runs of sqlite3, the share that finds a difference, and of runs that are made slower",
+		rows:  []row{{name: "sqlite3", words: "300"}}, home: "here",
+		once: `
+			for i in $(seq 25); do echo "insert into t values($i, 'event $i'); select count(*), max(i) from t;"; done >app.sql
+			into "$OUT/run.out" sqlite3 -init /dev/null app.db 'create table t(i, what)'
+			into "$OUT/run.out" "$PIANOLA" record -o "$OUT/trace.txt" -- sqlite3 -init /dev/null app.db '.read app.sql'
+			into "$OUT/compile.out" "$PIANOLA" compile -o "$OUT/trace.bin" "$OUT/trace.txt"`,
+		sides: []side{{name: "comparisons", do: `alarms "$1"`}},
+	},
+	{
+		name:  "prefetch",
+		about: "a program that announces its reads, beside what lab predicts of that; on this disk, and on one with 15 ms for a read",
+		rows:  []row{{name: "this disk", words: "200 0"}, {name: "15 ms a read", words: "200 15"}},
+		home:  "here",
+		once: `
+			loads stride slowdisk
+			./stride make file "$1"
+			./stride cold file
+			into "$OUT/run.out" "$PIANOLA" record -o "$OUT/trace.txt" -- ./stride run file "$1" 10 0
+			[ "$2" = 0 ] || { put_up_disk slow "$2" 0 $(($1 * 3 + 64))M; ./stride make slow/file "$1"; }`,
+		end: "take_down_disk slow",
+		sides: []side{
+			{name: "as it is", do: `at_disk strides 0 "$1"`},
+			{name: "1 announced", of: "as it is", do: `at_disk strides 1 "$1"`},
+			{name: "2 announced", of: "as it is", do: `at_disk strides 2 "$1"`},
+			{name: "prefetch=2", of: "1 announced", do: "at_disk predicted prefetch=2"},
+			{name: "prefetch=4", of: "2 announced", do: "at_disk predicted prefetch=4"},
+		},
+	},
+	{
+		name:  "coalesce",
+		about: "a program that writes checkpoints as HDF5 does, through buffers, beside what lab predicts of them",
+		rows:  []row{{name: "checkpoints", words: "40"}},
+		home:  "here",
+		once: `
+			loads checkpoint
+			mkdir app
+			into "$OUT/run.out" "$PIANOLA" record -o "$OUT/trace.txt" -- ./checkpoint app/file 0 "$1"`,
+		sides: buffers("4096", "16384", "65536", "262144", "1048576", "4194304"),
+	},
+	{
+		name:  "rank",
+		about: "four processes of which one writes, replayed, and that one alone, by a filter and by a program",
+		rows:  []row{{name: "processes"}}, home: "here",
+		once: `
+			loads ranks
+			echo input >input
+			into "$OUT/run.out" "$PIANOLA" record -o "$OUT/trace.txt" -- ./ranks input 4 100
+			cp "$TOP/docs/plugins/rank.py" .
+			"$PIANOLA" compile -q -o all.bin "$OUT/trace.txt"
+			"$PIANOLA" compile -q -o filter.bin --filter "process == $(awk '/ fsync\(/ { print $1; exit }' "$OUT/trace.txt")" "$OUT/trace.txt"
+			"$PIANOLA" compile -q -o alone.bin --with 'exec:python3 rank.py process=5' "$OUT/trace.txt"`,
+		sides: []side{
+			{name: "all", do: "ranks_of all"},
+			{name: "--filter", of: "all", do: "ranks_of filter"},
+			{name: "--with exec", of: "--filter", do: "ranks_of alone"},
+		},
+	},
+	{
 		name:  "diagnosis",
 		about: "what the profile says to look at, what is left of the run without that, and the program when that is followed, by a change or by lab",
 		rows:  cases(diagnosedCases),
@@ -463,7 +523,7 @@ var studies = []study{
 			{name: "C loop", do: `note "$(./pread bare f 2000000 | awk '{ print 2 / $1 }') M reads/s"`},
 			{name: "C loop, a clock reading a call", of: "C loop", do: `note "$(./pread clock f 2000000 | awk '{ print 2 / $1 }') M reads/s"`},
 			{name: "replay", of: "C loop", guard: true, do: "replay_reads --timing afap; rate_of 2000000"},
-			{name: "replay, null", of: "C loop", guard: true, do: "replay_reads --timing afap --backend null; rate_of 2000000"},
+			{name: "replay, null", of: "C loop", guard: true, do: "place=; replay_reads --timing afap --backend null; rate_of 2000000"},
 			{name: "fio", of: "C loop", do: "fio_iolog"},
 			{name: "fio --gtod_reduce=1", of: "C loop", do: "fio_iolog --gtod_reduce=1"},
 		},
@@ -565,6 +625,36 @@ var studies = []study{
 			{name: "replayed", of: "recorded", follows: true, do: "replayed"},
 			{name: "in memory", of: "replayed", follows: true, do: `judged "$PIANOLA" replay --backend memory --json "$OUT/trace.bin" >"$OUT/replay.json"; answered`},
 		},
+	},
+	{
+		name:  "hdf5-memory",
+		about: "the program of the study hdf5 with HDF5 1.14 on native files, its core driver, and the connector that keeps files in memory",
+		rows:  []row{{name: "10x10", words: "10"}, {name: "50x50", words: "50"}, {name: "100x100", words: "100"}},
+		home:  "ext4",
+		sides: []side{
+			{name: "native", do: `vol_runs native "$1"`},
+			{name: "core driver", of: "native", do: `vol_runs core "$1"`},
+			{name: "connector", of: "native", do: `vol_runs connector "$1"`},
+			{name: "connector, write=native", of: "native", do: `vol_runs written "$1"`},
+			{name: "lab, backend=memory", of: "native", do: `
+				rm -f app.h5
+				vol native into "$OUT/run.out" "$PIANOLA" record -o "$OUT/trace.txt" -- "$TOP/demo/hdf5-vol/bin/datasets" app.h5 "$1" 300
+				predicted backend=memory`},
+			{name: "calls, recorded", do: `
+				rm -f app.h5
+				vol native into "$OUT/run.out" "$PIANOLA" record --layer hdf5 -o "$OUT/trace.txt" -- "$TOP/demo/hdf5-vol/bin/datasets" app.h5 "$1" 300
+				into "$OUT/compile.out" "$PIANOLA" compile -o "$OUT/trace.bin" "$OUT/trace.txt"
+				hdf5_calls "$OUT/trace.txt"`},
+			{name: "calls, native", of: "calls, recorded", follows: true, do: "plays native"},
+			{name: "calls, core driver", of: "calls, recorded", follows: true, do: "plays core"},
+			{name: "calls, connector", of: "calls, recorded", follows: true, do: "plays connector"},
+		},
+	},
+	{
+		name:  "hdf5-datasets",
+		about: "writes and reads of one dataset of HDF5 1.14 and the whole file, in microseconds, on native files, the core driver, and the connector",
+		rows:  []row{{name: "datasets", words: "500 31"}}, home: "ext4",
+		sides: []side{{name: "benchmark", do: `vol_bench "$1" "$2"`}},
 	},
 	{
 		name:  "layers",
@@ -711,6 +801,18 @@ func cases(names string) (rows []row) {
 		rows = append(rows, row{name: name})
 	}
 	return rows
+}
+
+// buffers returns the sides of a program that writes as it is, and through buffers of each
+// size, with what lab predicts of them.
+func buffers(sizes ...string) []side {
+	sides := []side{{name: "as it is", do: `checkpoints 0 "$1"`}}
+	for _, size := range sizes {
+		sides = append(sides,
+			side{name: "buffer of " + size, of: "as it is", do: "checkpoints " + size + ` "$1"`},
+			side{name: "coalesce=" + size, of: "buffer of " + size, do: "rm -f app/*; predicted coalesce=" + size})
+	}
+	return sides
 }
 
 // requests are rows of the same options, and others.
