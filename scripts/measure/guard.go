@@ -186,8 +186,8 @@ type measure struct {
 	run  func(context.Context, *bench) (sample, error)
 }
 
-// measure returns the measure of a side. What it adds is taken from a pair in each run,
-// whose order alternates.
+// measure returns the measure of a side. If the side adds to another one, each run is a pair
+// of them, whose order alternates.
 func (p part) measure(s side, dirs map[*bench]string) *measure {
 	runs := map[*bench]int{}
 	beside := slices.IndexFunc(p.sides, func(other side) bool { return other.name == s.of })

@@ -275,7 +275,7 @@ events_of() { grep -c '^[0-9]' "$1" >events; }
 each_event() {
 	rm -rf out
 	clocks taskset -c "$app" "$@"
-	note "$(awk -v n="$(cat events)" '$2 == "run" { print $1 * 1e9 / n }' "$FIGURES") an event, ns"
+	note "$(awk -v n="$(cat events)" '$2 == "run" { print $1 * 1e9 / n }' "$FIGURES") ns an event"
 	[ ! -e out ] || note "$(du -sb --apparent-size out | awk -v n="$(cat events)" '{ print $1 / n }') bytes an event"
 }
 
@@ -811,10 +811,11 @@ checkpoints() {
 
 # ranks_of TRACE: replays one of the traces.
 ranks_of() {
-	judged "$PIANOLA" replay --json --root "root.$(date +%s%N)" $1.bin >"$OUT/replay.json"
+	judged "$PIANOLA" replay --json --log replay.log --root "root.$(date +%s%N)" "$1.bin" >"$OUT/replay.json"
 	answered
+	"$PIANOLA" profile --json replay.log >"$OUT/profile.json"
 	note "$(stat -c %s "$1.bin") bytes of trace"
-	told 'print(sum(c.get("bytes", 0) for c in p["categories"] if c["name"] == "write") / 1e6, "MB written")' "$OUT/replay.json"
+	told 'print(sum(c["bytes"] for c in p["categories"] if c["name"] == "write") / 1e6, "MB written")' "$OUT/profile.json"
 }
 
 # --- HDF5 in memory (scripts/hdf5-vol.sh) ---

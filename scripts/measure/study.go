@@ -60,7 +60,7 @@ type storage struct {
 const byRow = "by row"
 
 // longest is how long a part runs: it ends before the round that would end later, and its
-// commands end with it. What has fewer rounds than least by then is left out.
+// commands end with it. It is left out if it has fewer rounds than least by then.
 const (
 	longest = 10 * time.Minute
 	least   = 3
@@ -120,7 +120,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 	if b.build, err = makeBuild(ctx, "tree", source, filepath.Join(b.dir, "tree")); err != nil {
 		return err
 	}
-	// What carries messages between ranks is beside the program.
+	// The program finds the one that carries messages between ranks beside itself.
 	if _, err := process(ctx, source, []string{"go", "build", "-o", b.build.pianola + "-ranks", "./cmd/pianola-ranks"}); err != nil {
 		return err
 	}
