@@ -45,7 +45,7 @@ func (w *workshop) setUp(ctx context.Context) error {
 		}
 	}
 	for name, value := range map[string]string{
-		"LC_ALL": "C", "HOME": w.dir, "TMPDIR": w.dir, "TOP": w.tree.source, "MEASURE": at("measure"), "LOAD": at("load"), "CALLS": at("calls"),
+		"LC_ALL": "C", "DIR": w.dir, "HOME": w.dir, "TMPDIR": w.dir, "TOP": w.tree.source, "MEASURE": at("measure"), "LOAD": at("load"), "CALLS": at("calls"),
 	} {
 		if err := os.Setenv(name, value); err != nil {
 			return err
