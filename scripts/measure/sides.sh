@@ -828,9 +828,9 @@ vol() {
 	shift
 	case $kind in
 	native) "$@" ;;
-	core) env HDF5_DRIVER=core "$@" ;;
-	connector) env HDF5_PLUGIN_PATH="$vol/plain" HDF5_VOL_CONNECTOR=memvol "$@" ;;
-	written) env HDF5_PLUGIN_PATH="$vol/plain" HDF5_VOL_CONNECTOR='memvol write=native' "$@" ;;
+	core) (export HDF5_DRIVER=core; "$@") ;;
+	connector) (export HDF5_PLUGIN_PATH="$vol/plain" HDF5_VOL_CONNECTOR=memvol; "$@") ;;
+	written) (export HDF5_PLUGIN_PATH="$vol/plain" HDF5_VOL_CONNECTOR='memvol write=native'; "$@") ;;
 	esac
 }
 vol_runs() { # KIND SIZE
@@ -841,11 +841,13 @@ vol_runs() { # KIND SIZE
 # vol_bench RUNS LARGE: the time of a write, a read and a whole file, of each size and kind.
 vol_bench() {
 	vol connector into "$OUT/bench.out" "$TOP/demo/hdf5-vol/bin/bench" . "$1" "$2"
-	awk '
-		{ gsub(/\([^)]*\)/, ""); sub(/64 MiB/, "64-MiB"); sub(/whole file/, "whole-file") }
-		$1 !~ /^[0-9]/ { next }
-		{ unit = / ms/ ? "ms" : "µs"; gsub(/ ms/, ""); print $3, "native " $1 " " $2 ", " unit; print $4, "core driver " $1 " " $2 ", " unit; print $5, "connector " $1 " " $2 ", " unit }
-	' "$OUT/bench.out" >>"$FIGURES"
+	# Columns of 13: the size, the operation and the way. The median is the first number.
+	awk 'NR > 1 {
+		label = substr($0, 27, 13) substr($0, 1, 13) substr($0, 14, 13)
+		gsub(/  +/, " ", label)
+		$0 = substr($0, 40)
+		print $1, label ", µs"
+	}' "$OUT/bench.out" | sed 's/ , µs/, µs/' >>"$FIGURES"
 }
 
 # hdf5_calls FILE: the median call of each kind, and the time of all.
