@@ -66,23 +66,11 @@ pages: ## the outputs in README, tutorial and recipes, from new runs; best on a 
 	@sh scripts/need.sh sqlite3=sqlite3 python3=python3 mkfs.ext4=e2fsprogs mkfs.xfs=xfsprogs
 	UPDATE_RECIPES=1 PIANOLA_REQUIRE_BPF=1 $(GO) test -count 1 -timeout $(TIMEOUT) -run TestRecipes ./cmd/pianola
 
-hdf5-vol: deps-hdf5-vol build ## the HDF5 connector that keeps files in memory: fetches HDF5 1.14, builds, tests and measures it; ONLY=tests or ONLY=bench for one
-	sh scripts/hdf5-vol.sh demo/hdf5-vol $(or $(RUNS),500)
-
-feign: deps-feign build ## predictions of the laboratory, compared with changed programs; EXPERIMENTS="prefetch rank" for some
-	sh scripts/feign.sh demo/feign $(EXPERIMENTS)
-
-flight: deps-truth build ## a flight recorder on PostgreSQL for five minutes: its memory, its window replayed, its cost in pairs; root only; FLIGHT=30s PAIRS=5 for others
-	sh scripts/flight.sh demo/flight
+hdf5-vol: deps-hdf5-vol build ## the HDF5 connector that keeps files in memory: fetches HDF5 1.14, builds and tests it; ONLY= builds only
+	sh scripts/hdf5-vol.sh demo/hdf5-vol
 
 workloads: build ## records the workloads that ship once more, best on a quiet machine; root only; ONLY=git for one
 	for name in $(or $(ONLY),$(notdir $(patsubst %/record.sh,%,$(wildcard workloads/*/record.sh)))); do sh workloads/$$name/record.sh || exit; done
-
-diagnosis: deps-truth deps-closed build ## what the diagnosis says of programs, and what following it saves; root only; CASES="redis lmdb" for some
-	sh scripts/diagnosis.sh demo/diagnosis $(CASES)
-
-alarms: deps-demo build ## how often comparisons of equal runs find a difference, and how often they find one that there is; RUNS=300
-	sh scripts/alarms.sh demo/alarms $(or $(RUNS),300)
 
 conformance: deps-conformance build ## test suites of others, replayed on posix and memory, and the trees they leave; SUITE=DIR adds test programs, TESTS="dbench xfs_io" for some
 	SUITE=$(SUITE) sh scripts/conformance.sh demo/conformance $(TESTS)
@@ -107,16 +95,13 @@ race: ## short tests of packages with threads, under the race detector; RACE=./.
 bench: ## benchmarks for benchstat
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
-measure: deps-storage deps-closed ## the figures of the documents, in docs/measured; goes on where it stopped; on a quiet machine, as root; ONLY="cost storage/redis" for some, OUT=DIR, ROUNDS=7, IMAGES=/dev/shm, FORCE=1
-	@sh scripts/need.sh strace=strace zstd=zstd bpftrace=bpftrace ltrace=ltrace eatmydata=eatmydata mdb_load=lmdb-utils rg=ripgrep h5cc=libhdf5-dev h5repack=hdf5-tools mpicc.mpich=libmpich-dev mpiexec.mpich=mpich
-	$(GO) run ./scripts/measure figures -only '$(ONLY)' -out $(or $(OUT),docs/measured) -rounds $(or $(ROUNDS),7) $(if $(FORCE),-force)
+measure: deps-storage deps-closed deps-sql ## the figures of the documents, in docs/measured; measures what is missing; on a quiet machine, as root; ONLY="cost storage/redis" for some, SINCE=REV to renew older rows, OUT=DIR, ROUNDS=7, IMAGES=/dev/shm, FORCE=1
+	@sh scripts/need.sh strace=strace zstd=zstd bpftrace=bpftrace ltrace=ltrace eatmydata=eatmydata mdb_load=lmdb-utils rg=ripgrep h5cc=libhdf5-dev h5repack=hdf5-tools mpicc.mpich=libmpich-dev mpiexec.mpich=mpich nginx=nginx ab=apache2-utils qemu-img=qemu-utils restic=restic borg=borgbackup rsync=rsync curl=curl
+	$(GO) run ./scripts/measure figures -only '$(ONLY)' -since '$(SINCE)' -out $(or $(OUT),docs/measured) -rounds $(or $(ROUNDS),7) $(if $(FORCE),-force)
 
-guard: deps-demo ## builds BASE=REV and this tree, measures both in turn, and names what has become worse; best on a quiet machine, as root; ONLY="compile record" for some, ROUNDS=9
+guard: deps-demo ## builds BASE=REV and this tree, measures both in turn, and names what has become worse; best on a quiet machine, as root; ONLY="compile calls/pread" for some, ROUNDS=9
 	@sh scripts/need.sh fio=fio gcc=gcc git=git
 	$(GO) run ./scripts/measure guard -base '$(or $(BASE),HEAD)' -rounds $(or $(ROUNDS),9) -only '$(ONLY)'
-
-scale: deps-scale build ## what a recording of EVENTS=100000000 costs to profile, compile and print as a dataset, with one processor and two; questions in DuckDB
-	sh scripts/scale.sh demo/scale $(EVENTS)
 
 # An input that is new is not made shorter for long: most take a while to play.
 fuzz: ## every fuzz target for FUZZTIME; FUZZ=Traces for those with that in their names
@@ -163,9 +148,6 @@ deps-demo:
 deps-hdf5-vol:
 	@sh scripts/need.sh gcc=gcc
 
-deps-feign:
-	@sh scripts/need.sh gcc=gcc python3=python3 mkfs.ext4=e2fsprogs losetup=mount
-
 deps-truth:
 	@sh scripts/need.sh sqlite3=sqlite3 git=git tar=tar gcc=gcc make=make python3=python3 fio=fio pg_createcluster=postgresql
 
@@ -181,9 +163,6 @@ deps-conformance:
 deps-test:
 	@sh scripts/need.sh sqlite3=sqlite3 git=git gcc=gcc python3=python3 tar=tar strace=strace fio=fio h5cc=libhdf5-dev h5dump=hdf5-tools mpicc=libmpich-dev mpiexec=mpich srun=slurm-wlm munged=munge chromium=chromium
 	@sh scripts/duckdb.sh demo/duckdb
-
-deps-scale: deps-sql
-	@sh scripts/need.sh python3=python3
 
 deps-sql:
 	@sh scripts/need.sh npm=npm

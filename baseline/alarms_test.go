@@ -12,7 +12,6 @@ import (
 	"pianola/check"
 	"pianola/compare"
 	"pianola/profile"
-	"pianola/table"
 )
 
 // slowdowns are by which part the times of one group are longer.
@@ -100,30 +99,22 @@ func study(t *testing.T, pool []*profile.Profile, comparisons int, draw func() [
 	return result
 }
 
-// printed returns a table of the parts in per cent.
-func printed(title string, comparisons int, result map[float64]tally) string {
-	rows := [][]string{{title, "", "", "", ""}}
-	for i, part := range slowdowns {
-		rows[0][1+i] = table.Fixed(100*part, 0) + " % slower"
-	}
-	rows[0][1] = "none slower"
+// note prints the shares of a tally in per cent, a figure of a study each (scripts/measure).
+func note(title string, comparisons int, result map[float64]tally) {
 	names := []string{"run time differs", "any row differs", "verdict of 10 %: outside", "verdict of 10 %: inconclusive"}
 	for _, s := range studyChecks {
 		names = append(names, s.name+": failed", s.name+": inconclusive")
 	}
 	for _, name := range names {
-		row := []string{name}
 		for _, part := range slowdowns {
-			row = append(row, table.Fixed(100*float64(result[part][name])/float64(comparisons), 1))
+			fmt.Printf("note %g %s: %s, %.0f %% slower, %%\n", 100*float64(result[part][name])/float64(comparisons), title, name, 100*part)
 		}
-		rows = append(rows, row)
 	}
-	return table.Format(rows, table.FirstLeft)
 }
 
 // Few comparisons of equal groups fail. PIANOLA_ALARMS names a baseline of some hundred
-// runs of one kind, and the test then prints tables of a study (make alarms). Without
-// it, the test uses a few synthetic runs.
+// runs of one kind, and the test then prints figures of the study alarms. Without it, the
+// test uses a few synthetic runs.
 func TestAlarms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: many comparisons")
@@ -143,8 +134,7 @@ func TestAlarms(t *testing.T) {
 	if name == "" {
 		return
 	}
-	fmt.Printf("%d runs; %d comparisons of six and six for each cell, per cent\n\n%s", len(pool), comparisons,
-		printed("drawn at random, without replacement", comparisons, random))
+	note("drawn at random", comparisons, random)
 	// One group after the other, as two that are measured in one job, and as a baseline
 	// and a later night.
 	for _, later := range []bool{false, true} {
@@ -152,14 +142,14 @@ func TestAlarms(t *testing.T) {
 		if later {
 			title = "six in a row, and six later ones"
 		}
-		fmt.Printf("\n%s", printed(title, comparisons, study(t, pool, comparisons, func() []int {
+		note(title, comparisons, study(t, pool, comparisons, func() []int {
 			first := rnd.IntN(len(pool) - 11)
 			second := first + 6
 			if later {
 				second += rnd.IntN(len(pool) - 11 - first)
 			}
 			return append(six(first), six(second)...)
-		})))
+		}))
 	}
 }
 

@@ -74,7 +74,6 @@ var allowed = map[string][]string{
 	"pianola/scripts/load":               {},
 	"pianola/scripts/measure":            {"pianola/stats", "golang.org/x/sys/"},
 	"pianola/scripts/load/pool":          {},
-	"pianola/scripts/scale":              {},
 	"pianola/scripts/pictures":           {"github.com/chromedp/"},
 	"pianola/internal":                   {},
 	"pianola/internal/available":         {"golang.org/x/sys/"},

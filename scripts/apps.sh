@@ -9,7 +9,6 @@
 # synced is no, those that can run without syncs.
 user=
 synced=yes
-now() { date +%s.%N; }
 plain() { if [ -n "$user" ]; then setpriv --reuid "$user" --regid "$user" --init-groups -- "$@"; else "$@"; fi; }
 
 # here APP: whether the machine has it, or says that it has not.

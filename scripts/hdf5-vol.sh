@@ -1,21 +1,19 @@
 #!/bin/sh
-# hdf5-vol.sh DIR [RUNS [LARGE]]: builds the HDF5 connector that keeps files in
-# memory (hdf5/memvol), tests it, and measures it. HDF5 1.14, its tools, its C
+# hdf5-vol.sh DIR: builds the HDF5 connector that keeps files in memory (hdf5/memvol), and
+# tests it. HDF5 1.14, its tools, its C
 # examples and h5py come from Debian's suite SUITE, trixie by default, and are
 # unpacked into DIR/tree: nothing is installed, and the machine's own package
 # sources stay as they are. What was fetched and built is kept; DIR/tests and what
-# else is made stands in DIR. RUNS (500) and LARGE (31) are the numbers of
-# measurements of small datasets and of 64 MiB. ONLY="tests" or ONLY="bench" leaves
-# the other out. PIANOLA is the program that records, bin/pianola by default.
+# else is made stands in DIR. With ONLY= it builds only, which the studies hdf5-memory and
+# hdf5-datasets need (scripts/measure). PIANOLA is the program that records, bin/pianola by
+# default.
 #
 # Every test runs natively and through the connector, which is built with the
 # address and the undefined behaviour sanitizer then. Takes gcc, make and apt-get.
 set -eu
 . "$(dirname "$0")/lib.sh"
 dir=$1
-runs=${2-500}
-large=${3-31}
-only=${ONLY-tests bench}
+only=${ONLY-tests}
 suite=${SUITE-trixie}
 pianola=${PIANOLA-$(pwd)/bin/pianola}
 source=$(cd "$(dirname "$0")/.." && pwd)
@@ -177,7 +175,7 @@ way() {
 	case $kind in
 	native) "$@" ;;
 	core) env HDF5_DRIVER=core "$@" ;;
-	connector) env HDF5_PLUGIN_PATH="$dir/plain" HDF5_VOL_CONNECTOR="memvol ${written-write=native}" "$@" ;;
+	connector) env HDF5_PLUGIN_PATH="$dir/plain" HDF5_VOL_CONNECTOR="memvol write=native" "$@" ;;
 	esac
 }
 
@@ -315,100 +313,6 @@ example_tests() {
 			example "$file"
 		done
 		cd ..
-	done
-}
-
-bench() {
-	at 'measuring datasets'
-	rm -rf bench
-	mkdir bench
-	cd bench
-	echo
-	env HDF5_PLUGIN_PATH="$dir/plain" HDF5_VOL_CONNECTOR=memvol "$dir/bin/bench" . "$runs" "$large"
-	programs
-	calls
-	cd "$dir"
-}
-
-# The whole program that make measure ONLY=hdf5/ records, natively, with the core driver, which
-# writes the file at its close, and through the connector, in turn; and what the
-# lab predicts of it from a recording.
-programs() {
-	at 'measuring a program'
-	echo
-	cat >turn.sh <<-'END'
-	# turn.sh NAME COMMAND…: its wall-clock milliseconds.
-	name=$1
-	shift
-	rm -f app.h5
-	a=$(date +%s%N)
-	"$@"
-	b=$(date +%s%N)
-	echo "$name $(((b - a) / 1000))"
-	END
-	printf '%-10s %-28s %10s %10s %10s %10s\n' datasets 'ms, a run of 300' median quartile quartile 'of native'
-	for n in 10 50 100; do
-		for i in $(seq 21); do
-			sh turn.sh native "$dir/bin/datasets" app.h5 $n 300
-			sh turn.sh core env HDF5_DRIVER=core "$dir/bin/datasets" app.h5 $n 300
-			sh turn.sh connector env HDF5_PLUGIN_PATH="$dir/plain" HDF5_VOL_CONNECTOR=memvol "$dir/bin/datasets" app.h5 $n 300
-			sh turn.sh written env HDF5_PLUGIN_PATH="$dir/plain" HDF5_VOL_CONNECTOR='memvol write=native' "$dir/bin/datasets" app.h5 $n 300
-		done >times
-		for way in 'native:native' 'core:core driver' 'connector:connector' 'written:connector, write=native'; do
-			grep "^${way%%:*} " times | sort -n -k 2 | awk -v n="${n}x$n" -v way="${way#*:}" -v native="$(grep '^native ' times | sort -n -k 2 | awk 'NR == 11 { print $2 }')" '
-				{ t[NR] = $2 / 1e3 }
-				END { printf "%-10s %-28s %10.2f %10.2f %10.2f %10.2f\n", n, way, t[int((NR + 1) / 2)], t[int((NR + 3) / 4)], t[int((3 * NR + 1) / 4)], t[int((NR + 1) / 2)] / (native / 1e3) }'
-		done
-		rm -f app.h5
-		if [ -x "$pianola" ] && "$pianola" record -o "$n.txt" -- "$dir/bin/datasets" app.h5 $n 300 >record.log 2>&1; then
-			rm -f app.h5
-			judged "$pianola" lab --json --runs 10 --root root "$n.txt" --try backend=memory >"$n.json"
-			awk -F'[:,]' -v n="${n}x$n" '
-				$1 ~ /"baseline"/ { who = "replay" }
-				$1 ~ /"candidates"/ { who = "memory" }
-				$1 ~ /"elapsed_seconds"/ { s[who] = $2 }
-				END { printf "%-10s %-28s %10.2f %10s %10s %10.2f\n", n, "lab, backend=memory", s["memory"] * 1e3, "", "", s["memory"] / s["replay"] }' "$n.json"
-		fi
-	done
-}
-
-# spent KIND FILE: for each call of HDF5 in a recording or log, its name, the kind and
-# its microseconds; then the milliseconds of all.
-spent() {
-	awk -v kind="$1" '
-		match($0, / hdf5:[A-Za-z0-9]*/) {
-			name = substr($0, RSTART + 6, RLENGTH - 6)
-			match($0, /<[0-9.]+> [{]/)
-			seconds = substr($0, RSTART + 1, RLENGTH - 4)
-			if (name == "H5Dwrite" || name == "H5Dread") print name, kind, seconds * 1e6
-			all += seconds
-		}
-		END { print "all", kind, all * 1e3 }' "$2"
-}
-
-# What H5Dwrite and H5Dread of that program take when its recorded calls are replayed, in
-# each way: the median of all calls of 9 replays, and that of the time in all calls.
-calls() {
-	[ -n "$player" ] || return 0
-	at 'replaying the calls of a program'
-	echo
-	printf '%-10s %-20s %10s %10s %12s %10s\n' datasets 'replay of calls' recorded native 'core driver' connector
-	for n in 10 50 100; do
-		rm -f app.h5
-		"$pianola" record --layer hdf5 -o $n.calls.txt -- "$dir/bin/datasets" app.h5 $n 300 >record.log 2>&1 || return 0
-		into compile.log "$pianola" compile -o $n.calls.bin $n.calls.txt
-		spent recorded $n.calls.txt >calls
-		for turn in $(seq 9); do
-			for kind in native core connector; do
-				written='' way $kind "$pianola" replay -q --layer hdf5 --timing afap --backend "exec:$player" --log calls.log $n.calls.bin >replay.out
-				spent $kind calls.log >>calls
-			done
-		done
-		for name in H5Dwrite:us H5Dread:us all:ms; do
-			printf '%-10s %-20s %10.2f %10.2f %12.2f %10.2f\n' "${n}x$n" "${name%:*}, ${name#*:}" $(for kind in recorded native core connector; do
-				grep "^${name%:*} $kind " calls | sort -g -k 3 | awk '{ v[NR] = $3 } END { print v[int((NR + 1) / 2)] }'
-			done)
-		done
 	done
 }
 

@@ -45,8 +45,6 @@ func TestNoScriptIsSilent(t *testing.T) {
 			switch name {
 			case "pictures.sh":
 				program = "mktemp"
-			case "messages.sh":
-				program = "awk"
 			case "generated.sh":
 				program, first = "go", "sh"
 			}
@@ -56,23 +54,21 @@ func TestNoScriptIsSilent(t *testing.T) {
 	}
 }
 
-// The log of a program is shown when the program fails.
+// The log of a program is shown when the program fails, and an error in a command line once.
 func TestLogIsShown(t *testing.T) {
-	const sqlite3 = `#!/bin/sh
-echo 'this is why' >&2
-exit 7
+	const sqlite3 = "#!/bin/sh\necho 'this is why' >&2\nexit 7\n"
+	const text = `set -eu
+. scripts/lib.sh
+[ $# = 1 ] || fail 2 "no case $2"
+at "sqlite3: the recording"
+into "$1" sqlite3 app.db
 `
-	said := broken(t, "sqlite3", sqlite3, "scripts/waits.sh", filepath.Join(t.TempDir(), "out"), "sqlite3")
-	require.Regexp(t, `^waits.sh: ended early, with status 7, at: sqlite3: the recording
-waits.sh: the end of /.*/out/sqlite3/work/../seed.out:
-this is why
-$`, said)
-}
-
-// An error in a command line is printed once.
-func TestUsage(t *testing.T) {
-	require.Equal(t, "waits.sh: no case nosuch; there are: postgres-tcp postgres-unix mariadb redis rocksdb-4 rocksdb-16 sqlite3 make pipeline go java epoll\n",
-		broken(t, "nothing", silent, "scripts/waits.sh", t.TempDir(), "nosuch"))
+	dir := t.TempDir()
+	script, log := filepath.Join(dir, "some.sh"), filepath.Join(dir, "run.out")
+	require.NoError(t, os.WriteFile(script, []byte(text), 0o644))
+	require.Equal(t, "some.sh: ended early, with status 7, at: sqlite3: the recording\nsome.sh: the end of "+log+":\nthis is why\n",
+		broken(t, "sqlite3", sqlite3, script, log))
+	require.Equal(t, "some.sh: no case nosuch\n", broken(t, "sqlite3", sqlite3, script, log, "nosuch"))
 }
 
 // The connector for HDF5 says which version it needs if the headers are of an older one, or

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +15,7 @@ import (
 // guard compares the tree in the working directory with a revision.
 type guard struct {
 	base   string
-	only   string // words, of which a measure has one in its name; all measures if empty
+	only   string // words, of which "STUDY/ROW" contains one; all if empty
 	dir    string // in which a directory is made
 	rounds int
 }
@@ -29,6 +30,25 @@ const (
 	repeats  = 30
 )
 
+// leasts are the figures that the guard compares, all of which are better if they are
+// smaller, with the smallest difference that counts: below it is the noise of clocks,
+// pages and the allocator.
+var leasts = map[string]float64{
+	"run time, s":    0.003,
+	"processor, s":   0.003,
+	"memory, MiB":    2,
+	"a call, ns":     3,
+	"an event, ns":   2,
+	"bytes":          4096,
+	"bytes an event": 0.1,
+	"own p50, µs":    0.1,
+	"own p99, µs":    5,
+	addedShare:       2,
+}
+
+// addedShare is what a side adds to the one beside it.
+const addedShare = "added, %"
+
 func (g *guard) run(ctx context.Context) (err error) {
 	source, err := os.Getwd()
 	if err != nil {
@@ -42,11 +62,8 @@ func (g *guard) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	// All commands inherit these.
-	for name, value := range map[string]string{"TMPDIR": dir, "LC_ALL": "C"} {
-		if err := os.Setenv(name, value); err != nil {
-			return err
-		}
+	if err := os.Setenv("TMPDIR", dir); err != nil {
+		return err
 	}
 	old := filepath.Join(dir, "revision")
 	remove, err := checkout(ctx, g.base, old)
@@ -65,29 +82,37 @@ func (g *guard) run(ctx context.Context) (err error) {
 	}
 	fmt.Printf("%d rounds, the tree beside %s; %s\n", g.rounds, g.base, machine())
 	w := &workshop{tree: tree, dir: dir}
-	if err := w.programs(ctx); err != nil {
+	if err := w.setUp(ctx); err != nil {
 		return err
 	}
-	fmt.Printf("%-34s %-18s %10s %10s %7s  %s\n", "", "", g.base, "tree", "ratio", "interval")
+	defer func() { fmt.Println(machine()) }()
+	return g.compare(ctx, studies, w, base, tree)
+}
+
+// compare measures what studies have for the guard, and says what is worse.
+func (g *guard) compare(ctx context.Context, all []study, w *workshop, old, new *build) error {
+	var benches [2]*bench
+	for i, b := range []*build{old, new} {
+		benches[i] = &bench{build: b, work: w, dir: filepath.Dir(b.pianola), here: true}
+	}
+	base, tree := benches[0], benches[1]
+	fmt.Printf("%-44s %-16s %10s %10s %7s  %s\n", "", "", g.base, "tree", "ratio", "interval")
 	var found, left []string
-	for _, m := range measures {
-		if !g.wants(m) {
+	measured := false
+	for _, p := range wanted(all, strings.Fields(g.only)) {
+		if !slices.ContainsFunc(p.sides, func(s side) bool { return s.guard }) {
 			continue
 		}
-		names, err := m.compare(ctx, w, base, tree, g.rounds)
-		var cannot *errCannot
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case errors.As(err, &cannot):
-			fmt.Printf("%-34s %v\n", m.name, err)
-			left = append(left, m.name)
-		case err != nil:
-			return fmt.Errorf("%s: %w", m.name, err)
+		measured = true
+		worse, cannot, err := p.guarded(ctx, base, tree, g.rounds)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.name(), err)
 		}
-		found = append(found, names...)
+		found, left = append(found, worse...), append(left, cannot...)
 	}
-	fmt.Println(machine())
+	if !measured {
+		return fmt.Errorf("the guard measures nothing that has %q in its name", g.only)
+	}
 	if len(left) > 0 {
 		fmt.Printf("not compared: %s\n", strings.Join(left, ", "))
 	}
@@ -102,53 +127,113 @@ func (g *guard) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// errCannot says that the base has no result to compare with.
+// errCannot says that there is no result to compare with.
 type errCannot struct {
-	base string
-	err  error
+	who string
+	err error
 }
 
-func (e *errCannot) Error() string { return fmt.Sprintf("%s can't: %v", e.base, e.err) }
+func (e *errCannot) Error() string { return fmt.Sprintf("%s can't: %v", e.who, e.err) }
 func (e *errCannot) Unwrap() error { return e.err }
 
-func (g *guard) wants(m measure) bool {
-	words := strings.Fields(g.only)
-	return len(words) == 0 || slices.ContainsFunc(words, func(word string) bool { return strings.Contains(m.name, word) })
+// cannot makes an errCannot of what the base can't do, and of what this machine lacks.
+func (b *bench) cannot(err error, isBase bool) error {
+	if why := leftOutError(""); isBase || errors.As(err, &why) {
+		return &errCannot{b.build.name, err}
+	}
+	return err
 }
 
-// compare prepares and measures both builds, prints a line for each figure, and returns
-// what is worse. It is an errCannot if the base can't be measured.
-func (m *measure) compare(ctx context.Context, w *workshop, base, tree *build, rounds int) ([]string, error) {
-	for _, b := range []*build{tree, base} {
-		if err := w.prepare(ctx, m, b); err != nil {
-			if b == base {
-				err = &errCannot{base.name, err}
-			}
-			return nil, err
+// guarded compares a row of two builds. It returns what is worse, and what can't be compared.
+func (p part) guarded(ctx context.Context, base, tree *bench, rounds int) (found, left []string, err error) {
+	dirs := map[*bench]string{}
+	var begun error
+	for _, b := range []*bench{tree, base} {
+		dir, end, failed := b.begin(ctx, p)
+		defer func() { err = errors.Join(err, end(), b.unmount(ctx)) }()
+		dirs[b] = dir
+		if begun == nil && failed != nil {
+			begun = b.cannot(failed, b == base)
 		}
 	}
-	return m.measure(ctx, base, tree, rounds)
+	for _, s := range p.sides {
+		var cannot *errCannot
+		if !s.guard {
+			continue
+		}
+		m := p.measure(s, dirs)
+		worse, err := []string(nil), begun
+		if err == nil {
+			worse, err = m.compare(ctx, base, tree, rounds)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil, nil, ctx.Err()
+		case errors.As(err, &cannot):
+			fmt.Printf("%-44s %v\n", m.name, err)
+			left = append(left, m.name)
+		case err != nil:
+			return nil, nil, err
+		}
+		found = append(found, worse...)
+	}
+	return found, left, nil
 }
 
-// measure is compare, of builds that are prepared. A figure that looks worse is measured
-// once more, and is worse if it is so both times: of hundreds of figures some are worse
-// by chance.
-func (m *measure) measure(ctx context.Context, base, tree *build, rounds int) (found []string, err error) {
-	times, err := m.repeats(ctx, tree)
+// measure is a side of a row, as the guard takes it.
+type measure struct {
+	name string
+	run  func(context.Context, *bench) (sample, error)
+}
+
+// measure returns the measure of a side. If the side adds to another one, each run is a pair
+// of them, whose order alternates.
+func (p part) measure(s side, dirs map[*bench]string) *measure {
+	runs := map[*bench]int{}
+	beside := slices.IndexFunc(p.sides, func(other side) bool { return other.name == s.of })
+	return &measure{p.name() + "/" + s.name, func(ctx context.Context, b *bench) (sample, error) {
+		if !s.added {
+			return b.do(ctx, p, s, dirs[b])
+		}
+		pair := []side{s, p.sides[beside]}
+		if runs[b]++; runs[b]%2 == 0 {
+			slices.Reverse(pair)
+		}
+		got := map[string]sample{}
+		for _, s := range pair {
+			var err error
+			if got[s.name], err = b.do(ctx, p, s, dirs[b]); err != nil {
+				return nil, err
+			}
+		}
+		for _, name := range []string{"run time, s", "a call, ns"} {
+			if with, without := got[s.name][name], got[s.of][name]; with != 0 && without != 0 {
+				got[s.name][addedShare] = 100 * (with/without - 1)
+			}
+		}
+		return got[s.name], nil
+	}}
+}
+
+// compare measures both builds, prints a line for each figure, and returns what is worse.
+// A figure that looks worse is measured once more, and is worse if it is so both times: of
+// hundreds of figures some are worse by chance.
+func (m *measure) compare(ctx context.Context, base, tree *bench, rounds int) (found []string, err error) {
+	times, warm, err := m.repeats(ctx, tree)
 	if err != nil {
-		return nil, err
+		return nil, tree.cannot(err, false)
 	}
 	if _, err := m.run(ctx, base); err != nil {
-		return nil, &errCannot{base.name, err}
+		return nil, base.cannot(err, true)
 	}
 	measured := func() (map[string]change, error) {
-		samples, err := turns(rounds, []*build{base, tree}, func(b *build) (sample, error) { return m.mean(ctx, b, times) })
+		samples, err := turns(rounds, []*bench{base, tree}, func(b *bench) (sample, error) { return m.mean(ctx, b, times) })
 		if err != nil {
 			return nil, err
 		}
 		changes := map[string]change{}
-		for _, f := range m.figures {
-			changes[f.name] = changeOf(f.name, samples[base], samples[tree])
+		for name := range warm {
+			changes[name] = changeOf(name, samples[base], samples[tree])
 		}
 		return changes, nil
 	}
@@ -157,10 +242,14 @@ func (m *measure) measure(ctx context.Context, base, tree *build, rounds int) (f
 		return nil, err
 	}
 	var again map[string]change
-	for _, f := range m.figures {
-		c := first[f.name]
-		fmt.Printf("%-34s %-18s %s\n", m.name, f.name, c)
-		if !c.worse(f) {
+	for _, name := range slices.Sorted(maps.Keys(warm)) {
+		least, ok := leasts[name]
+		if !ok {
+			continue
+		}
+		c := first[name]
+		fmt.Printf("%-44s %-16s %s\n", m.name, name, c)
+		if !c.worse(least) {
 			continue
 		}
 		if again == nil {
@@ -168,10 +257,10 @@ func (m *measure) measure(ctx context.Context, base, tree *build, rounds int) (f
 				return nil, err
 			}
 		}
-		c = again[f.name]
-		fmt.Printf("%-34s %-18s %s\n", "  once more", f.name, c)
-		if c.worse(f) {
-			found = append(found, fmt.Sprintf("%s: %s: %.3g instead of %.3g, %.2f times (%.2f to %.2f)", m.name, f.name, c.now, c.base, c.ratio, c.Low, c.High))
+		c = again[name]
+		fmt.Printf("%-44s %-16s %s\n", "  once more", name, c)
+		if c.worse(least) {
+			found = append(found, fmt.Sprintf("%s: %s: %.3g instead of %.3g, %.2f times (%.2f to %.2f)", m.name, name, c.now, c.base, c.ratio, c.Low, c.High))
 		}
 	}
 	return found, nil
@@ -181,23 +270,20 @@ func (c change) String() string {
 	return fmt.Sprintf("%10.4g %10.4g %7.3f  %.3f to %.3f", c.base, c.now, c.ratio, c.Low, c.High)
 }
 
-// worse says whether the change is more than the noise. All figures are better if they
-// are smaller.
-func (c change) worse(f figure) bool {
-	return c.ratio > worse && c.Low > 1 && c.now-c.base > f.least
+// worse says whether the change is more than the noise.
+func (c change) worse(least float64) bool {
+	return c.ratio > worse && c.Low > 1 && c.now-c.base > least
 }
 
 // repeats returns how often a sample runs the measure, after a run that warms up.
-func (m *measure) repeats(ctx context.Context, b *build) (int, error) {
+func (m *measure) repeats(ctx context.Context, b *bench) (int, sample, error) {
 	start := time.Now()
-	if _, err := m.run(ctx, b); err != nil {
-		return 0, err
-	}
-	return max(1, min(repeats, int(shortest/(time.Since(start)+1)))), nil
+	got, err := m.run(ctx, b)
+	return max(1, min(repeats, int(shortest/(time.Since(start)+1)))), got, err
 }
 
 // mean returns the means of so many runs.
-func (m *measure) mean(ctx context.Context, b *build, times int) (sample, error) {
+func (m *measure) mean(ctx context.Context, b *bench, times int) (sample, error) {
 	sum := sample{}
 	for range times {
 		got, err := m.run(ctx, b)

@@ -137,7 +137,8 @@ func cold(dir string) error {
 	})
 }
 
-// clock runs a command as its own, and appends what it took to a file as figures.
+// clock runs a command as its own, and appends what it took to a file as figures. If the
+// command fails, that is the error.
 func clock(ctx context.Context, file string, command []string) error {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -145,15 +146,15 @@ func clock(ctx context.Context, file string, command []string) error {
 	start := time.Now()
 	err := cmd.Run()
 	took := time.Since(start)
-	if err != nil {
+	if cmd.ProcessState == nil {
 		return err
 	}
-	f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		return err
+	f, failed := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
+	if failed != nil {
+		return failed
 	}
 	usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-	_, err = fmt.Fprintf(f, "%.9f run time, s\n%.6f processor, s\n%.3f memory, MiB\n", took.Seconds(),
+	_, failed = fmt.Fprintf(f, "%.9f run time, s\n%.6f processor, s\n%.3f memory, MiB\n", took.Seconds(),
 		(cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(), float64(usage.Maxrss)/1024)
-	return errors.Join(err, f.Close())
+	return errors.Join(err, failed, f.Close())
 }

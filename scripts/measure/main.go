@@ -9,7 +9,7 @@
 //
 // guard builds both, measures them in turn, and names what has become worse. It ends
 // with 1 then, and with 2 if it can't measure. figures writes a file for each study, and
-// leaves out what that has of this commit. clock and cold are for its commands.
+// measures what that lacks. clock and cold are for its commands.
 package main
 
 import (
@@ -18,6 +18,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -39,6 +40,10 @@ func main() {
 	stop()
 	if errors.Is(err, errWorse) {
 		os.Exit(1)
+	}
+	// A command that is clocked says itself why it fails.
+	if status := (*exec.ExitError)(nil); errors.As(err, &status) && status.Exited() && os.Args[1] == "clock" {
+		os.Exit(status.ExitCode())
 	}
 	fmt.Fprintln(os.Stderr, "measure:", err)
 	os.Exit(2)
@@ -70,6 +75,7 @@ func run(ctx context.Context, args []string) error {
 		flags.StringVar(&b.out, "out", "docs/measured", "write the files to `DIR`")
 		flags.IntVar(&b.rounds, "rounds", 7, "how many `times` each side is measured")
 		flags.StringVar(&b.dir, "dir", "demo/measured", "work in a new directory in `DIR`")
+		flags.StringVar(&b.since, "since", "", "measure rows again that are older than this `revision`")
 		flags.BoolVar(&b.force, "force", false, "measure on a machine that is not quiet, too")
 		if err := flags.Parse(args); err != nil {
 			return err

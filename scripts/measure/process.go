@@ -17,17 +17,9 @@ import (
 // sample is what one run of something gave, by the name of the figure.
 type sample map[string]float64
 
-// The figures of a process, from the kernel's own account of it and its children.
-const (
-	elapsed   = "elapsed, s"
-	processor = "processor, s"
-	memory    = "memory, MiB" // of the largest process
-)
-
-// process runs a command in a directory and returns its figures and what it wrote to
-// stdout. A command that fails is an error with the end of
-// its stderr; statuses that are listed in allowed are no failure.
-func process(ctx context.Context, dir string, command []string, allowed ...int) (sample, string, error) {
+// process runs a command in a directory and returns what it wrote to stdout. A command
+// that fails is an error with the end of its stderr.
+func process(ctx context.Context, dir string, command []string) (string, error) {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir = dir
 	var out, messages bytes.Buffer
@@ -35,31 +27,17 @@ func process(ctx context.Context, dir string, command []string, allowed ...int) 
 	// A command of the shell ends with what it has started.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
-	start := time.Now()
+	cmd.WaitDelay = patience
 	err := cmd.Run()
-	took := time.Since(start)
 	if ctx.Err() != nil {
 		ended(cmd)
-		return nil, "", ctx.Err()
-	}
-	if cmd.ProcessState == nil {
-		return nil, "", err
-	}
-	for _, status := range allowed {
-		if cmd.ProcessState.ExitCode() == status {
-			err = nil
-		}
+		return "", ctx.Err()
 	}
 	if err != nil {
 		name, _, _ := strings.Cut(strings.Join(command, " "), "\n") // not all lines of the shell's
-		return nil, "", fmt.Errorf("%s: %w: %s", name, err, lastLines(messages.String()))
+		return "", fmt.Errorf("%s: %w: %s", name, err, lastLines(messages.String()))
 	}
-	usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-	return sample{
-		elapsed:   took.Seconds(),
-		processor: (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(),
-		memory:    float64(usage.Maxrss) / 1024,
-	}, out.String(), nil
+	return out.String(), nil
 }
 
 // patience is how long what a command has started may take to end once it was told to.

@@ -34,7 +34,14 @@ type result struct {
 	Rounds  int          `json:"rounds"`
 	Load    load         `json:"load"`
 	Quiet   bool         `json:"quiet"`
-	Sides   []sideResult `json:"sides"`
+	LeftOut string       `json:"left_out,omitempty"` // why there are no sides
+	Sides   []sideResult `json:"sides,omitempty"`
+}
+
+// origin is what the result is of, for people.
+func (r *result) origin() string {
+	name, changes, _ := strings.Cut(r.Commit, " ")
+	return strings.TrimSpace(fmt.Sprintf("%.10s, commit %.12s %s", r.Date, name, changes))
 }
 
 // load is the share of the processors that other work took before and after a row.
@@ -155,8 +162,12 @@ func readDocument(dir string, s *study) (*document, error) {
 	return d, nil
 }
 
-func (d *document) has(row, commit string) bool {
-	return slices.ContainsFunc(d.Rows, func(r result) bool { return r.Name == row && r.Commit == commit })
+// row returns the row of that name, or nil.
+func (d *document) row(name string) *result {
+	if i := slices.IndexFunc(d.Rows, func(r result) bool { return r.Name == name }); i >= 0 {
+		return &d.Rows[i]
+	}
+	return nil
 }
 
 // put replaces a row, or adds it where the study has it.
@@ -198,6 +209,9 @@ func oneLine(array []byte) []byte {
 // String is the row as a table.
 func (r result) String() string {
 	var b strings.Builder
+	if r.LeftOut != "" {
+		fmt.Fprintf(&b, "  left out: %s\n", r.LeftOut)
+	}
 	for _, s := range r.Sides {
 		if s.LeftOut != "" {
 			fmt.Fprintf(&b, "  %-28s left out: %s\n", s.Name, s.LeftOut)
@@ -213,17 +227,32 @@ func (r result) String() string {
 	return b.String()
 }
 
-// commit names the last commit that changed anything but documents, which figures don't
-// depend on.
+// documents are left out where a commit is looked for: figures don't depend on them.
+var documents = []string{"--", ".", ":!docs", ":!*.md"}
+
+// lastChange names the last commit up to a revision that changed anything but documents.
+func lastChange(ctx context.Context, revision string) (string, error) {
+	name, err := process(ctx, ".", append([]string{"git", "log", "-1", "--format=%H", revision}, documents...))
+	return strings.TrimSpace(name), err
+}
+
+// commit is the last change of the working directory.
 func commit(ctx context.Context) (string, error) {
-	but := []string{"--", ".", ":!docs", ":!*.md"}
-	_, name, err := process(ctx, ".", append([]string{"git", "log", "-1", "--format=%H"}, but...))
+	name, err := lastChange(ctx, "HEAD")
 	if err != nil {
 		return "", err
 	}
-	_, changed, err := process(ctx, ".", append([]string{"git", "status", "--porcelain"}, but...))
+	changed, err := process(ctx, ".", append([]string{"git", "status", "--porcelain"}, documents...))
 	if changed != "" {
-		return strings.TrimSpace(name) + " with changes", err
+		name += " with changes"
 	}
-	return strings.TrimSpace(name), err
+	return name, err
+}
+
+// descends says whether a commit of a result is that one, or comes after it. One that is
+// not in the repository doesn't.
+func descends(ctx context.Context, commit, from string) bool {
+	name, _, _ := strings.Cut(commit, " ")
+	_, err := process(ctx, ".", []string{"git", "merge-base", "--is-ancestor", from, name})
+	return err == nil
 }

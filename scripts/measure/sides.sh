@@ -1,7 +1,8 @@
 # sides.sh: what the commands of studies (studies.go) are made of, to be sourced. They
 # stand in the directory of the row on the storage of the side. From measure they have
 #
-#	TOP PIANOLA MEASURE LOAD  the source tree, and the programs
+#	TOP MEASURE LOAD CALLS    the source tree, and programs of it
+#	PIANOLA SOURCE            the program that is measured, and the tree that it is of
 #	DIR OUT                   where measure works, and what is kept of the row
 #	START                     the directory of the row on the storage on which it began
 #	FIGURES                   the file for what they note
@@ -16,6 +17,7 @@ dir=$DIR sql=$TOP/scripts/demo.sql app=${1-} device=$DEVICE
 . scripts/apps.sh
 . scripts/device.sh
 . scripts/slowdisk.sh
+. scripts/measure/cases.sh
 cd "$OLDPWD"
 log=
 tidy() {
@@ -144,9 +146,10 @@ recorded() {
 	record_options=$*
 	fresh_or_aside
 	slowly into "$OUT/run.out" run_$app record
-	note "$(awk '/^# elapsed:/ { print $3 }' "$OUT/trace.txt") run time, s"
+	recorded_time
 	note "$(awk '/^# lost:/ { lost = $3 } END { print lost + 0 }' "$OUT/trace.txt") lost"
 }
+recorded_time() { note "$(awk '/^# elapsed:/ { print $3 }' "$OUT/trace.txt") run time, s"; } # the last note counts
 record() { "$PIANOLA" record $record_options ${user:+--user "$user"} -o "$OUT/trace.txt" -- "$@"; }
 
 # compiled [OPTION…]: compiles the last recording, and notes what the trace has.
@@ -187,14 +190,17 @@ answered() {
 # predicted CANDIDATE: what lab says of a change, and of none.
 predicted() {
 	slowly judged "$PIANOLA" lab --runs 1 --root "root.$(date +%s%N)" --keep --json --try "$1" "$OUT/trace.txt" >"$OUT/lab.json"
-	awk -F'[:,"]+' '
-		$2 == "name" && /baseline/ { which = 1 }
-		$2 == "candidates" { which = 2 }
-		$2 == "elapsed_seconds" && which && !seen[which]++ { told[which] = $3 }
-		END { print told[2], "run time, s"; print told[1], "as it is, s"; print told[2] / told[1], "share of as it is" }' "$OUT/lab.json" >>"$FIGURES"
+	told 'b, c = p["baseline"], p["candidates"][0]
+print(c["elapsed_seconds"], "run time, s")
+print(b["elapsed_seconds"], "as it is, s")
+print(c["elapsed_seconds"] / b["elapsed_seconds"], "share of as it is")
+for kind in ("read", "write"): print(c[kind + "_seconds"], kind + ", s")' "$OUT/lab.json"
 }
 
 # --- commands ---
+
+# forks is a program of sh: so many children.
+forks='i=0; while [ $i -lt "$1" ]; do /bin/true; i=$((i + 1)); done'
 
 # clocks COMMAND…: notes what a command takes.
 clocks() { into "$OUT/command.out" "$MEASURE" clock "$FIGURES" "$@"; }
@@ -207,7 +213,7 @@ calls() {
 	case $app in
 	dd)
 		into "$OUT/calls.out" "$@" dd if=/dev/zero of=/dev/null bs=1 count="$count"
-		note "$(tr , '\n' <"$OUT/calls.out" | awk -v n="$count" '/ s$/ { print $1 * 1e9 / n / 2 }') a call, ns"
+		note "$(awk -F ' copied, ' -v n="$count" 'NF == 2 { print $2 * 1e9 / n / 2 }' "$OUT/calls.out") a call, ns"
 		;;
 	*)
 		into "$OUT/calls.out" "$@" "$LOAD" "$app" 1 "$count"
@@ -248,11 +254,88 @@ another_recorded() {
 	rm attached
 }
 
-# transactions: of the server in this directory, which are reads from memory.
+# tests_of PACKAGE: builds the tests of the tree that is measured, as $program.
+tests_of() {
+	program=$DIR/$(echo "$1" | tr / -).test
+	[ -e "$program" ] || (cd "$SOURCE" && go test -c -o "$program" "./$1")
+}
+
+# benchmark PACKAGE NAME TIME: runs a Go benchmark.
+benchmark() {
+	tests_of "$1"
+	into "$OUT/bench.out" "$program" -test.run '^$' -test.bench "$2" -test.benchtime "$3"
+	grep -q ns/op "$OUT/bench.out" || fail 1 "$1 has no benchmark $2"
+}
+
+# events_of SCRIPT: how many events the commands of each_event get.
+events_of() { grep -c '^[0-9]' "$1" >events; }
+
+# each_event COMMAND…: notes what a command takes for each event of the recording, on the
+# processors of the row, with the size of out, if it makes that.
+each_event() {
+	rm -rf out
+	clocks taskset -c "$app" "$@"
+	note "$(awk -v n="$(cat events)" '$2 == "run" { print $1 * 1e9 / n }' "$FIGURES") ns an event"
+	[ ! -e out ] || note "$(du -sb --apparent-size out | awk -v n="$(cat events)" '{ print $1 / n }') bytes an event"
+}
+
+# asked QUESTION: of docs/sql, about the dataset, in DuckDB.
+asked() {
+	duckdb=$TOP/demo/duckdb
+	needs node
+	[ -d "$duckdb/node_modules" ] || left_out "DuckDB is not here (scripts/duckdb.sh)"
+	cd dataset
+	THREADS=$(echo "$app" | tr , '\n' | wc -l) DUCKDB=$duckdb node "$TOP/scripts/sql.mjs" "$TOP/docs/sql/views.sql" "$TOP/docs/sql/$1.sql" >"$OUT/answer"
+	note "$(sed -n '2s/.*"seconds":\([0-9.]*\).*/\1/p' "$OUT/answer") run time, s"
+	cd ..
+}
+
+# transactions SECONDS OPTION…: of the server in this directory, which works in memory.
 transactions() {
-	clients=$(($(nproc) * 2))
-	into "$OUT/pgbench.out" "$server/pgbench" -h "$(pwd)" -U postgres -n -S -c $clients -j $clients -T 5 postgres
+	clients=$(($(nproc) * 2)) lasts=$1
+	shift
+	into "$OUT/pgbench.out" "$server/pgbench" -h "$(pwd)" -U postgres -n "$@" -c $clients -j $clients -T "$lasts" postgres
 	note "$(awk '/^tps/ { print $3 }' "$OUT/pgbench.out") transactions/s"
+}
+
+# attached and detached begin and end a recording of the server.
+attached() {
+	rm -f "$OUT"/trace.*
+	"$PIANOLA" record --pid "$(head -n 1 src/postmaster.pid)" $OPTIONS -o "$OUT/trace.txt" 2>recorder.err &
+	recorder=$!
+	until [ -s "$OUT/trace.txt" ] || grep -q 'are kept' recorder.err; do recorder_runs; done
+	spent=$(awk '{ sub(/.*\) /, ""); print $12 + $13 }' /proc/$recorder/stat)
+}
+recorder_runs() {
+	kill -0 $recorder || { cat recorder.err >&2; return 1; }
+	sleep 0.1
+}
+detached() {
+	note "$(awk -v spent="$spent" -v ticks="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); print ($12 + $13 - spent) / ticks }' /proc/$recorder/stat) recorder, s"
+	kill -INT $recorder
+	wait $recorder || :
+}
+
+# window: the window of a flight recorder, written while the server goes on: how long that
+# takes, the memory of the recorder, and a replay of the window.
+window() {
+	transactions "$@" &
+	load=$!
+	while kill -0 $load 2>/dev/null; do
+		awk '/^Rss(Anon|File)/ { kb += $2 } END { print kb / 1024 }' /proc/$recorder/status >>resident
+		sleep 1
+	done
+	from=$(date +%s%N)
+	kill -USR1 $recorder
+	until grep -q '/trace\.[0-9]' recorder.err; do recorder_runs; done
+	note $((($(date +%s%N) - from) / 1000000)) ms to the script
+	note "$(sort -n resident | tail -n 1) recorder at most, MiB"
+	rm resident
+	mv "$OUT/trace.000001.txt" "$OUT/window.txt"
+	note "$(awk '/^# lost:/ { lost = $3 } END { print lost + 0 }' "$OUT/window.txt") lost"
+	into "$OUT/compile.out" "$PIANOLA" compile -o "$OUT/window.bin" "$OUT/window.txt"
+	judged "$PIANOLA" replay --root "root.$(date +%s%N)" --timing afap --json "$OUT/window.bin" >"$OUT/replay.json"
+	answered
 }
 
 # files_of FILE: notes the time in the files warm and cold.
@@ -272,8 +355,8 @@ fio_reads() {
 	note "$(figure iops "$OUT/fio.json" | awk '{ print $1 / 1e6 }') M requests/s"
 }
 rings_reads() { # NAME BATCH
-	PIANOLA_BENCH_DIR=$(pwd) into "$OUT/rings.out" "$DIR/rings.test" -test.run '^$' -test.bench "^BenchmarkRequests\$/^$1\$/^batch=$2\$" -test.benchtime 1s
-	note "$(awk '$4 == "ns/op" { print 1e3 / $3; found = 1 } END { exit !found }' "$OUT/rings.out") M requests/s"
+	PIANOLA_BENCH_DIR=$(pwd) benchmark replay/rings "^BenchmarkRequests\$/^$1\$/^batch=$2\$" 1s
+	note "$(awk '$4 == "ns/op" { print 1e3 / $3 }' "$OUT/bench.out") M requests/s"
 }
 
 # fio_job [COMMAND…]: runs the job of the row, whose options are in the file options.
@@ -326,12 +409,17 @@ reads_of() {
 	into "$OUT/compile.out" "$PIANOLA" compile -o reads.bin reads.txt
 }
 
-# replay_reads OPTION…: replays the trace of reads, with its account in replay.json.
-replay_reads() { judged "$PIANOLA" replay --root root --keep --json "$@" reads.bin >replay.json; }
+# replay_reads OPTION…: replays the trace of reads at $place, with its account in replay.json.
+place='--root root --keep'
+replay_reads() { judged "$MEASURE" clock "$FIGURES" "$PIANOLA" replay $place --json "$@" reads.bin >replay.json; }
+
+# rate_of CALLS: of the last replay, which made so many.
+rate_of() { figure 'elapsed(_seconds)?' replay.json | awk -v n="$1" '{ print n / $1 / 1e6, "M reads/s"; print $1 * 1e9 / n, "a call, ns" }' >>"$FIGURES"; }
 
 # fio_iolog OPTION…: has fio make the two million reads.
 fio_iolog() {
 	needs fio
+	[ -e reads.iolog ] || "$PIANOLA" convert --format fio -o reads.iolog reads.bin
 	fio --name=f --thread --ioengine=psync --replay_no_stall=1 --output-format=json --output=fio.json --read_iolog=reads.iolog "$@"
 	note "$(awk -F'[:,]' '/"runtime"/ { print 2e3 / $2; exit }' fio.json) M reads/s"
 }
@@ -377,7 +465,7 @@ lateness() {
 	note "$(sed -n "$(((seen * 99 + 99) / 100))p" late) late p99, µs"
 	note "$(tail -n 1 late) late at most, µs"
 }
-own() { for p in p50 p99; do note "$(figure ${p}_seconds replay.json | awk '{ print $1 * 1e6 }') own $p, µs"; done; }
+own() { for p in p50 p99; do note "$(figure "$p(_seconds)?" replay.json | awk '{ print $1 * 1e6 }') own $p, µs"; done; }
 
 # interrupted COMMAND…: a replay that is ended a second after it began, when it is in
 # mid-run. Its log must be one that compare reads.
@@ -549,6 +637,233 @@ ways_to_wait() {
 		}
 		END { n = split("lock poll sleep spin mapped direct", names, " "); for (i = 1; i <= n; i++) print sum[names[i], names[i]] + 0, names[i] ", ms" }
 	' "$OUT/trace.txt" >>"$FIGURES"
+}
+
+# --- cases (cases.sh) ---
+
+# begin_case QUESTION: what a case starts from.
+begin_case() {
+	$1 "$app"
+	for program in $programs; do needs "$program"; done
+	mkdir seed
+	cd seed
+	into "$OUT/seed.out" eval "$seed"
+	cd ..
+}
+
+# case_runs QUESTION and run_case COMMAND…: run the case from a new start, through a command.
+case_runs() { $1 "$app"; }
+run_case() {
+	rm -rf work
+	if [ -n "${warm-}" ]; then
+		mkdir work
+		cd work
+		into "$OUT/seed.out" eval "$seed"
+	else
+		cp -a seed work
+		settle
+		cd work
+	fi
+	into "$OUT/run.out" timeout 300 "$@"
+	cd ..
+}
+record_case() { run_case "$PIANOLA" record -o "$OUT/trace.txt" -- sh -c "$command"; }
+
+# told PROGRAM FILE [ARGUMENT…]: notes what a program of Python prints of a JSON document p.
+told() {
+	program=$1
+	shift
+	python3 -c "import json, re, sys
+p = json.load(open(sys.argv[1]))
+$program" "$@" >>"$FIGURES"
+}
+
+# covers: how much of the I/O of a case the recording has, beside what the kernel counted.
+covers() {
+	case_runs covered
+	command="($command); while read -r name n; do echo \"\$name \$n\"; done </proc/\$\$/io >../io"
+	record_case
+	into "$OUT/compile.out" "$PIANOLA" compile -o "$OUT/trace.bin" "$OUT/trace.txt"
+	"$PIANOLA" profile --json "$OUT/trace.bin" >"$OUT/profile.json"
+	told 'for kind in ("bytes", "time"): print(100 * p["coverage"][kind], f"of the {kind}, %")' "$OUT/profile.json"
+	awk '/^# coverage:/ { split($3, f, "="); held = f[2] } END { print held / 1e6, "recorded, MB" }' "$OUT/trace.txt" >>"$FIGURES"
+	awk '{ n[$1] = $2 } END {
+		print (n["rchar:"] + n["wchar:"]) / 1e6, "through calls, MB"
+		print (n["read_bytes:"] + n["write_bytes:"]) / 1e6, "from and to storage, MB" }' io >>"$FIGURES"
+	[ -z "$moves" ] || note "$(echo "$moves" | awk '{ print $1 / 1e6 }') known, MB"
+}
+
+# explains: how much of the time in which threads are blocked the recording explains, by
+# what ended it; and of the receives, how many have a send whose bytes reach as far
+# (docs/internals/record.md, Messages). A receive can stand before its send.
+explains() {
+	case_runs waiting
+	record_case
+	"$PIANOLA" profile --json "$OUT/trace.txt" >"$OUT/profile.json"
+	told 'b = p["blocked"]
+total = b["explained_seconds"] + b["unexplained_seconds"]
+print(len(p["threads"]), "threads")
+print(total, "blocked, s")
+print(100 * b["explained_seconds"] / total if total else 100, "explained, %")
+for name, s in {**b["woken_in"], "timer_seconds": b["timer_seconds"], "storage_seconds": b["storage_seconds"]}.items():
+    print(100 * s / total if total else 0, name.removesuffix("_seconds") + ", %")' "$OUT/profile.json"
+	awk '
+	# The note sent=KIND:CHANNEL+POSITION, or got=; positions wrap at 2^32.
+	match($0, /[ {](sent|got)=[^ }]+/) {
+		split(substr($0, RSTART + 1, RLENGTH - 1), part, /[=+]/)
+		at = part[2]
+		if (!(at in first))
+			first[at] = part[3]
+		pos = (part[3] - first[at] + 6442450944) % 4294967296 # the first one lies in the middle
+		if (part[1] == "sent") {
+			sends++
+			if (pos > most[at])
+				most[at] = pos
+		} else {
+			from[++receives] = at
+			to[receives] = pos
+			earlier += pos > most[at]
+		}
+	}
+	END {
+		for (i = 1; i <= receives; i++)
+			found += from[i] in most && to[i] <= most[from[i]]
+		print sends + 0, "sends"; print receives + 0, "receives"
+		if (receives) { print 100 * found / receives, "send found, %"; print earlier - (receives - found), "recorded before its send" }
+	}' "$OUT/trace.txt" >>"$FIGURES"
+}
+
+# diagnoses: the share of each finding, and what is left of the recorded run without the time
+# of those that are followed.
+diagnoses() {
+	case_runs diagnosed
+	record_case
+	"$PIANOLA" profile --json "$OUT/trace.txt" >"$OUT/profile.json"
+	told 'gone = 0
+for d in p["diagnosis"]:
+    print(100 * d.get("share", 0), d["rule"] + ", %")
+    # What compute leaves to I/O.
+    io = re.search(r"I/O takes [^(]*\(([0-9.]+) (m|µ)?s\)", d["text"])
+    if d["rule"] in sys.argv[2:]:
+        gone += d.get("seconds", 0) if d["rule"] != "compute" else float(io[1]) / {None: 1, "m": 1e3, "µ": 1e6}[io[2]] if io else 0
+print(p["run_time_seconds"], "run time, s")
+print(p["run_time_seconds"] - gone, "left without that, s")' "$OUT/profile.json" $rules
+}
+
+# followed COMMAND: runs the case as the diagnosis has it changed, or as it is.
+followed() {
+	[ -n "$1" ] || left_out "the laboratory alone changes it"
+	run_case "$MEASURE" clock "$FIGURES" sh -c "$1"
+}
+
+# advised: what lab finds worth doing, or beyond the program.
+advised() {
+	judged "$PIANOLA" lab --json --root "root.$(date +%s%N)" "$OUT/trace.txt" >"$OUT/lab.json"
+	told 'for f in p["findings"]:
+    for c in f.get("candidates") or []:
+        if c.get("outcome") in ("worth_doing", "beyond_program"): print(100 * c["gain"], "gain of " + c["name"] + ", %")' "$OUT/lab.json"
+}
+
+# --- comparisons ---
+
+# alarms RUNS: replays the recording so often, and compares groups of six of these runs with
+# others of them, as they are and with times that were made longer.
+alarms() {
+	rm -f run*.log
+	for i in $(seq -w "$1"); do judged into "$OUT/replay.out" "$PIANOLA" replay --root root --keep --log "run$i.log" "$OUT/trace.bin"; done
+	into "$OUT/save.out" "$PIANOLA" compare --save pool.json run*.log
+	tests_of baseline
+	PIANOLA_ALARMS=$(pwd)/pool.json into "$OUT/alarms.out" "$program" -test.run '^TestAlarms$'
+	sed -n 's/^note //p' "$OUT/alarms.out" >>"$FIGURES"
+}
+
+# --- changed programs (docs/internals/lab.md) ---
+
+# loads PROGRAM…: builds programs of scripts/load.
+loads() { for program; do cc -O2 -static -pthread -o "$program" "$TOP/scripts/load/$program.c"; done; }
+
+# at_disk COMMAND…: runs it where the file of the row is: on the slow disk, if there is one.
+at_disk() {
+	stride=$(pwd)/stride
+	[ ! -d slow ] || cd slow
+	rm -rf root.*
+	"$@"
+}
+
+# strides AHEAD READS: the program that seeks, reads and computes, with reads announced.
+strides() {
+	"$stride" cold file
+	took=$("$stride" run file "$2" 10 "$1")
+	note "${took% *} read, s"
+	note "${took#* } run time, s"
+}
+
+# checkpoints BUFFER FILES: the program that writes checkpoints, through a buffer.
+checkpoints() {
+	rm -f app/*
+	sync -f app
+	took=$(./checkpoint app/file "$1" "$2")
+	note "${took%% *} writes"
+	took=${took#* }
+	note "${took% *} write, s"
+	note "${took#* } run time, s"
+}
+
+# ranks_of TRACE: replays one of the traces.
+ranks_of() {
+	judged "$PIANOLA" replay --json --log replay.log --root "root.$(date +%s%N)" "$1.bin" >"$OUT/replay.json"
+	answered
+	"$PIANOLA" profile --json replay.log >"$OUT/profile.json"
+	note "$(stat -c %s "$1.bin") bytes of trace"
+	told 'print(sum(c["bytes"] for c in p["categories"] if c["name"] == "write") / 1e6, "MB written")' "$OUT/profile.json"
+}
+
+# --- HDF5 in memory (scripts/hdf5-vol.sh) ---
+
+# vol KIND COMMAND…: runs it with HDF5 1.14 on native files, the core driver, or the
+# connector, which writes its files or not.
+vol() {
+	vol=$TOP/demo/hdf5-vol kind=$1
+	[ -d "$vol/plain" ] || left_out "the connector is not built (ONLY= make hdf5-vol)"
+	shift
+	case $kind in
+	native) "$@" ;;
+	core) (export HDF5_DRIVER=core; "$@") ;;
+	connector) (export HDF5_PLUGIN_PATH="$vol/plain" HDF5_VOL_CONNECTOR=memvol; "$@") ;;
+	written) (export HDF5_PLUGIN_PATH="$vol/plain" HDF5_VOL_CONNECTOR='memvol write=native'; "$@") ;;
+	esac
+}
+vol_runs() { # KIND SIZE
+	rm -f app.h5
+	vol "$1" clocks "$TOP/demo/hdf5-vol/bin/datasets" app.h5 "$2" 300
+}
+
+# vol_bench RUNS LARGE: the time of a write, a read and a whole file, of each size and kind.
+vol_bench() {
+	vol connector into "$OUT/bench.out" "$TOP/demo/hdf5-vol/bin/bench" . "$1" "$2"
+	# Columns of 13: the size, the operation and the way. The median is the first number.
+	awk 'NR > 1 {
+		label = substr($0, 27, 13) substr($0, 1, 13) substr($0, 14, 13)
+		gsub(/  +/, " ", label)
+		$0 = substr($0, 40)
+		print $1, label ", µs"
+	}' "$OUT/bench.out" | sed 's/ , µs/, µs/' >>"$FIGURES"
+}
+
+# hdf5_calls FILE: the median call of each kind, and the time of all.
+hdf5_calls() {
+	awk '
+		match($0, / hdf5:[A-Za-z0-9]*/) {
+			name = substr($0, RSTART + 6, RLENGTH - 6)
+			match($0, /<[0-9.]+> [{]/)
+			print name, substr($0, RSTART + 1, RLENGTH - 4)
+		}' "$1" | sort -k 1,1 -k 2,2g | awk '
+		{ all += $2; v[$1, ++n[$1]] = $2 }
+		END { for (k = split("H5Dwrite H5Dread", names, " "); k > 0; k--) print v[names[k], int((n[names[k]] + 1) / 2)] * 1e6, names[k] ", µs"; print all * 1e3, "all, ms" }' >>"$FIGURES"
+}
+plays() { # KIND
+	vol "$1" "$PIANOLA" replay -q --layer hdf5 --timing afap --backend "exec:$TOP/demo/hdf5-vol/bin/player" --log calls.log "$OUT/trace.bin" >"$OUT/replay.out"
+	hdf5_calls calls.log
 }
 
 # --- order ---

@@ -140,7 +140,7 @@ var studies = []study{
 		home: "here",
 		sides: []side{
 			{name: "nothing", do: "calls 300000"},
-			{name: "record", of: "nothing", do: `calls 300000 "$PIANOLA" record -o trace.txt --`},
+			{name: "record", of: "nothing", guard: true, added: true, do: `calls 300000 "$PIANOLA" record -o trace.txt --`},
 			{name: "record, compressed", of: "nothing", do: `calls 300000 "$PIANOLA" record -o trace.txt.zst --`},
 			{name: "record of another process", of: "nothing", do: "calls 300000 another_recorded"},
 			{name: "strace -f -r -T", of: "nothing", do: "needs strace; calls 20000 strace -f -r -T -o strace.out"},
@@ -150,11 +150,23 @@ var studies = []study{
 	},
 	{
 		name:  "start",
-		about: "run times of true, and of recording it",
+		about: "run times of true, of recording it, and of the help; and the size of the program",
 		rows:  []row{{name: "true"}}, home: "here",
 		sides: []side{
 			{name: "command", do: "clocks true"},
-			{name: "record", of: "command", do: `clocks "$PIANOLA" record -o trace.txt -- true`},
+			{name: "record", of: "command", guard: true, do: `clocks "$PIANOLA" record -o trace.txt -- true`},
+			{name: "help", guard: true, do: `clocks "$PIANOLA" --help; note "$(stat -c %s "$PIANOLA") bytes"`},
+		},
+	},
+	{
+		name:  "forks",
+		about: "run times of a shell with so many children, and while it is recorded, without the start of the recorder",
+		rows:  []row{{name: "500"}}, home: "here",
+		sides: []side{
+			{name: "program", do: `clocks sh -c "$forks" sh "$1"`},
+			{name: "recorded", of: "program", guard: true, added: true, do: `
+				clocks "$PIANOLA" record -o "$OUT/trace.txt" -- sh -c "$forks" sh "$1"
+				recorded_time`},
 		},
 	},
 	{
@@ -169,8 +181,12 @@ var studies = []study{
 	},
 	{
 		name:  "server",
-		about: "transactions a second of pgbench -S, which keeps all processors busy, without and with a recording of the server",
-		rows:  []row{{name: "postgres"}}, home: "here",
+		about: "transactions a second of pgbench, which keeps all processors busy, without and with a recording of the server, and its flight recorder",
+		rows: []row{
+			{name: "reads", words: "-S"},
+			{name: "a connection for each transaction", words: "-C", options: "--last 20s --last-memory 64MiB --ring 16MiB"},
+		},
+		home: "here",
 		once: `
 			here postgres >&2
 			user=postgres
@@ -180,23 +196,109 @@ var studies = []study{
 			printf "listen_addresses = ''\nshared_buffers = 256MB\nautovacuum = off\n" >>src/postgresql.conf
 			as_postgres "$server/pg_ctl" -D src -o "-k $(pwd)" -l server.out -w start >>initdb.out
 			"$server/pgbench" -h "$(pwd)" -U postgres -i -q -s 10 postgres 2>>initdb.out
-			transactions`,
+			transactions 5 "$@"`,
 		end: `[ ! -e src/postmaster.pid ] || as_postgres "$server/pg_ctl" -D src -m fast -w stop >stop.out`,
 		sides: []side{
-			{name: "server", do: "transactions"},
-			{name: "recorded", of: "server", do: `
-				rm -f "$OUT/trace.txt"
-				"$PIANOLA" record --pid "$(head -n 1 src/postmaster.pid)" -o "$OUT/trace.txt" 2>recorder.err &
-				recorder=$!
-				until [ -s "$OUT/trace.txt" ]; do
-					kill -0 $recorder || { cat recorder.err >&2; exit 1; }
-					sleep 0.1
-				done
-				transactions
-				kill -INT $recorder
-				wait $recorder || :
-				note "$(grep -vc '^#' "$OUT/trace.txt") events"`},
+			{name: "server", do: `transactions 5 "$@"`},
+			{name: "recorded", of: "server", do: `attached; transactions 5 "$@"; detached; [ -n "$OPTIONS" ] || note "$(grep -vc '^#' "$OUT/trace.txt") events"`},
+			{name: "window", of: "server", do: `[ -n "$OPTIONS" ] || left_out "all is written, not a window"; attached; window 30 "$@"; detached`},
 		},
+	},
+	{
+		name:  "coverage",
+		about: "how much of a program's I/O a recording has, beside what the kernel counted and what the program is known to move",
+		rows: cases("true ls pipeline curl redis nginx nginx-sendfile sqlite3 sqlite3-mmap git gcc python3 tar rsync restic borg " +
+			"fio-psync fio-mmap fio-mmap-write fio-huge fio-libaio fio-io_uring fio-sqpoll fio-fixed fio-batch " +
+			"mariadb postgres rocksdb-fill rocksdb-mmap rocksdb-direct lmdb lmdb-writemap " +
+			"qemu-img qemu-native qemu-aio qemu-io_uring java-map java-stream"),
+		home: "here", cold: true, once: "begin_case covered",
+		sides: []side{{name: "recorded", do: "covers"}},
+	},
+	{
+		name:  "waits",
+		about: "how much of the time in which threads are blocked a recording explains, and of how many receives it has the send",
+		rows:  cases("postgres-tcp postgres-unix mariadb redis rocksdb-4 rocksdb-16 sqlite3 make pipeline go java epoll"),
+		home:  "here", once: "begin_case waiting",
+		sides: []side{{name: "recorded", do: "explains"}},
+	},
+	{
+		name:  "alarms",
+		about: "of 200 comparisons of six and six equal runs of sqlite3, the share that finds a difference, and of runs that are made slower",
+		rows:  []row{{name: "sqlite3", words: "300"}}, home: "here",
+		once: `
+			for i in $(seq 25); do echo "insert into t values($i, 'event $i'); select count(*), max(i) from t;"; done >app.sql
+			into "$OUT/run.out" sqlite3 -init /dev/null app.db 'create table t(i, what)'
+			into "$OUT/run.out" "$PIANOLA" record -o "$OUT/trace.txt" -- sqlite3 -init /dev/null app.db '.read app.sql'
+			into "$OUT/compile.out" "$PIANOLA" compile -o "$OUT/trace.bin" "$OUT/trace.txt"`,
+		sides: []side{{name: "comparisons", do: `alarms "$1"`}},
+	},
+	{
+		name:  "prefetch",
+		about: "a program that announces its reads, beside what lab predicts of that; on this disk, and on one with 15 ms for a read",
+		rows:  []row{{name: "this disk", words: "200 0"}, {name: "15 ms a read", words: "200 15"}},
+		home:  "here",
+		once: `
+			loads stride slowdisk
+			./stride make file "$1"
+			./stride cold file
+			into "$OUT/run.out" "$PIANOLA" record -o "$OUT/trace.txt" -- ./stride run file "$1" 10 0
+			[ "$2" = 0 ] || { put_up_disk slow "$2" 0 $(($1 * 3 + 64))M; ./stride make slow/file "$1"; }`,
+		end: "take_down_disk slow",
+		sides: []side{
+			{name: "as it is", do: `at_disk strides 0 "$1"`},
+			{name: "1 announced", of: "as it is", do: `at_disk strides 1 "$1"`},
+			{name: "2 announced", of: "as it is", do: `at_disk strides 2 "$1"`},
+			{name: "prefetch=2", of: "1 announced", do: "at_disk predicted prefetch=2"},
+			{name: "prefetch=4", of: "2 announced", do: "at_disk predicted prefetch=4"},
+		},
+	},
+	{
+		name:  "coalesce",
+		about: "a program that writes checkpoints as HDF5 does, through buffers, beside what lab predicts of them",
+		rows:  []row{{name: "checkpoints", words: "40"}},
+		home:  "here",
+		once: `
+			loads checkpoint
+			mkdir app
+			into "$OUT/run.out" "$PIANOLA" record -o "$OUT/trace.txt" -- ./checkpoint app/file 0 "$1"`,
+		sides: buffers("4096", "16384", "65536", "262144", "1048576", "4194304"),
+	},
+	{
+		name:  "rank",
+		about: "four processes of which one writes, replayed, and that one alone, by a filter and by a program",
+		rows:  []row{{name: "processes"}}, home: "here",
+		once: `
+			loads ranks
+			echo input >input
+			into "$OUT/run.out" "$PIANOLA" record -o "$OUT/trace.txt" -- ./ranks input 4 100
+			cp "$TOP/docs/plugins/rank.py" .
+			"$PIANOLA" compile -q -o all.bin "$OUT/trace.txt"
+			"$PIANOLA" compile -q -o filter.bin --filter "process == $(awk '/ fsync\(/ { print $1; exit }' "$OUT/trace.txt")" "$OUT/trace.txt"
+			"$PIANOLA" compile -q -o alone.bin --with 'exec:python3 rank.py process=5' "$OUT/trace.txt"`,
+		sides: []side{
+			{name: "all", do: "ranks_of all"},
+			{name: "--filter", of: "all", do: "ranks_of filter"},
+			{name: "--with exec", of: "--filter", do: "ranks_of alone"},
+		},
+	},
+	{
+		name:  "diagnosis",
+		about: "what the profile says to look at, what is left of the run without that, and the program when that is followed, by a change or by lab",
+		rows:  cases(diagnosedCases),
+		home:  "here", once: "begin_case diagnosed",
+		sides: []side{
+			{name: "recorded", do: "diagnoses"},
+			{name: "program", of: "recorded", do: `case_runs diagnosed; followed "$command"`},
+			{name: "changed", of: "program", do: `case_runs diagnosed; followed "$changed"`},
+			{name: "predicted", of: "program", do: `case_runs diagnosed; [ -n "$try" ] || left_out "the program can be changed"; predicted "$try"`},
+		},
+	},
+	{
+		name:  "advice",
+		about: "what lab finds worth doing for the programs of the study diagnosis",
+		rows:  cases(diagnosedCases),
+		home:  "here", once: "begin_case diagnosed; case_runs diagnosed; record_case",
+		sides: []side{{name: "lab", do: "advised"}},
 	},
 	{
 		name:  "fidelity",
@@ -291,7 +393,6 @@ var studies = []study{
 		),
 		home: "ext4",
 		once: `
-			[ -e "$DIR/rings.test" ] || (cd "$TOP" && go test -c -o "$DIR/rings.test" ./replay/rings)
 			head -c 67108864 /dev/urandom >file
 			sync file`,
 		sides: []side{
@@ -344,15 +445,72 @@ var studies = []study{
 			{name: "demo, 1 processor", words: "0 demo.txt", input: "demo.txt"},
 			{name: "demo, 2 processors", words: "0,1 demo.txt", input: "demo.txt"},
 			{name: "database, 1 processor", words: "0 database.txt", input: "database.txt"},
+			{name: "threads, 2 processors", words: "0,1 threads.txt", input: "threads.txt"},
+			{name: "requests, 2 processors", words: "0,1 requests.txt", input: "requests.txt"},
+			{name: "forks, 2 processors", words: "0,1 forks.txt", input: "forks.txt"},
+			{name: "races, 2 processors", words: "0,1 races.txt", input: "races.txt"},
+			{name: "a long call, 2 processors", words: "0,1 long.txt", input: "long.txt"},
 		},
 		home: "tmpfs",
 		once: `cp "$OUT/$2" script`,
 		sides: []side{
 			{name: "gzip -1", do: "clocks taskset -c $1 gzip -1 -k -f script; note $(stat -c %s script.gz) bytes"},
-			{name: "compile", of: "gzip -1", do: `clocks taskset -c $1 "$PIANOLA" compile -o trace.bin script; note $(stat -c %s trace.bin) bytes`},
+			{name: "compile", of: "gzip -1", guard: true, do: `clocks taskset -c $1 "$PIANOLA" compile -o trace.bin script; note $(stat -c %s trace.bin) bytes`},
 			{name: "gzip", of: "gzip -1", do: "clocks taskset -c $1 gzip -k -f script; note $(stat -c %s script.gz) bytes"},
 			{name: "zstd -3", of: "gzip -1", do: "needs zstd; clocks taskset -c $1 zstd -3 -q -f --single-thread -o script.zst script; note $(stat -c %s script.zst) bytes"},
 		},
+	},
+	{
+		name:  "formats",
+		about: "a recording as a trace and in each other format, and its profile: nanoseconds, bytes and memory an event",
+		rows:  []row{{name: "demo", words: "0,1 demo.txt", input: "demo.txt"}, {name: "database", words: "0,1 database.txt", input: "database.txt"}},
+		home:  "tmpfs", once: eventsOf,
+		sides: append([]side{
+			{name: "trace", do: compiles},
+			{name: "profile of the recording", guard: true, do: `each_event "$PIANOLA" profile script`},
+			{name: "profile of the trace", guard: true, do: `each_event "$PIANOLA" profile trace.bin`},
+			{name: "page", guard: true, do: `each_event "$PIANOLA" profile --html out script`},
+		}, formats()...),
+	},
+	{
+		name:  "scale",
+		about: "ten million events: profile, compile and a dataset, with one processor and two, and questions about it in DuckDB",
+		rows:  []row{{name: "1 processor", words: "0 scale.txt", input: "scale.txt"}, {name: "2 processors", words: "0,1 scale.txt", input: "scale.txt"}},
+		home:  "here", once: eventsOf + `; "$PIANOLA" convert -q --format parquet -o dataset script`,
+		sides: []side{
+			{name: "trace", do: compiles},
+			{name: "profile of the recording", do: `each_event "$PIANOLA" profile script`},
+			{name: "profile of the trace", do: `each_event "$PIANOLA" profile trace.bin`},
+			{name: "dataset", do: `each_event "$PIANOLA" convert -q --format parquet -o out script`},
+			{name: "where-time-goes in DuckDB", do: "asked where-time-goes"},
+			{name: "slowest-files in DuckDB", do: "asked slowest-files"},
+			{name: "latency in DuckDB", do: "asked latency"},
+		},
+	},
+	{
+		name:  "codecs",
+		about: "Go benchmarks that read and write a hundred thousand events",
+		rows: []row{
+			{name: "script, read", words: "format/script ^BenchmarkRead$"},
+			{name: "script, write", words: "format/script ^BenchmarkWrite$"},
+			{name: "trace, read", words: "format/bin ^BenchmarkEvents$/^mixed$"},
+			{name: "trace, write", words: "format/bin ^BenchmarkEncode$/^mixed$"},
+		},
+		home:  "here",
+		sides: []side{{name: "benchmark", guard: true, do: `benchmark "$1" "$2" 300ms; note "$(awk '/ns\/event/ { for (i = 2; i <= NF; i++) if ($i == "ns/event") print $(i - 1) }' "$OUT/bench.out") an event, ns"`}},
+	},
+	{
+		name:  "replay",
+		about: "replays by their own account: requests in flight as fast as possible, and how late reads are that are due every 20 µs",
+		rows: []row{
+			{name: "requests", words: "--timing afap", input: "requests.txt"},
+			{name: "every 20 µs", words: "--timing compute"},
+		},
+		home: "ext4",
+		once: `
+			[ -e "$OUT/requests.txt" ] || reads_of 1 25000 20000
+			[ ! -e "$OUT/requests.txt" ] || into "$OUT/compile.out" "$PIANOLA" compile -o reads.bin "$OUT/requests.txt"`,
+		sides: []side{{name: "replay", guard: true, do: `replay_reads "$@"; own`}},
 	},
 	{
 		name:  "speed",
@@ -360,12 +518,12 @@ var studies = []study{
 		rows:  []row{{name: "reads"}}, home: "ext4",
 		once: `
 			gcc -O2 -pthread -o pread "$TOP/scripts/load/pread.c"
-			reads_of 1 2000000 0
-			"$PIANOLA" print --format fio -o reads.iolog reads.bin`,
+			reads_of 1 2000000 0`,
 		sides: []side{
 			{name: "C loop", do: `note "$(./pread bare f 2000000 | awk '{ print 2 / $1 }') M reads/s"`},
 			{name: "C loop, a clock reading a call", of: "C loop", do: `note "$(./pread clock f 2000000 | awk '{ print 2 / $1 }') M reads/s"`},
-			{name: "replay", of: "C loop", do: `replay_reads --timing afap; note "$(figure elapsed_seconds replay.json | awk '{ print 2 / $1 }') M reads/s"`},
+			{name: "replay", of: "C loop", guard: true, do: "replay_reads --timing afap; rate_of 2000000"},
+			{name: "replay, null", of: "C loop", guard: true, do: "place=; replay_reads --timing afap --backend null; rate_of 2000000"},
 			{name: "fio", of: "C loop", do: "fio_iolog"},
 			{name: "fio --gtod_reduce=1", of: "C loop", do: "fio_iolog --gtod_reduce=1"},
 		},
@@ -469,15 +627,44 @@ var studies = []study{
 		},
 	},
 	{
+		name:  "hdf5-memory",
+		about: "the program of the study hdf5 with HDF5 1.14 on native files, its core driver, and the connector that keeps files in memory",
+		rows:  []row{{name: "10x10", words: "10"}, {name: "50x50", words: "50"}, {name: "100x100", words: "100"}},
+		home:  "ext4",
+		sides: []side{
+			{name: "native", do: `vol_runs native "$1"`},
+			{name: "core driver", of: "native", do: `vol_runs core "$1"`},
+			{name: "connector", of: "native", do: `vol_runs connector "$1"`},
+			{name: "connector, write=native", of: "native", do: `vol_runs written "$1"`},
+			{name: "lab, backend=memory", of: "native", do: `
+				rm -f app.h5
+				vol native into "$OUT/run.out" "$PIANOLA" record -o "$OUT/trace.txt" -- "$TOP/demo/hdf5-vol/bin/datasets" app.h5 "$1" 300
+				predicted backend=memory`},
+			{name: "calls, recorded", do: `
+				rm -f app.h5
+				vol native into "$OUT/run.out" "$PIANOLA" record --layer hdf5 -o "$OUT/trace.txt" -- "$TOP/demo/hdf5-vol/bin/datasets" app.h5 "$1" 300
+				into "$OUT/compile.out" "$PIANOLA" compile -o "$OUT/trace.bin" "$OUT/trace.txt"
+				hdf5_calls "$OUT/trace.txt"`},
+			{name: "calls, native", of: "calls, recorded", follows: true, do: "plays native"},
+			{name: "calls, core driver", of: "calls, recorded", follows: true, do: "plays core"},
+			{name: "calls, connector", of: "calls, recorded", follows: true, do: "plays connector"},
+		},
+	},
+	{
+		name:  "hdf5-datasets",
+		about: "writes and reads of one dataset of HDF5 1.14 and the whole file, in microseconds, on native files, the core driver, and the connector",
+		rows:  []row{{name: "datasets", words: "500 31"}}, home: "ext4",
+		sides: []side{{name: "benchmark", do: `vol_bench "$1" "$2"`}},
+	},
+	{
 		name:  "layers",
 		about: "nanoseconds a call of fputc, in a process whose layer stdio is recorded, beside one, and with ltrace",
 		rows:  []row{{name: "fputc"}}, home: "here",
-		once: `gcc -O1 -o calls "$TOP/scripts/load/calls.c"`,
 		sides: []side{
-			{name: "nothing", do: `note "$(./calls 2000) a call, ns"`},
-			{name: "record --layer stdio", of: "nothing", do: `note "$("$PIANOLA" record -o trace.txt --layer stdio -- ./calls 2000) a call, ns"`},
-			{name: "record of another process", of: "nothing", do: `layers=stdio; into calls.out another_recorded ./calls 2000; note "$(tail -n 1 calls.out) a call, ns"`},
-			{name: "ltrace", of: "nothing", do: `needs ltrace; note "$(ltrace -o ltrace.out -e fputc ./calls 20) a call, ns"`},
+			{name: "nothing", do: `note "$("$CALLS" 2000) a call, ns"`},
+			{name: "record --layer stdio", of: "nothing", guard: true, added: true, do: `note "$("$PIANOLA" record -o trace.txt --layer stdio -- "$CALLS" 2000) a call, ns"`},
+			{name: "record of another process", of: "nothing", do: `layers=stdio; into calls.out another_recorded "$CALLS" 2000; note "$(tail -n 1 calls.out) a call, ns"`},
+			{name: "ltrace", of: "nothing", do: `needs ltrace; note "$(ltrace -o ltrace.out -e fputc "$CALLS" 20) a call, ns"`},
 		},
 	},
 	{
@@ -590,7 +777,43 @@ var studies = []study{
 	},
 }
 
+// eventsOf begins a row of formats: the recording, how many events it has, and its trace.
+const eventsOf = `ln "$OUT/$2" script 2>/dev/null || cp "$OUT/$2" script; events_of script; "$PIANOLA" compile -q -o trace.bin script`
+
+const compiles = `each_event "$PIANOLA" compile -q -o out script`
+
+// formats returns a side for each format of convert.
+func formats() (sides []side) {
+	for _, format := range strings.Fields("script fio fio2 fiofiles strace json csv parquet perfetto") {
+		sides = append(sides, side{name: format, of: "trace", guard: true, do: `each_event "$PIANOLA" convert -q --format ` + format + ` -o out trace.bin`})
+	}
+	return sides
+}
+
 const mpiProgram = `needs mpicc; needs mpiexec; mpicc -O2 -I"$TOP/scripts/load" -o mpi "$TOP/scripts/load/mpi.c"`
+
+const diagnosedCases = "sqlite3-journal sqlite3-wal sqlite3-cache sqlite3-cold redis rocksdb postgres lmdb fio-osync fio-random fio-direct " +
+	"dd-small gcc-path tar git make python3 ripgrep mariadb"
+
+// cases returns a row for each case of cases.sh.
+func cases(names string) (rows []row) {
+	for _, name := range strings.Fields(names) {
+		rows = append(rows, row{name: name})
+	}
+	return rows
+}
+
+// buffers returns the sides of a program that writes as it is, and through buffers of each
+// size, with what lab predicts of them.
+func buffers(sizes ...string) []side {
+	sides := []side{{name: "as it is", do: `checkpoints 0 "$1"`}}
+	for _, size := range sizes {
+		sides = append(sides,
+			side{name: "buffer of " + size, of: "as it is", do: "checkpoints " + size + ` "$1"`},
+			side{name: "coalesce=" + size, of: "buffer of " + size, do: "rm -f app/*; predicted coalesce=" + size})
+	}
+	return sides
+}
 
 // requests are rows of the same options, and others.
 type requests []row

@@ -46,6 +46,8 @@ type side struct {
 	of      string
 	do      string // commands, which note figures
 	follows bool   // it uses what the side above leaves, and comes right after that
+	guard   bool   // the guard measures it of two builds
+	added   bool   // and what it adds to the side of
 }
 
 // storage is where files of a row are.
@@ -57,8 +59,12 @@ type storage struct {
 
 const byRow = "by row"
 
-// A part ends before the round that would end after this time.
-const longest = 10 * time.Minute
+// longest is how long a part runs: it ends before the round that would end later, and its
+// commands end with it. It is left out if it has fewer rounds than least by then.
+const (
+	longest = 10 * time.Minute
+	least   = 3
+)
 
 // bench measures studies.
 type bench struct {
@@ -66,10 +72,17 @@ type bench struct {
 	out    string   // the directory of the files
 	dir    string   // in which a directory is made
 	rounds int
-	force  bool // measure on a machine that isn't quiet, too
+	since  string // measure rows again that are of a commit before this one
+	force  bool   // measure on a machine that isn't quiet, too
+
+	// For tests; those of the machine if nil.
+	busy     func() (share float64, err error)
+	deadline func(context.Context) (context.Context, context.CancelFunc)
 
 	commit  string
+	build   *build
 	work    *workshop
+	here    bool              // all storages are directories of the machine's own
 	devices map[string]string // of what is mounted, by the name of the storage
 }
 
@@ -87,7 +100,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 	if b.commit, err = commit(ctx); err != nil {
 		return err
 	}
-	if parts, err = b.missing(parts); err != nil || len(parts) == 0 {
+	if parts, err = b.missing(ctx, parts); err != nil || len(parts) == 0 {
 		return err
 	}
 	if err := os.MkdirAll(b.dir, 0o755); err != nil {
@@ -104,32 +117,20 @@ func (b *bench) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer os.RemoveAll(b.dir)
-	tree, err := makeBuild(ctx, "tree", source, filepath.Join(b.dir, "tree"))
-	if err != nil {
+	if b.build, err = makeBuild(ctx, "tree", source, filepath.Join(b.dir, "tree")); err != nil {
 		return err
 	}
-	// The program that clocks others is where users of their own can run it. What carries
-	// messages between ranks is beside the program.
-	self := filepath.Join(b.dir, "measure")
-	for _, pair := range [][2]string{{self, "./scripts/measure"}, {tree.pianola + "-ranks", "./cmd/pianola-ranks"}} {
-		if _, _, err := process(ctx, source, []string{"go", "build", "-o", pair[0], pair[1]}); err != nil {
-			return err
-		}
+	// The program finds the one that carries messages between ranks beside itself.
+	if _, err := process(ctx, source, []string{"go", "build", "-o", b.build.pianola + "-ranks", "./cmd/pianola-ranks"}); err != nil {
+		return err
 	}
-	b.work = &workshop{tree: tree, dir: b.dir}
-	if err := b.work.programs(ctx); err != nil {
+	b.work = &workshop{tree: b.build, dir: b.dir}
+	if err := b.work.setUp(ctx); err != nil {
 		return err
 	}
 	b.devices = map[string]string{}
-	// All commands inherit these. HOME has no settings.
-	for name, value := range map[string]string{
-		"LC_ALL": "C", "HOME": b.dir, "DIR": b.dir, "TOP": source, "PIANOLA": tree.pianola, "MEASURE": self, "LOAD": filepath.Join(b.dir, "load"),
-	} {
-		if err := os.Setenv(name, value); err != nil {
-			return err
-		}
-	}
-	for _, p := range parts {
+	for i, p := range parts {
+		fmt.Printf("%d of %d: %s\n", i+1, len(parts), p.name())
 		err := b.part(ctx, p)
 		if err := b.unmount(ctx); err != nil {
 			fmt.Fprintln(os.Stderr, "measure:", err)
@@ -183,19 +184,33 @@ func names(all []study) (names []string) {
 	return names
 }
 
-// missing leaves out the parts that the files have of this commit.
-func (b *bench) missing(parts []part) (todo []part, err error) {
+// missing leaves out the parts that stand in the files, if they aren't older than b.since.
+func (b *bench) missing(ctx context.Context, parts []part) (todo []part, err error) {
+	since := ""
+	if b.since != "" {
+		if since, err = lastChange(ctx, b.since); err != nil {
+			return nil, err
+		}
+	}
+	stand := 0
 	for _, p := range parts {
 		d, err := readDocument(b.out, p.study)
 		if err != nil {
 			return nil, err
 		}
-		if d.has(p.row.name, b.commit) {
-			fmt.Printf("%s: is there\n", p.name())
-			continue
+		r := d.row(p.row.name)
+		switch {
+		case r == nil:
+			todo = append(todo, p)
+		case since == "" || r.Commit == b.commit || descends(ctx, r.Commit, since):
+			stand++
+			fmt.Printf("%s: stands, of %s\n", p.name(), r.origin())
+		default:
+			fmt.Printf("%s: old, of %s\n", p.name(), r.origin())
+			todo = append(todo, p)
 		}
-		todo = append(todo, p)
 	}
+	fmt.Printf("rows: %d; stand: %d; left: %d\n", len(parts), stand, len(todo))
 	return todo, nil
 }
 
@@ -206,8 +221,24 @@ func (b *bench) part(ctx context.Context, p part) error {
 	if err != nil {
 		return err
 	}
-	sides, rounds, err := b.measure(ctx, p, start)
-	if err != nil {
+	limited := b.deadline
+	if limited == nil {
+		limited = func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, longest)
+		}
+	}
+	row, end := limited(ctx)
+	defer end()
+	sides, rounds, err := b.measure(row, p, start)
+	leftOut := ""
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case row.Err() != nil && rounds < least:
+		leftOut = fmt.Sprintf("%d rounds in %v, of at least %d", rounds, longest, least)
+		sides, rounds = nil, 0
+	case row.Err() != nil: // the rounds before are whole
+	case err != nil:
 		return err
 	}
 	after, err := b.quiet(ctx)
@@ -215,7 +246,7 @@ func (b *bench) part(ctx context.Context, p part) error {
 		return err
 	}
 	r := result{
-		Name: p.row.name, Date: start.UTC().Format(time.RFC3339), Commit: b.commit, Machine: described(b.dir), Rounds: rounds,
+		Name: p.row.name, Date: start.UTC().Format(time.RFC3339), Commit: b.commit, Machine: described(b.dir), Rounds: rounds, LeftOut: leftOut,
 		Load: load{round(before), round(after)}, Quiet: max(before, after) <= quietShare, Sides: sides,
 	}
 	d, err := readDocument(b.out, p.study)
@@ -230,33 +261,45 @@ func (b *bench) part(ctx context.Context, p part) error {
 // quiet returns how busy the machine is with other work, once it is quiet. What the
 // last part has left to be written ends within a minute.
 func (b *bench) quiet(ctx context.Context) (share float64, err error) {
+	look := b.busy
+	if look == nil {
+		look = busy
+	}
 	for range int(time.Minute / watched) {
-		if share, err = busy(); err != nil || share <= quietShare || b.force || ctx.Err() != nil {
+		if share, err = look(); err != nil || share <= quietShare || b.force || ctx.Err() != nil {
 			return share, errors.Join(err, ctx.Err())
 		}
 	}
 	return share, fmt.Errorf("%.0f %% of the processors are taken by other work: %w", 100*share, errBusy)
 }
 
-// measure takes the sides of a row in turn.
-func (b *bench) measure(ctx context.Context, p part, start time.Time) (results []sideResult, rounds int, err error) {
-	dir := filepath.Join(b.dir, "row")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, 0, err
-	}
-	defer os.RemoveAll(dir)
-	if p.row.input != "" {
-		if err := b.work.prepare(ctx, &measure{input: p.row.input}, &build{dir: dir}); err != nil {
-			return nil, 0, err
+// begin makes what a row starts from, in its directory. The caller calls end, also if that
+// fails.
+func (b *bench) begin(ctx context.Context, p part) (dir string, end func() error, err error) {
+	dir = filepath.Join(b.dir, "row")
+	end = func() (err error) {
+		if p.end != "" {
+			ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+			defer stop()
+			_, err = b.do(ctx, p, side{name: "end", do: p.end}, dir)
 		}
+		return errors.Join(err, os.RemoveAll(dir))
 	}
-	if p.end != "" {
-		defer func() {
-			_, failed := b.do(context.WithoutCancel(ctx), p, side{name: "end", do: p.end}, dir)
-			err = errors.Join(err, failed)
-		}()
+	if err = os.MkdirAll(dir, 0o755); err == nil && p.row.input != "" {
+		err = b.work.input(ctx, p.row.input, dir)
 	}
-	if _, err := b.do(ctx, p, side{name: "once", do: p.once}, dir); err != nil {
+	if err == nil {
+		_, err = b.do(ctx, p, side{name: "once", do: p.once}, dir)
+	}
+	return dir, end, err
+}
+
+// measure takes the sides of a row in turn. When the context ends, it returns the rounds
+// that are whole.
+func (b *bench) measure(ctx context.Context, p part, start time.Time) (results []sideResult, rounds int, err error) {
+	dir, end, err := b.begin(ctx, p)
+	defer func() { err = errors.Join(err, end()) }()
+	if err != nil {
 		return nil, 0, err
 	}
 	leftOut, samples := map[string]string{}, map[string][]sample{}
@@ -280,8 +323,11 @@ func (b *bench) measure(ctx context.Context, p part, start time.Time) (results [
 		slowest, began = max(slowest, now-began), now
 		return now+slowest < longest
 	})
-	if err != nil {
+	if rounds == 0 || err != nil && ctx.Err() == nil {
 		return nil, 0, err
+	}
+	for _, s := range p.sides {
+		samples[s.name] = samples[s.name][:rounds]
 	}
 	for _, s := range p.sides {
 		results = append(results, s.result(samples, leftOut[s.name]))
@@ -341,13 +387,13 @@ func (b *bench) do(ctx context.Context, p part, s side, dir string) (sample, err
 	var script strings.Builder
 	fmt.Fprintf(&script, "# %s\n", p.name()) // the line that errors show
 	for _, v := range [][2]string{
-		{"FIGURES", figures}, {"OUT", dir}, {"START", home.dir}, {"TMPDIR", place.dir}, {"DEVICE", place.device}, {"LIMITS", place.limits},
+		{"PIANOLA", b.build.pianola}, {"SOURCE", b.build.source}, {"DIR", b.dir}, {"FIGURES", figures}, {"OUT", dir}, {"START", home.dir}, {"TMPDIR", place.dir}, {"DEVICE", place.device}, {"LIMITS", place.limits},
 		{"BESIDE", beside.device}, {"BESIDE_LIMITS", beside.limits}, {"BESIDE_PLACE", beside.dir}, {"COLD", cold}, {"OPTIONS", p.row.options},
 	} {
 		fmt.Fprintf(&script, "export %s='%s'\n", v[0], v[1])
 	}
 	script.WriteString(sourced + s.do)
-	_, _, err = process(ctx, place.dir, append([]string{"sh", "-euc", script.String(), s.name}, strings.Fields(words)...))
+	_, err = process(ctx, place.dir, append([]string{"sh", "-euc", script.String(), s.name}, strings.Fields(words)...))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.name, err)
 	}
@@ -394,17 +440,20 @@ func (b *bench) mount(ctx context.Context, p part, name string) (m mounted, err 
 		return m, fmt.Errorf("no storage %q", name)
 	}
 	st := storages[i]
-	device, ok := b.devices[name]
+	if b.here {
+		st = storages[0]
+	}
+	device, ok := b.devices[st.name]
 	if !ok && st.system != "" {
 		b.devices[name] = "" // to be unmounted, also if this fails in the middle
-		_, out, err := process(ctx, b.dir, []string{"sh", "-euc", sourced + `put_up "$1" "$2"; echo "$device"`, "put_up", st.system, name})
+		out, err := process(ctx, b.dir, []string{"sh", "-euc", sourced + `put_up "$1" "$2"; echo "$device"`, "put_up", st.system, name})
 		if err != nil {
 			return m, fmt.Errorf("storage %s: %w", name, err)
 		}
 		device = strings.TrimSpace(out)
 		b.devices[name] = device
 	}
-	m = mounted{filepath.Join(b.dir, name, "row"), device, st.limits}
+	m = mounted{filepath.Join(b.dir, st.name, "row"), device, st.limits}
 	if st.limits == byRow {
 		m.limits = p.row.limits
 	}
@@ -414,7 +463,7 @@ func (b *bench) mount(ctx context.Context, p part, name string) (m mounted, err 
 // unmount leaves nothing of a part, also of one that was interrupted.
 func (b *bench) unmount(ctx context.Context) (err error) {
 	for name := range b.devices {
-		_, _, failed := process(context.WithoutCancel(ctx), b.dir, []string{"sh", "-euc", sourced + `take_down "$1"`, "take_down", name})
+		_, failed := process(context.WithoutCancel(ctx), b.dir, []string{"sh", "-euc", sourced + `take_down "$1"`, "take_down", name})
 		err = errors.Join(err, failed)
 		delete(b.devices, name)
 	}

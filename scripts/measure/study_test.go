@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,6 +47,7 @@ func TestStudies(t *testing.T) {
 			for _, of := range strings.Split(side.of, "|") {
 				require.True(t, of == "" || sides[of], "%s: %s: of %s", s.name, side.name, of)
 			}
+			require.True(t, !side.added || side.guard && side.of != "", "%s: %s adds nothing", s.name, side.name)
 			sides[side.name] = true
 		}
 	}
@@ -132,7 +135,7 @@ func TestFewRounds(t *testing.T) {
 	require.Equal(t, summary{Median: 3, Range: [2]float64{1, 5}}, s)
 }
 
-// A run goes on where it stopped: a row of this commit is not measured again.
+// A run goes on where it stopped: a row that stands is not measured again.
 func TestDocument(t *testing.T) {
 	s := study{name: "cost", about: "what it costs", rows: []row{{name: "git"}, {name: "tar"}, {name: "fio"}}}
 	b := bench{out: filepath.Join(t.TempDir(), "measured"), commit: "new"}
@@ -151,12 +154,157 @@ func TestDocument(t *testing.T) {
 	d, err = readDocument(b.out, &s)
 	require.NoError(t, err)
 	require.Equal(t, []string{"git", "tar"}, []string{d.Rows[0].Name, d.Rows[1].Name}, "in the order of the study, which has no row gone")
-	missing, err := b.missing(wanted([]study{s}, nil))
+	missing, err := b.missing(t.Context(), wanted([]study{s}, nil))
 	require.NoError(t, err)
-	require.Len(t, missing, 2)
-	require.Equal(t, "cost/git", missing[0].name())
-	require.Equal(t, "cost/fio", missing[1].name())
+	require.Len(t, missing, 1)
+	require.Equal(t, "cost/fio", missing[0].name())
 	require.NoError(t, os.WriteFile(filepath.Join(b.out, "cost.json"), []byte("{"), 0o644))
-	_, err = b.missing(wanted([]study{s}, nil))
+	_, err = b.missing(t.Context(), wanted([]study{s}, nil))
 	require.ErrorContains(t, err, "cost.json")
+}
+
+// Rows that are older than a commit are measured again: not those of the commit, nor of
+// later ones. A commit of documents alone is as good as the one before.
+func TestSince(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, value := range map[string]string{"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b", "GIT_CONFIG_GLOBAL": os.DevNull} {
+		t.Setenv(name, value)
+	}
+	git := func(words ...string) string {
+		out, err := process(t.Context(), ".", append([]string{"git"}, words...))
+		require.NoError(t, err)
+		return strings.TrimSpace(out)
+	}
+	git("init", "-q")
+	var commits []string
+	for _, file := range []string{"1.go", "2.go", "page.md", "3.go"} {
+		require.NoError(t, os.WriteFile(file, nil, 0o644))
+		git("add", file)
+		git("commit", "-q", "-m", file)
+		commits = append(commits, git("rev-parse", "HEAD"))
+	}
+	s := study{name: "cost", rows: []row{{name: "first"}, {name: "second"}, {name: "changed"}, {name: "last"}, {name: "unknown"}, {name: "none"}}}
+	b := bench{out: "measured"}
+	var err error
+	b.commit, err = commit(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, commits[3]+" with changes", func() string {
+		require.NoError(t, os.WriteFile("4.go", nil, 0o644))
+		name, err := commit(t.Context())
+		require.NoError(t, err)
+		return name
+	}())
+	d := document{Measure: "cost"}
+	for name, commit := range map[string]string{
+		"first": commits[0], "second": commits[1], "changed": commits[1] + " with changes", "last": commits[3], "unknown": strings.Repeat("1", 40),
+	} {
+		d.put(result{Name: name, Commit: commit}, &s)
+	}
+	require.NoError(t, d.write(b.out))
+	for since, want := range map[string]string{
+		"": "none", commits[0]: "unknown none", commits[1]: "first unknown none", commits[2]: "first unknown none", "HEAD": "first second changed unknown none",
+	} {
+		b.since = since
+		missing, err := b.missing(t.Context(), wanted([]study{s}, nil))
+		require.NoError(t, err)
+		var names []string
+		for _, p := range missing {
+			names = append(names, p.row.name)
+		}
+		require.Equal(t, want, strings.Join(names, " "), "since %q", since)
+	}
+	b.since = "nosuch"
+	_, err = b.missing(t.Context(), wanted([]study{s}, nil))
+	require.ErrorContains(t, err, "nosuch")
+}
+
+// benchOf is a bench that measures a study of one row and one side on a quiet machine,
+// seven rounds, in the directories that the test removes.
+func benchOf(t *testing.T, s study) (*bench, part) {
+	top, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	t.Setenv("TOP", top)
+	t.Setenv("LC_ALL", "C")
+	dir := t.TempDir()
+	t.Setenv("DIR", dir)
+	s.name, s.home, s.rows = "fake", "here", []row{{name: "row"}}
+	return &bench{
+		dir: dir, out: filepath.Join(dir, "out"), rounds: 7, commit: "new", devices: map[string]string{}, build: &build{pianola: "false"},
+		busy: func() (float64, error) { return 0, nil },
+	}, part{&s, s.rows[0]}
+}
+
+// A row ends at its deadline, with all that it has started. Three whole rounds are a
+// result, and fewer are not.
+func TestDeadline(t *testing.T) {
+	const waits = `sleep 1000 & echo $! >"$DIR/pid"; mv "$DIR/pid" "$DIR/waits"; wait`
+	count := func(rounds int) string {
+		return fmt.Sprintf(`note 1 runs; echo >>"$DIR/round"; [ $(wc -l <"$DIR/round") -le %d ] || { %s; }`, rounds, waits)
+	}
+	for name, tt := range map[string]struct {
+		s      study
+		rounds int
+	}{
+		"in once":             {study{once: waits, sides: []side{{name: "a", do: ":"}}}, 0},
+		"in the first round":  {study{sides: []side{{name: "a", do: count(0)}}}, 0},
+		"in the third round":  {study{sides: []side{{name: "a", do: count(2)}}}, 0},
+		"in the fourth round": {study{sides: []side{{name: "a", do: "note 2 runs"}, {name: "b", do: count(3)}}}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, p := benchOf(t, tt.s)
+			waits := filepath.Join(b.dir, "waits")
+			b.deadline = func(ctx context.Context) (context.Context, context.CancelFunc) {
+				ctx, cancel := context.WithCancel(ctx)
+				go func() {
+					for ctx.Err() == nil {
+						if _, err := os.Stat(waits); err == nil {
+							cancel()
+						}
+						time.Sleep(time.Millisecond)
+					}
+				}()
+				return ctx, cancel
+			}
+			p.end = `echo >"$DIR/ended"`
+			require.NoError(t, b.part(t.Context(), p))
+			require.FileExists(t, filepath.Join(b.dir, "ended"))
+			pid, err := os.ReadFile(waits)
+			require.NoError(t, err)
+			stat, err := os.ReadFile("/proc/" + strings.TrimSpace(string(pid)) + "/stat")
+			require.True(t, err != nil || strings.Contains(string(stat), ") Z "), "it runs on: %s", stat)
+			d, err := readDocument(b.out, p.study)
+			require.NoError(t, err)
+			r := d.row("row")
+			require.Equal(t, tt.rounds, r.Rounds)
+			if tt.rounds == 0 {
+				require.Contains(t, r.LeftOut, "of at least 3")
+				require.Empty(t, r.Sides)
+				return
+			}
+			require.Empty(t, r.LeftOut)
+			require.Equal(t, []float64{2, 2, 2}, r.Sides[0].Figures[0].Values)
+			require.Equal(t, []float64{1, 1, 1}, r.Sides[1].Figures[0].Values)
+		})
+	}
+}
+
+// A row is not measured on a busy machine, unless that is forced; then it says so.
+func TestBusy(t *testing.T) {
+	b, p := benchOf(t, study{sides: []side{{name: "a", do: "note 1 runs"}}})
+	b.busy = func() (float64, error) { return 0.5, nil }
+	require.ErrorIs(t, b.part(t.Context(), p), errBusy)
+	require.NoDirExists(t, b.out)
+	b.force = true
+	require.NoError(t, b.part(t.Context(), p))
+	d, err := readDocument(b.out, p.study)
+	require.NoError(t, err)
+	require.False(t, d.row("row").Quiet)
+	require.Equal(t, load{0.5, 0.5}, d.row("row").Load)
+
+	// The machine becomes busy while the row runs.
+	b, p = benchOf(t, study{sides: []side{{name: "a", do: "note 1 runs"}}})
+	n := 0
+	b.busy = func() (float64, error) { n++; return float64(min(n-1, 1)), nil }
+	require.ErrorIs(t, b.part(t.Context(), p), errBusy)
+	require.NoDirExists(t, b.out)
 }
