@@ -41,15 +41,15 @@ type queue struct {
 
 // marks are what a search notes at a name, by its serial.
 type marks struct {
-	used    uint32 // a member is about it, or about something below it
-	changed uint32 // a member changes it
-	inside  uint32 // a member changes a name in it
-	listed  uint32 // a member's result depends on the names in it
-	keyed   uint32 // a handle of a member
-	shared  uint32 // a handle whose offset members of several threads move
-	tid     int32  // of one that moves it
-	bytes   touched  // of a file, of a name that leads to one, or of the offset of a handle
-	locks   touched  // of a file, or of such a name
+	used    uint32  // a member is about it, or about something below it
+	changed uint32  // a member changes it
+	inside  uint32  // a member changes a name in it
+	listed  uint32  // a member's result depends on the names in it
+	keyed   uint32  // a handle of a member
+	shared  uint32  // a handle whose offset members of several threads move
+	tid     int32   // of one that moves it
+	bytes   touched // of a file, of a name that leads to one, or of the offset of a handle
+	locks   touched // of a file, or of such a name
 }
 
 // touched is what members do, by the serial of a search.
