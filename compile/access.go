@@ -230,6 +230,7 @@ func (ts *titles) contains(c *claim, fresh bool) {
 		ts.save(c.body)
 		c.body.sized, c.body.size, c.body.locks = fresh, 0, nil
 	}
+	c.body.file = t.file
 	if c.sizes {
 		ts.resize(t.file, c.size)
 	}
@@ -459,8 +460,10 @@ func (c *claim) uses(from int64, each func(use)) {
 	}
 	if c.sizes || c.verb == saysMade && c.body != nil {
 		each(use{c.names[0], true, false})
-		if b := c.names[0].body(); b != nil {
-			each(use{b, true, false})
+		for _, b := range [...]*title{c.names[0].body(), c.body.file} { // now, and when it was followed last
+			if b != nil {
+				each(use{b, true, false})
+			}
 		}
 	}
 	a := c.on

@@ -682,6 +682,8 @@ func (c *claim) changes() bool {
 	switch c.verb {
 	case saysSized, saysLocked, saysUnlocked, saysFreed:
 		return true
+	case saysRefused:
+		return c.on.lock.whole // flock(2): a failed conversion loses the lock
 	case saysMoves:
 		return c.on.to != nil
 	}

@@ -45,7 +45,7 @@ type marks struct {
 	changed uint32  // a member changes it
 	inside  uint32  // a member changes a name in it
 	listed  uint32  // a member's result depends on the names in it
-	keyed   uint32  // a handle of a member
+	handle  uint32  // a member is about this handle
 	shared  uint32  // a handle whose offset members of several threads move
 	tid     int32   // of one that moves it
 	bytes   touched // of a file, of a name that leads to one, or of the offset of a handle
@@ -181,6 +181,7 @@ func (o *overlaps) gather(x, from, to, most int64) bool {
 	f.serial++
 	f.from = from
 	f.members, f.pos, f.names = append(f.members[:0], o.at(x)), append(f.pos[:0], x), f.names[:0]
+	f.handles = f.handles[:0]
 	o.at(x).member = f.serial
 	f.mark(&o.at(x).claim, o.at(x).event.TID)
 	stop, more := o.at(x).event.End(), true
@@ -243,6 +244,10 @@ func (f *search) mark(c *claim, tid int32) {
 		}
 	}
 	c.handles(func(h *title, path bool) {
+		if h.mark.handle != f.serial {
+			h.mark.handle = f.serial
+			f.handles = append(f.handles, h)
+		}
 		if !path && h.file != nil && !h.fresh(f.from) {
 			return // whatever becomes of its name
 		}
@@ -289,7 +294,7 @@ func (f *search) concerns(c *claim, tid int32) bool {
 			}
 		}
 	}
-	found := false
+	found := c.opens != nil && c.opens.mark.handle == f.serial
 	c.handles(func(h *title, path bool) {
 		if !path && h.file != nil && !h.fresh(f.from) {
 			return
@@ -339,15 +344,8 @@ func (o *overlaps) found() (found, whole bool) {
 		depths += int64(t.depth)
 	}
 	f.state = 1 + int64(2*n+8*len(f.names)+len(f.members))/16 + depths/8
-	f.handles = f.handles[:0]
-	for _, s := range f.members {
-		s.claim.handles(func(h *title, _ bool) {
-			if h.mark.keyed != f.serial {
-				h.mark.keyed = f.serial
-				f.handles = append(f.handles, h)
-				f.state += 2 + int64(h.up.depth)/8
-			}
-		})
+	for _, h := range f.handles {
+		f.state += 2 + int64(h.up.depth)/8
 	}
 	for _, try := range [...]struct {
 		early bool
@@ -491,7 +489,8 @@ func (o *overlaps) takes(thread int, end int64, looks bool) bool {
 	}
 	i := q.members[q.next]
 	s := f.members[i]
-	if s.event.Start >= end && s.event.End() != end || looks && s.claim.changes() {
+	h := s.claim.moved()
+	if s.event.Start >= end && s.event.End() != end || looks && (s.claim.changes() || h != nil && h.mark.shared == f.serial) {
 		return false
 	}
 	f.steps += s.claim.steps()
@@ -499,7 +498,7 @@ func (o *overlaps) takes(thread int, end int64, looks bool) bool {
 	if !o.titles.take(&s.claim, s.forced) {
 		return false
 	}
-	if h := s.claim.moved(); looks && len(o.titles.log) > log && (h == nil || h.mark.shared == f.serial) {
+	if looks && h == nil && len(o.titles.log) > log {
 		o.titles.back(log)
 		return false
 	}
