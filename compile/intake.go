@@ -94,7 +94,7 @@ func orders(e *format.Event) bool {
 	switch info.Effect {
 	case format.EffectList:
 		return true
-	case format.EffectRead, format.EffectWrite, format.EffectCopy, format.EffectSeek, format.EffectTruncate, format.EffectAllocate, format.EffectLock:
+	case format.EffectRead, format.EffectWrite, format.EffectCopy, format.EffectSeek, format.EffectTruncate, format.EffectAllocate, format.EffectLock, format.EffectClose:
 		typ := e.FileType()
 		return typ == format.TypeReg || typ == format.TypeUnknown
 	case format.EffectFcntl:

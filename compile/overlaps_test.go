@@ -24,6 +24,9 @@ import (
 func TestOverlaps(t *testing.T) {
 	const head = "# pianola script 1\n# cwd: \"/w\"\n10 0.000010000 mkdir(\"/w/d\", 0700) = 0 <0.000001000>\n10 0.000010000 clone(SIGCHLD) = 11 <0.000001000>\n"
 	const made = "10 0.000010000 mkdir(\"/w/d/x\", 0700) = 0 <0.000001000>\n"
+	const opened = `10 0.000010000 open("/w/d/f", O_RDWR|O_CREAT|O_EXCL, 0600) = 3 <0.000001000> {type=reg mode=0600 size=0 new}
+11 0.000010000 open("d/f", O_RDWR) = 3 <0.000001000> {type=reg mode=0600 size=0}
+`
 	for _, c := range []struct {
 		name, script string
 		unexplained  int64
@@ -66,6 +69,29 @@ func TestOverlaps(t *testing.T) {
 10 -0.000001000 rmdir("d/x") = 0 <0.000022000>
 11 0.000000000 rmdir("d/x") = 0 <0.000010000>
 `, 0, []string{"1 mkdir = 0", "1 rmdir = 0", "2 mkdir = 0", "2 rmdir = 0"}},
+		{"a read that saw a write", head + opened + `11 0.000010000 pread64(3, 0x1, 4096, 0) = 100 <0.000010000> {type=reg}
+10 -0.000001000 write(3, 0x1, 100) = 100 <0.000012000> {type=reg}
+`, 0, []string{"1 openm = 3", "2 open = 3", "1 write = 100", "2 pread64 = 100"}},
+		{"a read that did not see a write", head + opened + `10 0.000010000 write(3, 0x1, 100) = 100 <0.000005000> {type=reg}
+11 -0.000001000 read(3, 0x1, 4096) = 0 <0.000020000> {type=reg}
+`, 0, []string{"1 openm = 3", "2 open = 3", "2 read = 0", "1 write = 100"}},
+		{"a seek to the end sees a truncation", head + opened + `11 0.000010000 lseek(3, 0, SEEK_END) = 50 <0.000010000> {type=reg}
+10 -0.000001000 ftruncate(3, 50) = 0 <0.000012000> {type=reg}
+`, 0, []string{"1 openm = 3", "2 open = 3", "1 ftruncate = 0", "2 lseek = 50"}},
+		{"an open empties a file", head + opened + `10 0.000010000 write(3, 0x1, 100) = 100 <0.000005000> {type=reg}
+11 0.000010000 pread64(3, 0x1, 4096, 0) = 0 <0.000010000> {type=reg}
+10 -0.000001000 open("d/f", O_WRONLY|O_TRUNC) = 4 <0.000012000> {type=reg mode=0600 size=0}
+`, 0, []string{"1 openm = 3", "2 open = 3", "1 write = 100", "1 open = 4", "2 pread64 = 0"}},
+		{"a read of what nothing wrote", head + opened + `11 0.000010000 pread64(3, 0x1, 4096, 0) = 200 <0.000010000> {type=reg}
+10 -0.000001000 write(3, 0x1, 100) = 100 <0.000012000> {type=reg}
+`, 1, nil},
+		{"refused by a lock that returns later", head + opened + `11 0.000010000 flock(3, LOCK_EX|LOCK_NB) = -1 EAGAIN (x) <0.000010000> {type=reg}
+10 -0.000001000 flock(3, LOCK_EX) = 0 <0.000012000> {type=reg}
+`, 0, []string{"1 openm = 3", "2 open = 3", "1 flock = 0", "2 flock = -11"}},
+		{"locked before the release returned", head + opened + `10 0.000010000 fcntl(3, F_SETLK, SEEK_SET, F_WRLCK, 0, 10) = 0 <0.000001000> {type=reg}
+11 0.000010000 fcntl(3, F_SETLK, SEEK_SET, F_WRLCK, 5, 10) = 0 <0.000010000> {type=reg}
+10 -0.000001000 close(3) = 0 <0.000012000> {type=reg}
+`, 0, []string{"1 openm = 3", "2 open = 3", "1 fcntl = 0", "1 close = 0", "2 fcntl = 0"}},
 		{"a listing of a directory that is removed", head + made + `11 0.000010000 open("d/x", O_RDONLY|O_DIRECTORY) = 3 <0.000001000> {type=dir mode=0700}
 10 0.000010000 rmdir("d/x") = 0 <0.000005000>
 11 -0.000001000 getdents64(3, 0x1, 32768) = 48 <0.000020000>
