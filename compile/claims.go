@@ -48,7 +48,7 @@ const (
 	saysSwapped      // the names have changed places
 	saysLinked       // the first name exists; the second was missing, and exists now
 
-	// Of open files.
+	// These are about open files.
 	saysMoves    // bytes were read, written, or both
 	saysSized    // the file has a size now
 	saysEnd      // the file ends there
