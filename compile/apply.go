@@ -221,7 +221,10 @@ func (m *model) simulate(s *simEvent) reason {
 	case opaqueSeek(s):
 		why = reasonResult
 	case e.Ret >= 0: // nothing has failed
-	case unrepeatable(e) || dotted(s, m.trail) || refusedFreeLock(s) || refusedCall(s):
+	case refusedFreeLock(s):
+		why = reasonResult
+		m.disordered = true
+	case unrepeatable(e) || dotted(s, m.trail) || refusedCall(s):
 		why = reasonResult
 	case m.refused(s):
 		why = reasonRefused

@@ -25,6 +25,10 @@ type claim struct {
 	names   [format.MaxStrings]*title
 	via     [format.MaxStrings]*title // handles of the directories in which the paths begin; of a listing, its own
 	opens   *title                    // the handle that the call makes
+	body    *title                    // the file of the first name, if none is known; nil if the call doesn't tell that it is a regular file
+	sizes   bool                      // that file has a size now
+	size    int64                     // this one
+	on      *access                   // what it says about open files; nil for nothing
 }
 
 // verb is what a claim says.
@@ -43,6 +47,16 @@ const (
 	saysMoved        // the first name has become the second
 	saysSwapped      // the names have changed places
 	saysLinked       // the first name exists; the second was missing, and exists now
+
+	// These are about open files.
+	saysMoves    // bytes were read, written, or both
+	saysSized    // the file has a size now
+	saysEnd      // the file ends there
+	saysSought   // the offset has changed
+	saysLocked   // no other owner had a lock that conflicts
+	saysUnlocked // a lock was given up
+	saysRefused  // another owner had a lock that conflicts
+	saysFreed    // locks were given up, because descriptors were closed
 )
 
 // kind is what a name leads to.
@@ -60,11 +74,13 @@ const (
 // title is a name as the application wrote it: absolute, if the working directory is
 // known.
 type title struct {
-	up    *title   // the directory, nil for the root
-	depth int32    // directories above it
-	link  *leading // nil if none is known
-	name  string
-	in    []*title // names in it
+	up     *title   // the directory, nil for the root
+	depth  int32    // directories above it
+	id     uint32   // of a handle of a regular file, from 1
+	link   *leading // nil if none is known
+	name   string
+	in     []*title // names in it
+	locker bool     // a handle that may own locks
 	standing
 	mark marks
 }
@@ -72,12 +88,16 @@ type title struct {
 // standing is what is known about a title.
 type standing struct {
 	kind   kind
+	empty  bool   // a recorded call made that directory, so unknown names in it are missing
+	sized  bool   // size is known
 	of     uint32 // serial of the directory when kind was set; of another one, kind means nothing
 	serial uint32 // counts the directories that had the name
 	held   int32  // known names in that directory
-	file   uint32 // the same of names that were linked, 0 for none
 	gone   uint32 // counts the removals of directories that had the name
-	empty  bool   // a recorded call made that directory, so unknown names in it are missing
+	since  uint32 // of a handle: the lower bits of the position of the call that made it
+	file   *title // what a name or a handle leads to, if it is a regular file; nil if unknown
+	size   int64  // of such a file; of a handle, its offset
+	locks  *heldLocks
 }
 
 // A handle is an open or working directory: one of those that have had a name. It is a title
@@ -104,15 +124,16 @@ func (t *title) age() uint32 {
 
 // open says that a handle is of the directory that has its name now. lost says that it is of
 // one whose name is unknown.
-func (ts *titles) open(h *title, lost bool) {
+func (ts *titles) open(h *title, c *claim) {
 	ts.save(h)
-	if h.kind, h.serial, h.gone = kindDir, h.up.age(), h.up.gone; lost {
+	if h.kind, h.serial, h.gone = kindDir, h.up.age(), h.up.gone; c.strays() {
 		h.kind = kindAbsent
 	}
+	ts.opensFile(h, c)
 }
 
 const (
-	titleBytes  = int(unsafe.Sizeof(title{})) + inMap + 32 // the key takes 24 bytes
+	titleBytes  = 2*int(unsafe.Sizeof(title{})) + inMap + 32 // with its file; the key takes 24 bytes
 	formerBytes = int(unsafe.Sizeof(former{}))
 )
 
@@ -134,7 +155,10 @@ type titles struct {
 	log    []former // of standings, the newest last
 	dead   int      // of log, from its start: they are never undone
 	at     int64    // position of the event that changes them
-	files  uint32   // that have had two names
+
+	opened  uint32                        // handles of regular files so far
+	lockers map[*process.Process][]*title // handles by which a process has taken locks
+	frees   []givenUp                     // by the event that the follower applies
 }
 
 // former is what is needed to undo a change.
@@ -208,7 +232,7 @@ func (ts *titles) child(t *title, name []byte) *title {
 type content struct {
 	name string
 	kind kind
-	file uint32
+	file *title
 	bare bool
 	in   []content
 }
@@ -361,18 +385,17 @@ func (ts *titles) set(t *title, k kind) {
 			t.up.held--
 		}
 	}
-	t.kind, t.of, t.file = k, t.up.serial, 0
+	if t.kind, t.of = k, t.up.serial; k < kindPresent || was < kindPresent {
+		t.file = nil
+	}
 }
 
-// share says that two names are names of one file.
-func (ts *titles) share(a, b *title) {
-	if a.file == 0 {
-		ts.files++
-		ts.save(a)
-		a.file = ts.files
+// leads says which file a name leads to.
+func (ts *titles) leads(t, file *title) {
+	if t.file != file {
+		ts.save(t)
+		t.file = file
 	}
-	ts.save(b)
-	b.file = a.file
 }
 
 // renew says that another directory has the name, or none; nothing is known to be in it.
@@ -447,8 +470,12 @@ func (ts *titles) take(c *claim, force bool) bool {
 	if !ok || c.verb == saysNothing {
 		return ok
 	}
+	if c.on != nil {
+		ts.takes(c.on, c.verb)
+		return ok
+	}
 	if c.opens != nil {
-		defer ts.open(c.opens, c.strays()) // after what it finds
+		defer ts.open(c.opens, c) // after what it finds
 	}
 	if c.beyond() || c.lists && c.via[0].stray() {
 		return ok
@@ -457,6 +484,9 @@ func (ts *titles) take(c *claim, force bool) bool {
 	last := a
 	if b != nil {
 		last = b
+	}
+	if c.body != nil {
+		defer ts.contains(c, c.verb == saysMade || c.verb == saysKept && a.now() == kindAbsent)
 	}
 	switch c.verb {
 	case saysFound:
@@ -491,10 +521,10 @@ func (ts *titles) take(c *claim, force bool) bool {
 			a.gone++
 		}
 	case saysMoved, saysSwapped:
-		if a.file != 0 && a.file == b.file && a.now() >= kindPresent && b.now() >= kindPresent {
+		fileA, fileB := a.body(), b.body()
+		if fileA != nil && fileA == fileB {
 			break // rename(2): nothing changes
 		}
-		file := a.file
 		ka, kb := a.now(), b.now()
 		left := maxContents
 		inA, few := a.contents(&left)
@@ -517,9 +547,8 @@ func (ts *titles) take(c *claim, force bool) bool {
 		ts.there(a, ka)
 		ts.there(b, ka)
 		ts.set(a, kb)
-		if b.file != file && c.verb == saysMoved {
-			ts.save(b)
-			b.file = file
+		if ts.leads(b, fileA); c.verb == saysSwapped {
+			ts.leads(a, fileB)
 		}
 		if ka == kindDir || ka == kindPresent || kb == kindDir || kb == kindPresent {
 			ts.renew(a, bareB)
@@ -534,7 +563,10 @@ func (ts *titles) take(c *claim, force bool) bool {
 			ts.there(a, kindFile)
 		}
 		ts.there(b, kindFile)
-		ts.share(a, b)
+		if a.file == nil {
+			ts.leads(a, c.body)
+		}
+		ts.leads(b, a.file)
 	}
 	return true
 }
@@ -548,7 +580,10 @@ func (c *claim) strays() bool { return !c.lists && (c.via[0].stray() || c.via[1]
 
 // fits reports whether what is known allows the claim.
 func (c *claim) fits() bool {
-	if c.verb == saysNothing || c.beyond() {
+	switch {
+	case c.on != nil:
+		return c.on.fits(c.verb)
+	case c.verb == saysNothing, c.beyond():
 		return true
 	}
 	a, b := c.names[0], c.names[1]
@@ -599,8 +634,10 @@ func (c *claim) fits() bool {
 
 // knows reports whether the claim holds, and says nothing new.
 func (c *claim) knows() bool {
-	switch c.verb {
-	case saysGone:
+	switch {
+	case c.on != nil:
+		return c.on.knows(c.verb)
+	case c.verb == saysGone:
 		return c.fits() // it says nothing of a name
 	}
 	if c.lists && c.via[0] != nil && c.via[0].kind == kindDir {
@@ -630,6 +667,9 @@ func (c *claim) knows() bool {
 
 // steps returns how much work for a search a claim is.
 func (c *claim) steps() int64 {
+	if c.on != nil {
+		return 2
+	}
 	n := 1 + int64(c.names[0].depth)/4
 	if c.names[1] != nil {
 		n += int64(c.names[1].depth) / 4
@@ -637,8 +677,21 @@ func (c *claim) steps() int64 {
 	return n
 }
 
-// changes reports whether the claim says that names have changed.
+// changes reports whether the claim says that something has changed that others may see.
 func (c *claim) changes() bool {
+	switch c.verb {
+	case saysSized, saysLocked, saysUnlocked, saysFreed:
+		return true
+	case saysRefused:
+		return c.on.lock.whole // flock(2): a failed conversion loses the lock
+	case saysMoves:
+		return c.on.to != nil
+	}
+	return c.sizes || c.renames()
+}
+
+// renames reports whether the claim says that names have changed.
+func (c *claim) renames() bool {
 	switch c.verb {
 	case saysMade, saysKept, saysRemoved, saysMoved, saysSwapped, saysLinked:
 		return true
@@ -669,17 +722,20 @@ func handleAt(t *process.Thread, fd int64) *title {
 
 // opening makes the handle of a call that opens or enters a directory, before the follower
 // applies the call. It is nil if the call doesn't.
-func (c *claim) opening(t *process.Thread, e *format.Event) *title {
+func (ts *titles) opening(c *claim, t *process.Thread, e *format.Event) *title {
 	effect := e.Op.Info().Effect
 	switch {
 	case e.Ret < 0 || effect != format.EffectOpen && effect != format.EffectChdir:
 		return nil
 	case effect == format.EffectChdir && e.Op.Info().At.FD >= 0:
 		return handleAt(t, e.FD())
-	case c.verb == saysNothing || effect == format.EffectOpen && e.FileType() != format.TypeDir && e.FileType() != format.TypeUnknown || e.OpenFlags()&format.TMPFILE == format.TMPFILE:
+	case c.verb == saysNothing || c.body == nil && effect == format.EffectOpen && e.FileType() != format.TypeDir || e.OpenFlags()&format.TMPFILE == format.TMPFILE:
 		return nil
 	}
-	c.opens = handleOf(c.names[0])
+	if c.opens = handleOf(c.names[0]); c.body != nil {
+		ts.opened++
+		c.opens.id = ts.opened
+	}
 	return c.opens
 }
 
@@ -711,8 +767,11 @@ func (ts *titles) claimOf(fl *process.Follower, t *process.Thread, e *format.Eve
 		c.lists, c.via[0] = true, handleAt(t, e.FD())
 		return c
 	}
-	if info.At.Paths[0].Arg < 0 || info.Effect == format.EffectExec || e.Ret == format.NoResult {
+	if info.Effect == format.EffectExec || e.Ret == format.NoResult {
 		return claim{}
+	}
+	if info.At.Paths[0].Arg < 0 {
+		return ts.accessOf(t, e)
 	}
 	effect := info.Effect
 	if info.Canon != nil {
@@ -800,6 +859,9 @@ func (ts *titles) claimOf(fl *process.Follower, t *process.Thread, e *format.Eve
 	switch effect {
 	case format.EffectOpen:
 		flags := e.OpenFlags()
+		if typ := e.FileType(); typ == format.TypeReg || typ == format.TypeUnknown && flags&format.TMPFILE == 0 {
+			c.body, c.sizes = new(title), truncates(flags)
+		}
 		switch {
 		case flags&format.TMPFILE != 0:
 			c.verb, c.kind = saysFound, kindDir
@@ -815,13 +877,17 @@ func (ts *titles) claimOf(fl *process.Follower, t *process.Thread, e *format.Eve
 	case format.EffectMkdir:
 		c.verb, c.kind = saysMade, kindDir
 	case format.EffectMknod, format.EffectBind:
-		c.verb, c.kind = saysMade, kindFile
+		c.verb, c.kind, c.body = saysMade, kindFile, new(title)
 	case format.EffectSymlink:
 		c.verb, c.kind = saysMade, kindLink
 	case format.EffectLink:
 		if c.verb = saysLinked; !two {
 			c.verb, c.kind = saysMade, kindFile
+			break
 		}
+		c.body = new(title)
+	case format.EffectTruncate:
+		c.verb, c.kind, c.body, c.sizes, c.size = saysFound, kindPresent, new(title), true, e.Size()
 	case format.EffectUnlink:
 		c.verb = saysRemoved
 	case format.EffectRmdir:

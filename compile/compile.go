@@ -212,9 +212,7 @@ func (m *model) run(in *intake) error {
 		}
 	}
 	if text, _ := in.last.Value(format.MetaLeftOut); text == "" { // removed events may explain them
-		for _, d := range m.against {
-			m.contradicted(d.text)
-		}
+		m.settle()
 	}
 	for _, t := range m.spanning {
 		if n := len(t.gapSpans.all); n > 0 {

@@ -51,7 +51,7 @@ func (m *model) truncate(s *simEvent) {
 	size := s.out.Size()
 	m.order.wrote(nd, min(size, nd.now), math.MaxInt64)
 	m.order.sized(nd, size, true)
-	m.resized(s, nd, size)
+	nd.become(size)
 	nd.exact = true
 }
 
@@ -69,7 +69,7 @@ func (m *model) fallocate(s *simEvent) {
 		}
 		m.order.wrote(nd, off, math.MaxInt64)
 		m.order.sized(nd, size, true)
-		m.resized(s, nd, size)
+		nd.become(size)
 		return
 	case mode&format.FallocKeepSize != 0:
 		m.order.afterAll(nd.searches, format.EdgeBytes)
@@ -78,7 +78,7 @@ func (m *model) fallocate(s *simEvent) {
 	}
 	m.order.wrote(nd, off, end(off, size))
 	m.order.sized(nd, end(off, size), false)
-	m.resized(s, nd, max(nd.now, end(off, size)))
+	nd.become(max(nd.now, end(off, size)))
 }
 
 // reserves turns an ioctl that is equivalent to fallocate into fallocate.
@@ -227,7 +227,7 @@ func (m *model) stored(s *simEvent, nd *node, off, size int64) {
 		return
 	}
 	m.order.sized(nd, e, false)
-	m.resized(s, nd, e)
+	nd.become(e)
 }
 
 // raise makes the file at the start at least as large as a successful call

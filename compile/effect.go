@@ -222,7 +222,7 @@ func (m *model) opened(s *simEvent, why reason) reason {
 	if truncates(flags) {
 		m.order.wrote(nd, 0, math.MaxInt64)
 		m.order.sized(nd, 0, true)
-		m.resized(s, nd, 0)
+		nd.become(0)
 		nd.exact = true
 	}
 	return why

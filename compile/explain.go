@@ -19,7 +19,9 @@ type search struct {
 
 	threads []queue
 	of      map[int32]int  // index in threads
-	files   map[uint32]int // file → index of its first name
+	files   map[*title]int // file → its number in the key of a state
+	handles []*title       // of members
+	from    int64          // the first position of an event that can change places
 	order   []int
 	failed  map[string]struct{} // states from which nothing leads on
 	key     []byte
@@ -39,11 +41,19 @@ type queue struct {
 
 // marks are what a search notes at a name, by its serial.
 type marks struct {
-	used    uint32 // a member is about it, or about something below it
-	changed uint32 // a member changes it
-	inside  uint32 // a member changes a name in it
-	listed  uint32 // a member's result depends on the names in it
+	used    uint32  // a member is about it, or about something below it
+	changed uint32  // a member changes it
+	inside  uint32  // a member changes a name in it
+	listed  uint32  // a member's result depends on the names in it
+	handle  uint32  // a member is about this handle
+	shared  uint32  // a handle whose offset members of several threads move
+	tid     int32   // of one that moves it
+	bytes   touched // of a file, of a name that leads to one, or of the offset of a handle
+	locks   touched // of a file, or of such a name
 }
+
+// touched is what members do, by the serial of a search.
+type touched struct{ looked, changed uint32 }
 
 // A step takes some ten nanoseconds: a position that is looked at, or 16 bytes of a state, or
 // eight directories above a name.
@@ -169,9 +179,11 @@ func precedes(a, b *format.Event) bool { return a.TID == b.TID || a.End() <= b.S
 func (o *overlaps) gather(x, from, to, most int64) bool {
 	f := &o.search
 	f.serial++
+	f.from = from
 	f.members, f.pos, f.names = append(f.members[:0], o.at(x)), append(f.pos[:0], x), f.names[:0]
+	f.handles = f.handles[:0]
 	o.at(x).member = f.serial
-	f.mark(&o.at(x).claim)
+	f.mark(&o.at(x).claim, o.at(x).event.TID)
 	stop, more := o.at(x).event.End(), true
 	join := func(s *slot, p int64) {
 		f.left--
@@ -179,12 +191,12 @@ func (o *overlaps) gather(x, from, to, most int64) bool {
 			return
 		}
 		f.left -= s.claim.steps()
-		if !f.concerns(&s.claim) {
+		if !f.concerns(&s.claim, s.event.TID) {
 			return
 		}
 		s.member = f.serial
 		f.members, f.pos, more = append(f.members, s), append(f.pos, p), true
-		if f.mark(&s.claim); p < to {
+		if f.mark(&s.claim, s.event.TID); p < to {
 			stop = max(stop, s.event.End())
 		}
 	}
@@ -214,9 +226,9 @@ func (o *overlaps) gather(x, from, to, most int64) bool {
 	return true
 }
 
-// mark marks the names of a member.
-func (f *search) mark(c *claim) {
-	for n, t := range c.names {
+// mark marks the names and the files of a member of a thread.
+func (f *search) mark(c *claim, tid int32) {
+	for _, t := range c.names {
 		if t == nil || t.up == nil {
 			continue
 		}
@@ -224,28 +236,56 @@ func (f *search) mark(c *claim) {
 			up.mark.used = f.serial
 			f.names = append(f.names, up)
 		}
-		if h := c.via[n]; h != nil {
-			for up := h.up; up.up != nil && up.mark.used != f.serial; up = up.up {
-				up.mark.used = f.serial
-				f.names = append(f.names, up)
-			}
-		}
 		if c.verb == saysFilled {
 			t.mark.listed = f.serial
 		}
-		if c.changes() && t.mark.changed != f.serial {
+		if c.renames() && t.mark.changed != f.serial {
 			t.mark.changed, t.up.mark.inside = f.serial, f.serial
 		}
 	}
+	c.handles(func(h *title, path bool) {
+		if h.mark.handle != f.serial {
+			h.mark.handle = f.serial
+			f.handles = append(f.handles, h)
+		}
+		if !path && h.file != nil && !h.fresh(f.from) {
+			return // whatever becomes of its name
+		}
+		for up := h.up; up.up != nil && up.mark.used != f.serial; up = up.up {
+			up.mark.used = f.serial
+			f.names = append(f.names, up)
+		}
+	})
+	c.uses(f.from, func(u use) {
+		if m := u.marks(); u.changes {
+			m.changed = f.serial
+		} else {
+			m.looked = f.serial
+		}
+	})
+	if h := c.moved(); h != nil {
+		if h.mark.bytes.changed == f.serial && h.mark.tid != tid {
+			h.mark.shared = f.serial
+		}
+		h.mark.bytes.changed, h.mark.tid = f.serial, tid
+	}
+}
+
+// marks returns the notes about what is used.
+func (u *use) marks() *touched {
+	if u.locks {
+		return &u.of.mark.locks
+	}
+	return &u.of.mark.bytes
 }
 
 // concerns reports whether the order of a claim and the members can matter.
-func (f *search) concerns(c *claim) bool {
-	for n, t := range c.names {
+func (f *search) concerns(c *claim, tid int32) bool {
+	for _, t := range c.names {
 		if t == nil || t.up == nil {
 			continue
 		}
-		if c.changes() && (t.mark.used == f.serial || t.up.mark.listed == f.serial) || c.verb == saysFilled && t.mark.inside == f.serial {
+		if c.renames() && (t.mark.used == f.serial || t.up.mark.listed == f.serial) || c.verb == saysFilled && t.mark.inside == f.serial {
 			return true
 		}
 		for up := t; up.up != nil; up = up.up {
@@ -253,15 +293,22 @@ func (f *search) concerns(c *claim) bool {
 				return true
 			}
 		}
-		if h := c.via[n]; h != nil {
-			for up := h.up; up.up != nil; up = up.up {
-				if up.mark.changed == f.serial {
-					return true
-				}
-			}
-		}
 	}
-	return false
+	found := c.opens != nil && c.opens.mark.handle == f.serial
+	c.handles(func(h *title, path bool) {
+		if !path && h.file != nil && !h.fresh(f.from) {
+			return
+		}
+		for up := h.up; up.up != nil && !found; up = up.up {
+			found = up.mark.changed == f.serial
+		}
+	})
+	c.uses(f.from, func(u use) {
+		m := u.marks()
+		found = found || m.changed == f.serial || u.changes && m.looked == f.serial
+	})
+	h := c.moved()
+	return found || h != nil && h.mark.bytes.changed == f.serial && (h.mark.tid != tid || h.mark.shared == f.serial)
 }
 
 // found looks for an order of the members, and leaves it in search.order. It leaves the
@@ -269,7 +316,7 @@ func (f *search) concerns(c *claim) bool {
 func (o *overlaps) found() (found, whole bool) {
 	f := &o.search
 	if f.failed == nil {
-		f.failed, f.of, f.files = map[string]struct{}{}, map[int32]int{}, map[uint32]int{}
+		f.failed, f.of, f.files = map[string]struct{}{}, map[int32]int{}, map[*title]int{}
 	}
 	clear(f.of)
 	for i := range f.threads {
@@ -297,12 +344,8 @@ func (o *overlaps) found() (found, whole bool) {
 		depths += int64(t.depth)
 	}
 	f.state = 1 + int64(2*n+8*len(f.names)+len(f.members))/16 + depths/8
-	for _, s := range f.members {
-		for _, h := range s.claim.via {
-			if h != nil {
-				f.state += 1 + int64(h.up.depth)/8
-			}
-		}
+	for _, h := range f.handles {
+		f.state += 2 + int64(h.up.depth)/8
 	}
 	for _, try := range [...]struct {
 		early bool
@@ -344,35 +387,44 @@ func (o *overlaps) extend() bool {
 		}
 	}
 	clear(f.files)
-	for i, t := range f.names {
+	// The state of a file comes with the first name or handle of it.
+	file := func(b *title) {
+		if b == nil {
+			f.key = append(f.key, 0)
+			return
+		}
+		k, known := f.files[b]
+		if !known {
+			k = len(f.files) + 1
+			f.files[b] = k
+		}
+		if f.key = binary.AppendUvarint(f.key, uint64(k)); !known {
+			n := len(f.key)
+			f.key = b.appendState(f.key)
+			f.steps += int64(len(f.key)-n) / 16
+		}
+	}
+	for _, t := range f.names {
 		// The state of a name: its kind, whether a recorded call made the directory, how many
-		// names are known in that, and the first of the names of one file.
+		// names are known in that, and its file.
 		flags := byte(t.now()) << 1
 		if t.bare() {
 			flags |= 1
 		}
-		first := i
-		if t.file != 0 {
-			if k, known := f.files[t.file]; known {
-				first = k
-			} else {
-				f.files[t.file] = i
-			}
-		}
-		f.key = binary.AppendUvarint(binary.AppendVarint(append(f.key, flags), int64(t.holds())), uint64(i-first))
+		f.key = binary.AppendVarint(append(f.key, flags), int64(t.holds()))
+		file(t.body())
 	}
-	for _, s := range f.members {
-		for _, h := range s.claim.via {
-			if h != nil {
-				state := byte(h.kind) << 2
-				if h.stray() {
-					state |= 1
-				}
-				if h.gone != h.up.gone {
-					state |= 2
-				}
-				f.key = append(f.key, state)
-			}
+	for _, h := range f.handles {
+		state := byte(h.kind) << 2
+		if h.stray() {
+			state |= 1
+		}
+		if h.gone != h.up.gone {
+			state |= 2
+		}
+		if f.key = append(f.key, state); h.id > 0 {
+			f.key = binary.AppendVarint(f.key, h.offset(own))
+			file(h.file)
 		}
 	}
 	f.steps += f.state
@@ -437,7 +489,8 @@ func (o *overlaps) takes(thread int, end int64, looks bool) bool {
 	}
 	i := q.members[q.next]
 	s := f.members[i]
-	if s.event.Start >= end && s.event.End() != end || looks && s.claim.changes() {
+	h := s.claim.moved()
+	if s.event.Start >= end && s.event.End() != end || looks && (s.claim.changes() || h != nil && h.mark.shared == f.serial) {
 		return false
 	}
 	f.steps += s.claim.steps()
@@ -445,7 +498,7 @@ func (o *overlaps) takes(thread int, end int64, looks bool) bool {
 	if !o.titles.take(&s.claim, s.forced) {
 		return false
 	}
-	if looks && len(o.titles.log) > log {
+	if looks && h == nil && len(o.titles.log) > log {
 		o.titles.back(log)
 		return false
 	}

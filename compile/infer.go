@@ -310,11 +310,13 @@ func (m *model) makes(s *simEvent, typ format.FileType) *node {
 
 // newAt records that the event created a name, which must not have existed.
 func (m *model) newAt(s *simEvent, at *entry) {
-	if at.state == present {
+	switch {
+	case at.state == present:
 		m.unexplained(s.e, at, "created, but it existed")
+	case at.dir != nil && at.dir.at.dir != nil && !at.dir.named():
+		m.unexplained(s.e, at, "created in a directory that was removed")
 	}
 	m.order.renamed(at)
-	m.entered(s, at)
 }
 
 func (m *model) mkdir(s *simEvent) { m.makes(s, format.TypeDir) }
@@ -391,7 +393,6 @@ func (m *model) removed(s *simEvent) {
 		m.emptied(s, at, true)
 	}
 	m.order.renamed(at)
-	m.entered(s, at)
 	m.names.gone(at)
 }
 
@@ -409,8 +410,6 @@ func (m *model) rename(s *simEvent) {
 	m.there(s.e, from)
 	m.order.renamed(from)
 	m.order.renamed(to)
-	m.entered(s, from)
-	m.entered(s, to)
 	nd := from.node
 	if s.out.Exchanges() {
 		m.there(s.e, to)

@@ -73,7 +73,7 @@ func (in *intake) read(src format.Reader) error {
 		n++
 		if e.Op == format.OpSpan {
 			in.spanned = true
-		} else if info := e.Op.Info(); info.At.Paths[0].Arg >= 0 || info.Effect == format.EffectList {
+		} else if orders(e) {
 			in.overlap.add(e, n)
 		}
 		if len(h.Meta) > remarks || len(h.Descriptors) > described {
@@ -85,6 +85,23 @@ func (in *intake) read(src format.Reader) error {
 		}
 	}
 	return nil
+}
+
+// orders reports whether the order of a call and of others can show in results: it is about
+// names, or about the bytes, the size or the locks of a file.
+func orders(e *format.Event) bool {
+	info := e.Op.Info()
+	switch info.Effect {
+	case format.EffectList:
+		return true
+	case format.EffectRead, format.EffectWrite, format.EffectCopy, format.EffectSeek, format.EffectTruncate, format.EffectAllocate, format.EffectLock, format.EffectClose:
+		typ := e.FileType()
+		return typ == format.TypeReg || typ == format.TypeUnknown
+	case format.EffectFcntl:
+		_, locks := lockArgsOf(e)
+		return locks
+	}
+	return info.At.Paths[0].Arg >= 0
 }
 
 // enter notes what a header newly tells of before an event.

@@ -80,51 +80,76 @@ type lockCall struct {
 // does nothing. Locks of F_SETLK belong to the process, others to the open file
 // description.
 func lockCallOf(s *simEvent) (c lockCall, ok bool) {
-	effect := s.out.Op.Info().Effect
-	if s.d == nil || effect != format.EffectLock && effect != format.EffectFcntl {
+	if s.d == nil {
 		return c, false
 	}
-	c.owner = s.d
-	if effect == format.EffectLock {
-		how := s.out.Args[1]
-		if how&format.FlockMandatory != 0 {
-			return c, false
-		}
-		c.end, c.exclusive, c.whole, c.gives = math.MaxInt64, how&format.FlockExclusive != 0, true, how&format.FlockNone != 0
-		return c, true
+	args, ok := lockArgsOf(s.out)
+	if !ok {
+		return c, false
 	}
-	switch s.out.Args[1] {
-	case format.FSetlk, format.FSetlkw:
+	c.owner, c.exclusive, c.whole, c.gives = s.d, args.exclusive, args.whole, args.gives
+	if args.ofProcess {
 		c.owner = s.t.proc
-	case format.FOfdSetlk, format.FOfdSetlkw:
-	default:
-		return c, false
 	}
-	off, size := s.out.Args[4], s.out.Args[5]
-	switch lockWhence(s) {
+	base := int64(0)
+	switch args.whence {
 	case format.SeekCur:
-		off = end(off, s.d.Offset)
+		base = s.d.Offset
 	case format.SeekEnd:
-		off = end(off, s.d.node.now)
+		base = s.d.node.now
 	}
-	switch c.off, c.end = off, end(off, size); {
-	case size < 0:
-		c.off, c.end = off+size, off
-	case size == 0:
-		c.end = math.MaxInt64
+	return c, c.covers(base, &args)
+}
+
+// lockArgs is what the arguments of a call say of a lock.
+type lockArgs struct {
+	whole, exclusive, gives bool  // of flock; for writing; it gives the lock up
+	ofProcess               bool  // the process owns it, not the description
+	whence, start, size     int64 // of fcntl
+}
+
+// lockArgsOf returns them, and false if a call does nothing to locks.
+func lockArgsOf(e *format.Event) (l lockArgs, ok bool) {
+	switch e.Op.Info().Effect {
+	case format.EffectLock:
+		how := e.Args[1]
+		return lockArgs{whole: true, exclusive: how&format.FlockExclusive != 0, gives: how&format.FlockNone != 0}, how&format.FlockMandatory == 0
+	case format.EffectFcntl:
+		switch e.Args[1] {
+		case format.FSetlk, format.FSetlkw:
+			l.ofProcess = true
+		case format.FOfdSetlk, format.FOfdSetlkw:
+		default:
+			return l, false
+		}
+		l.exclusive, l.gives = e.Args[3] == format.LockWrite, e.Args[3] == format.LockNone
+		l.whence, l.start, l.size = lockWhence(e), e.Args[4], e.Args[5]
+		return l, true
 	}
-	c.exclusive, c.gives = s.out.Args[3] == format.LockWrite, s.out.Args[3] == format.LockNone
-	return c, c.off >= 0 && c.off < c.end
+	return l, false
+}
+
+// covers sets the bytes of a lock, whose start counts from base. It returns false if there
+// are none.
+func (l *lock) covers(base int64, args *lockArgs) bool {
+	off := end(args.start, base)
+	switch l.off, l.end = off, end(off, args.size); {
+	case args.size < 0:
+		l.off, l.end = off+args.size, off
+	case args.size == 0:
+		l.end = math.MaxInt64
+	}
+	return l.off >= 0 && l.off < l.end
 }
 
 // lockWhence returns where the offset of a lock counts from; SeekSet for other calls.
-func lockWhence(s *simEvent) int64 {
-	if s.out.Op.Info().Effect != format.EffectFcntl {
+func lockWhence(e *format.Event) int64 {
+	if e.Op.Info().Effect != format.EffectFcntl {
 		return format.SeekSet
 	}
-	switch s.out.Args[1] {
+	switch e.Args[1] {
 	case format.FGetlk, format.FOfdGetlk, format.FSetlk, format.FSetlkw, format.FOfdSetlk, format.FOfdSetlkw:
-		return format.LockWhence(s.out.Args[2])
+		return format.LockWhence(e.Args[2])
 	}
 	return format.SeekSet
 }
@@ -141,7 +166,7 @@ func (l *locks) set(c *lockCall) *lockSet {
 
 // locked handles a call that takes or releases a lock.
 func (m *model) locked(s *simEvent) {
-	switch lockWhence(s) {
+	switch lockWhence(s.out) {
 	case format.SeekCur:
 		m.order.after(s.d.moved, format.EdgeOffset)
 		s.d.moved = m.order.here
@@ -173,7 +198,7 @@ func (m *model) locked(s *simEvent) {
 		m.give(set, c.owner, c.off, c.end)
 	default:
 		m.attempted(s.t, s.e, &c, all, set)
-		set.take(&m.order, c.lock)
+		m.disordered = set.take(&m.order, c.lock) || m.disordered
 		switch owner := c.owner.(type) {
 		case *openFile:
 			owner.locks = true
@@ -223,17 +248,17 @@ func (l *lock) conflicts(with *lock) bool {
 // take records that the event took a lock. It comes after the newest calls on
 // conflicting locks.
 //
-// Calls are in the order in which they returned, so the call that released the lock can
-// still follow. The event cannot wait for that call, but a replay waits until it has
-// released the lock.
-func (l *lockSet) take(o *order, k lock) {
+// The call that released the lock can still follow, where no order of calls that overlap was
+// found. The event cannot wait for that call, but a replay waits until it has released the
+// lock. take reports whether it is so.
+func (l *lockSet) take(o *order, k lock) (early bool) {
 	k.place = o.here
 	l.after(o, k.off, k.end, k.exclusive)
 	exclusive := k.exclusive
 	for _, h := range l.split(k.off, k.end, func(h *lock) bool { return h.owner == k.owner || k.conflicts(h) }) {
 		switch {
 		case h.owner != k.owner:
-			h.late = true
+			h.late, early = true, true
 			l.hold(h)
 		case h.exclusive && !k.exclusive: // others could not hold it until now
 			exclusive = true
@@ -246,6 +271,7 @@ func (l *lockSet) take(o *order, k lock) {
 	}
 	l.hold(k)
 	l.note(o, k.off, k.end, exclusive)
+	return early
 }
 
 func (l *lockSet) hold(k lock) {

@@ -19,7 +19,8 @@ type model struct {
 	names   *names
 	learned *learned
 	report  Report
-	against []contradiction
+	against int64    // contradictions so far
+	doubts  []string // texts about some of them
 
 	started     bool
 	state       *process.State

@@ -50,7 +50,6 @@ type node struct {
 	now     int64 // current size, in bytes
 	changed bool  // the trace has changed the size, so now proves nothing about the size at the start
 	exact   bool  // the trace has made or truncated the file, so now is its size
-	altered int64 // when the trace last changed the size, or the entries of the directory
 	edited  bool  // the trace has made, removed or replaced names in the directory
 	removed int64 // how many times it removed or replaced one
 	put     int64 // bytes of getdents64 for names that the trace has added

@@ -3,6 +3,7 @@ package compile
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"unsafe"
 
@@ -47,26 +48,31 @@ const (
 	overlapStep = 1 << 6
 )
 
-// add adds a call on a name. Later lines have later ends.
+// add adds a call on a name or a file. Later lines have later ends.
 func (o *overlap) add(e *format.Event, line int64) {
-	for i := o.n - 1; i >= 0; i-- {
-		k := &o.recent[i%overlapKept]
-		if i < o.n-overlapKept {
-			o.addFar(e, line)
-			break
-		}
-		if k.end <= e.Start {
-			break
-		}
-		if k.tid != e.TID {
-			o.most = max(o.most, line-k.line)
-		}
+	if last := &o.recent[(o.n+overlapKept-1)%overlapKept]; last.end > e.Start && o.n > 0 {
+		o.follow(e, line)
 	}
 	o.recent[o.n%overlapKept] = recentCall{e.TID, line, e.End()}
 	if o.n%overlapStep == 0 {
 		o.older[o.n/overlapStep%overlapKept] = recentCall{e.TID, line, e.End()}
 	}
 	o.n++
+}
+
+// follow adds a call that overlaps with the newest one, or is of its thread.
+func (o *overlap) follow(e *format.Event, line int64) {
+	oldest := max(o.n-overlapKept, 0)
+	first := oldest + int64(sort.Search(int(o.n-oldest), func(i int) bool { return o.recent[(oldest+int64(i))%overlapKept].end > e.Start }))
+	if first == oldest && oldest > 0 {
+		o.addFar(e, line)
+	}
+	for i := first; i < o.n; i++ {
+		if k := &o.recent[i%overlapKept]; k.tid != e.TID {
+			o.most = max(o.most, line-k.line)
+			break
+		}
+	}
 }
 
 // addFar adds a call that overlaps with all of the recent ones, and maybe with older ones.
@@ -156,6 +162,7 @@ func newOverlaps(in *intake, b *budget, r *Report) *overlaps {
 		events: in.events.Reader(), batch: make([]format.Event, readBatch), entered: in.newcomers(),
 		follower: process.New(&h, followedFiles), titles: newTitles(), sure: h.TellsWakers(), budget: b, report: r,
 	}
+	o.follower.Closed, o.follower.Dropped = o.titles.closed, o.titles.dropped
 	o.search.left = allSteps + stepsPerCall*in.overlap.n
 	o.apart, o.cut = in.overlap.most, in.overlap.lost
 	if most := max(min(maxApart, b.limit/share/2/(2*slotBytes)), 1); o.apart > most {
@@ -244,16 +251,21 @@ func (o *overlaps) fetch() {
 		o.fences = append(o.fences, o.next)
 		o.entered = o.entered[1:]
 	}
-	if e.Op != format.OpSpan && e.Via == format.ViaCall {
+	switch {
+	case e.Op == format.OpSpan:
+	case e.Via != format.ViaCall:
+		s.claim = requested(o.follower.Thread(e), e)
+	default:
 		t := o.follower.Thread(e)
 		f, d := o.follower.About(t, e)
 		s.claim = o.titles.claimOf(o.follower, t, e, f, o.sure)
-		s.claims = s.claim.verb != saysNothing
 		o.titles.learn(&s.claim, e)
-		h := s.claim.opening(t, e)
+		h, p := o.titles.opening(&s.claim, t, e), t.Process
 		o.follower.Apply(t, e, f, d)
 		entered(t, e, h)
+		o.titles.freed(&s.claim, p)
 	}
+	s.claims = s.claim.verb != saysNothing
 	o.bytes += s.bytes()
 	if end := &o.ends[o.next%near]; o.next >= near && *end > e.Start && s.claims {
 		o.far = append(o.far, s)
@@ -264,7 +276,7 @@ func (o *overlaps) fetch() {
 }
 
 // slotBytes is the memory of an event of the window, without its strings.
-const slotBytes = int64(unsafe.Sizeof(slot{})+unsafe.Sizeof(format.Notes{})+unsafe.Sizeof(title{})) + 16
+const slotBytes = int64(unsafe.Sizeof(slot{})+unsafe.Sizeof(format.Notes{})+2*unsafe.Sizeof(title{})+unsafe.Sizeof(access{})) + 16
 
 // bytes returns the memory that an event of the window takes.
 func (s *slot) bytes() int64 {
@@ -339,11 +351,11 @@ func (o *overlaps) others(x int64) string {
 		return ""
 	}
 	f.serial++
-	f.names = f.names[:0]
-	f.mark(&s.claim)
+	f.names, f.from = f.names[:0], x
+	f.mark(&s.claim, s.event.TID)
 	var names []string
 	look := func(k *slot) {
-		if k.claims && !precedes(&k.event, &s.event) && !precedes(&s.event, &k.event) && f.concerns(&k.claim) {
+		if k.claims && !precedes(&k.event, &s.event) && !precedes(&s.event, &k.event) && f.concerns(&k.claim, k.event.TID) {
 			names = append(names, fmt.Sprintf("%s in thread %d at %s s", k.event.Op, k.event.TID, format.AppendSeconds(nil, k.event.Start)))
 		}
 	}

@@ -24,6 +24,9 @@ import (
 func TestOverlaps(t *testing.T) {
 	const head = "# pianola script 1\n# cwd: \"/w\"\n10 0.000010000 mkdir(\"/w/d\", 0700) = 0 <0.000001000>\n10 0.000010000 clone(SIGCHLD) = 11 <0.000001000>\n"
 	const made = "10 0.000010000 mkdir(\"/w/d/x\", 0700) = 0 <0.000001000>\n"
+	const opened = `10 0.000010000 open("/w/d/f", O_RDWR|O_CREAT|O_EXCL, 0600) = 3 <0.000001000> {type=reg mode=0600 size=0 new}
+11 0.000010000 open("d/f", O_RDWR) = 3 <0.000001000> {type=reg mode=0600 size=0}
+`
 	for _, c := range []struct {
 		name, script string
 		unexplained  int64
@@ -66,6 +69,29 @@ func TestOverlaps(t *testing.T) {
 10 -0.000001000 rmdir("d/x") = 0 <0.000022000>
 11 0.000000000 rmdir("d/x") = 0 <0.000010000>
 `, 0, []string{"1 mkdir = 0", "1 rmdir = 0", "2 mkdir = 0", "2 rmdir = 0"}},
+		{"a read that saw a write", head + opened + `11 0.000010000 pread64(3, 0x1, 4096, 0) = 100 <0.000010000> {type=reg}
+10 -0.000001000 write(3, 0x1, 100) = 100 <0.000012000> {type=reg}
+`, 0, []string{"1 openm = 3", "2 open = 3", "1 write = 100", "2 pread64 = 100"}},
+		{"a read that did not see a write", head + opened + `10 0.000010000 write(3, 0x1, 100) = 100 <0.000005000> {type=reg}
+11 -0.000001000 read(3, 0x1, 4096) = 0 <0.000020000> {type=reg}
+`, 0, []string{"1 openm = 3", "2 open = 3", "2 read = 0", "1 write = 100"}},
+		{"a seek to the end sees a truncation", head + opened + `11 0.000010000 lseek(3, 0, SEEK_END) = 50 <0.000010000> {type=reg}
+10 -0.000001000 ftruncate(3, 50) = 0 <0.000012000> {type=reg}
+`, 0, []string{"1 openm = 3", "2 open = 3", "1 ftruncate = 0", "2 lseek = 50"}},
+		{"an open empties a file", head + opened + `10 0.000010000 write(3, 0x1, 100) = 100 <0.000005000> {type=reg}
+11 0.000010000 pread64(3, 0x1, 4096, 0) = 0 <0.000010000> {type=reg}
+10 -0.000001000 open("d/f", O_WRONLY|O_TRUNC) = 4 <0.000012000> {type=reg mode=0600 size=0}
+`, 0, []string{"1 openm = 3", "2 open = 3", "1 write = 100", "1 open = 4", "2 pread64 = 0"}},
+		{"a read of what nothing wrote", head + opened + `11 0.000010000 pread64(3, 0x1, 4096, 0) = 200 <0.000010000> {type=reg}
+10 -0.000001000 write(3, 0x1, 100) = 100 <0.000012000> {type=reg}
+`, 1, nil},
+		{"refused by a lock that returns later", head + opened + `11 0.000010000 flock(3, LOCK_EX|LOCK_NB) = -1 EAGAIN (x) <0.000010000> {type=reg}
+10 -0.000001000 flock(3, LOCK_EX) = 0 <0.000012000> {type=reg}
+`, 0, []string{"1 openm = 3", "2 open = 3", "1 flock = 0", "2 flock = -11"}},
+		{"locked before the release returned", head + opened + `10 0.000010000 fcntl(3, F_SETLK, SEEK_SET, F_WRLCK, 0, 10) = 0 <0.000001000> {type=reg}
+11 0.000010000 fcntl(3, F_SETLK, SEEK_SET, F_WRLCK, 5, 10) = 0 <0.000010000> {type=reg}
+10 -0.000001000 close(3) = 0 <0.000012000> {type=reg}
+`, 0, []string{"1 openm = 3", "2 open = 3", "1 fcntl = 0", "1 close = 0", "2 fcntl = 0"}},
 		{"a listing of a directory that is removed", head + made + `11 0.000010000 open("d/x", O_RDONLY|O_DIRECTORY) = 3 <0.000001000> {type=dir mode=0700}
 10 0.000010000 rmdir("d/x") = 0 <0.000005000>
 11 -0.000001000 getdents64(3, 0x1, 32768) = 48 <0.000020000>
@@ -94,7 +120,141 @@ func TestOverlaps(t *testing.T) {
 // tree is a file system of names. Names of one file have one inode.
 type tree map[string]*inode
 
-type inode struct{ dir bool }
+type inode struct {
+	dir   bool
+	size  int64
+	locks []heldLock
+}
+
+// heldLock is a lock on bytes of a file, or of flock on the whole file.
+type heldLock struct {
+	owner            any // a *description, or the number of a process
+	whole, exclusive bool
+	off, end         int64
+}
+
+// description is an open file description. It can be shared.
+type description struct {
+	*inode
+	off     int64
+	appends bool
+	users   int
+}
+
+// lock takes or gives up a lock, which is refused if another owner has one that conflicts.
+func (nd *inode) lock(k heldLock, gives bool) int64 {
+	meets := func(h heldLock) bool { return h.whole == k.whole && h.off < k.end && k.off < h.end }
+	refused := !gives && slices.ContainsFunc(nd.locks, func(h heldLock) bool {
+		return meets(h) && h.owner != k.owner && (h.exclusive || k.exclusive)
+	})
+	if refused && !k.whole {
+		return -11 // EAGAIN
+	}
+	var kept []heldLock
+	for _, h := range nd.locks {
+		if !meets(h) || h.owner != k.owner {
+			kept = append(kept, h)
+			continue
+		}
+		if h.off < k.off {
+			kept = append(kept, heldLock{h.owner, h.whole, h.exclusive, h.off, k.off})
+		}
+		if k.end < h.end {
+			kept = append(kept, heldLock{h.owner, h.whole, h.exclusive, k.end, h.end})
+		}
+	}
+	if nd.locks = kept; refused {
+		return -11
+	}
+	if !gives {
+		nd.locks = append(nd.locks, k)
+	}
+	return 0
+}
+
+// call makes a call of a process on the file, and returns its result.
+func (d *description) call(e *format.Event, process int) int64 {
+	at, end := e.Offset(), e.Offset()+e.Size()
+	if e.Offset() < 0 {
+		at, end = d.off, d.off+e.Size()
+	}
+	switch e.Op.Info().Effect {
+	case format.EffectRead:
+		n := max(min(end, d.size)-at, 0)
+		if e.Offset() < 0 {
+			d.off += n
+		}
+		return n
+	case format.EffectWrite:
+		if d.appends {
+			at, end = d.size, d.size+e.Size()
+		}
+		if d.size = max(d.size, end); e.Offset() < 0 {
+			d.off = end
+		}
+		return e.Size()
+	case format.EffectTruncate:
+		d.size = e.Size()
+	case format.EffectSeek:
+		if d.off = e.Offset(); e.Word(format.Whence) == format.SeekEnd {
+			d.off += d.size
+		}
+		return d.off
+	case format.EffectLock:
+		return d.lock(heldLock{d, true, e.Args[1]&format.FlockExclusive != 0, 0, 1 << 40}, e.Args[1]&format.FlockNone != 0)
+	case format.EffectFcntl:
+		k := heldLock{process, false, e.Args[3] == format.LockWrite, e.Args[4], e.Args[4] + e.Args[5]}
+		if e.Args[1] == format.FOfdSetlk {
+			k.owner = d
+		}
+		return d.lock(k, e.Args[3] == format.LockNone)
+	case format.EffectClose:
+		d.users--
+		d.locks = slices.DeleteFunc(slices.Clone(d.locks), func(h heldLock) bool { return h.owner == process || d.users == 0 && h.owner == d })
+	}
+	return 0
+}
+
+// onFile returns a random call on descriptor 3, and its text without the result.
+func onFile(r *rand.Rand) (e format.Event, text string) {
+	n, off := 1+r.Int64N(20), r.Int64N(30)
+	e.Args[0] = 3
+	switch r.IntN(12) {
+	case 0, 1:
+		e.Op, e.Args[2] = format.OpRead, n
+		return e, fmt.Sprintf("read(3, 0x1, %d)", n)
+	case 2, 3:
+		e.Op, e.Args[2], e.Args[3] = format.OpPread64, n, off
+		return e, fmt.Sprintf("pread64(3, 0x1, %d, %d)", n, off)
+	case 4, 5:
+		e.Op, e.Args[2] = format.OpWrite, n
+		return e, fmt.Sprintf("write(3, 0x1, %d)", n)
+	case 6:
+		e.Op, e.Args[2], e.Args[3] = format.OpPwrite64, n, off
+		return e, fmt.Sprintf("pwrite64(3, 0x1, %d, %d)", n, off)
+	case 7:
+		e.Op, e.Args[1] = format.OpFtruncate, off
+		return e, fmt.Sprintf("ftruncate(3, %d)", off)
+	case 8:
+		e.Op, e.Args[2] = format.OpLseek, format.SeekEnd
+		if r.IntN(3) == 0 {
+			e.Args[2] = format.SeekSet
+			return e, "lseek(3, 0, SEEK_SET)"
+		}
+		return e, "lseek(3, 0, SEEK_END)"
+	case 9:
+		how := r.IntN(3)
+		e.Op, e.Args[1] = format.OpFlock, [...]int64{format.FlockExclusive, 1, format.FlockNone}[how]
+		return e, fmt.Sprintf("flock(3, %s)", [...]string{"LOCK_EX|LOCK_NB", "LOCK_SH|LOCK_NB", "LOCK_UN"}[how])
+	case 10:
+		how, cmd := r.IntN(3), r.IntN(2)
+		off, n = 10*(off%3), 10*(1+n%2)
+		e.Op, e.Args = format.OpFcntl, [format.MaxArgs]int64{3, [...]int64{format.FSetlk, format.FOfdSetlk}[cmd], 0, [...]int64{format.LockWrite, 0, format.LockNone}[how], off, n}
+		return e, fmt.Sprintf("fcntl(3, %s, SEEK_SET, %s, %d, %d)", [...]string{"F_SETLK", "F_OFD_SETLK"}[cmd], [...]string{"F_WRLCK", "F_RDLCK", "F_UNLCK"}[how], off, n)
+	}
+	e.Op = format.OpClose
+	return e, "close(3)"
+}
 
 // above returns why the directory of a name can't be reached, 0 if it can.
 func (fs tree) above(name string) int64 {
@@ -138,6 +298,8 @@ func (fs tree) call(op format.Op, flags int64, name, to string) (ret int64, made
 			return -2, false
 		case nd == nil:
 			fs[name] = &inode{}
+		case flags&format.TRUNC != 0:
+			nd.size = 0
 		}
 		return 3, nd == nil
 	case effect == format.EffectMkdir && nd != nil:
@@ -194,13 +356,15 @@ type raced struct {
 	op                 format.Op
 	flags              int64
 	name, to           string
+	file               format.Event // the call if descriptor 3 is open; none without an operation
 	text               string
 }
 
 // race returns the script of a random program whose processes use the same few names at
 // the same time. A recorder by ptrace notes that an open made its file if the name was
-// missing when the call began.
-func race(r *rand.Rand, ptrace bool) string {
+// missing when the call began. With contents, the processes read, write, truncate and lock the
+// files that they open, and some of them share a description.
+func race(r *rand.Rand, ptrace, contents bool) string {
 	dirs := []string{"a", "b", "a/c"}
 	files := []string{"x", "a/x", "b/x", "a/c/x", "a/y"}
 	threads := 2 + r.IntN(5)
@@ -237,6 +401,22 @@ func race(r *rand.Rand, ptrace bool) string {
 			default:
 				c.op = format.OpOpen
 			}
+			if contents && (c.op == format.OpOpen || r.IntN(3) > 0) {
+				if c.op != format.OpOpen || r.IntN(2) > 0 {
+					c.file, c.text = onFile(r)
+				} else {
+					c.file, c.text = format.Event{Op: format.OpClose}, "close(3)"
+				}
+				if c.op == format.OpOpen && r.IntN(2) == 0 {
+					c.flags |= format.TRUNC
+				}
+				if c.op == format.OpOpen && r.IntN(4) == 0 {
+					c.flags |= format.APPEND
+				}
+				if c.op == format.OpOpen {
+					c.flags |= format.RDWR
+				}
+			}
 			calls = append(calls, c)
 		}
 	}
@@ -244,23 +424,42 @@ func race(r *rand.Rand, ptrace bool) string {
 	slices.SortStableFunc(byEffect, func(a, b *raced) int { return int(a.effect - b.effect) })
 	starts := slices.Clone(calls)
 	slices.SortStableFunc(starts, func(a, b *raced) int { return int(a.start - b.start) })
-	fs, absent := tree{}, map[*raced]bool{}
+	fs, absent, open := tree{}, map[*raced]bool{}, make([]*description, threads)
+	if contents && r.IntN(2) == 0 {
+		shared := &description{inode: &inode{}, users: threads}
+		fs["x"] = shared.inode
+		for i := range open {
+			open[i] = shared
+		}
+	}
+	shares := open[0] != nil
 	for _, c := range byEffect {
 		for len(starts) > 0 && starts[0].start <= c.effect {
 			_, exists := fs[starts[0].name]
 			absent[starts[0]] = !exists
 			starts = starts[1:]
 		}
-		ret, made := fs.call(c.op, c.flags, c.name, c.to)
+		ret, made, onFile := int64(0), false, c.file.Op != 0 && open[c.thread] != nil
+		if onFile {
+			if ret = open[c.thread].call(&c.file, c.thread); c.file.Op == format.OpClose {
+				open[c.thread] = nil
+			}
+		} else if ret, made = fs.call(c.op, c.flags, c.name, c.to); contents && c.op == format.OpOpen && ret >= 0 {
+			open[c.thread] = &description{inode: fs[c.name], appends: c.flags&format.APPEND != 0, users: 1}
+		}
 		result := fmt.Sprint(ret)
 		if ret < 0 {
-			result = fmt.Sprintf("-1 %s (x)", map[int64]string{-2: "ENOENT", -17: "EEXIST", -20: "ENOTDIR", -21: "EISDIR", -22: "EINVAL", -39: "ENOTEMPTY"}[ret])
+			result = fmt.Sprintf("-1 %s (x)", map[int64]string{-2: "ENOENT", -11: "EAGAIN", -17: "EEXIST", -20: "ENOTDIR", -21: "EISDIR", -22: "EINVAL", -39: "ENOTEMPTY"}[ret])
 		}
 		notes := ""
 		if ret >= 0 && c.op == format.OpOpen {
 			if notes = " {type=reg mode=0600 size=0}"; ptrace && c.flags&format.CREAT != 0 && absent[c] || !ptrace && made {
 				notes = " {type=reg mode=0600 size=0 new}"
 			}
+		}
+		if onFile {
+			c.text = fmt.Sprintf("%s = %s <%.9f> {type=reg}\n", c.text, result, float64(c.end-c.start)/1e9)
+			continue
 		}
 		args := fmt.Sprintf("%q", "/w/"+c.name)
 		switch c.op {
@@ -269,10 +468,15 @@ func race(r *rand.Rand, ptrace bool) string {
 		case format.OpRename, format.OpLink:
 			args += fmt.Sprintf(", %q", "/w/"+c.to)
 		case format.OpOpen:
-			args += map[int64]string{0: ", O_RDONLY", format.CREAT: ", O_RDWR|O_CREAT, 0600", format.CREAT | format.EXCL: ", O_RDWR|O_CREAT|O_EXCL, 0600"}[c.flags]
+			args += map[int64]string{0: ", O_RDONLY", format.RDWR: ", O_RDWR", format.CREAT: ", O_RDWR|O_CREAT, 0600", format.CREAT | format.EXCL: ", O_RDWR|O_CREAT|O_EXCL, 0600"}[c.flags&^(format.TRUNC|format.APPEND)&^c.also()]
+			for flag, name := range map[int64]string{format.TRUNC: "|O_TRUNC", format.APPEND: "|O_APPEND"} {
+				if c.flags&flag != 0 {
+					args = strings.Replace(args, "O_RDWR", "O_RDWR"+name, 1)
+				}
+			}
 		}
 		c.text = fmt.Sprintf("%v(%s) = %s <%.9f>%s\n", c.op, args, result, float64(c.end-c.start)/1e9, notes)
-		if ret >= 0 && c.op == format.OpOpen {
+		if ret >= 0 && c.op == format.OpOpen && !contents {
 			c.text += fmt.Sprintf("%d %.9f close(3) = 0 <0.000000000>\n", 10+c.thread, float64(c.end-c.start)/1e9)
 		}
 	}
@@ -286,21 +490,32 @@ func race(r *rand.Rand, ptrace bool) string {
 	for _, name := range append(dirs, files...) { // else a renaming that fails doesn't tell which name is missing
 		fmt.Fprintf(&b, "10 0.000000000 stat(\"/w/%s\", 0x1) = -1 ENOENT (x) <0.000000000>\n", name)
 	}
+	if shares {
+		b.WriteString("10 0.000000000 open(\"/w/x\", O_RDWR|O_CREAT|O_EXCL, 0600) = 3 <0.000000000> {type=reg mode=0600 size=0 new}\n")
+	}
 	for i := 1; i < threads; i++ {
 		fmt.Fprintf(&b, "10 0.000000000 clone(SIGCHLD) = %d <0.000000000>\n", 10+i)
 	}
 	last := int64(0)
 	for _, c := range calls {
 		fmt.Fprintf(&b, "%d %.9f %s", 10+c.thread, float64(c.start-last)/1e9, c.text)
-		if last = c.start; strings.Contains(c.text, "close") {
+		if last = c.start; strings.Contains(c.text, "\n"+fmt.Sprint(10+c.thread)) { // with its close
 			last = c.end
 		}
 	}
 	return b.String()
 }
 
-// Random programs whose processes race for names: every result is explained, and every
-// order of the events that their edges allow gives the same results.
+// also returns the flags that say how a file is opened that may be made.
+func (c *raced) also() int64 {
+	if c.flags&format.CREAT != 0 {
+		return format.RDWR
+	}
+	return 0
+}
+
+// Random programs whose processes race for names and for what is in files: every result is
+// explained, and every order of the events that their edges allow gives the same results.
 func TestRaces(t *testing.T) {
 	from, to := uint64(0), uint64(199)
 	if testing.Short() {
@@ -311,9 +526,9 @@ func TestRaces(t *testing.T) {
 		require.NoError(t, err)
 	}
 	for seed := from; seed <= to; seed++ {
-		for _, ptrace := range []bool{false, true} {
-			r := rand.New(rand.NewPCG(seed, 1))
-			input := race(r, ptrace)
+		for kind := range 4 {
+			r, ptrace, contents := rand.New(rand.NewPCG(seed, 1)), kind&1 != 0, kind&2 != 0
+			input := race(r, ptrace, contents)
 			k := &checker{}
 			report, err := compile.Compile(script.NewReader(strings.NewReader(input), "test.txt"), new(testkit.Spool), k, compile.Options{Names: true})
 			require.NoError(t, err)
@@ -321,12 +536,12 @@ func TestRaces(t *testing.T) {
 				require.NoError(t, k.fault)
 			}
 			if report.Unexplained > 0 || report.GivenUp() > 0 {
-				t.Errorf("seed %d, ptrace %v: unexplained %d, not searched to the end %d: %v", seed, ptrace, report.Unexplained, report.GivenUp(), report.Examples)
+				t.Errorf("seed %d, ptrace %v, contents %v: unexplained %d, not searched to the end %d: %v", seed, ptrace, contents, report.Unexplained, report.GivenUp(), report.Examples)
 				continue
 			}
 			for round := range 3 {
 				if fault := play(k, r, round == 0); fault != "" {
-					t.Errorf("seed %d, ptrace %v, round %d: %s", seed, ptrace, round, fault)
+					t.Errorf("seed %d, ptrace %v, contents %v, round %d: %s", seed, ptrace, contents, round, fault)
 					break
 				}
 			}
@@ -346,6 +561,10 @@ func play(k *checker, r *rand.Rand, inOrder bool) string {
 		threads[e.TID] = append(threads[e.TID], e)
 	}
 	did, next := make([]int64, len(threads)), 0
+	open := make([]map[int64]*description, len(threads)) // every thread is a process
+	for i := range open {
+		open[i] = map[int64]*description{}
+	}
 	for range k.events {
 		e := (*format.Event)(nil)
 		if inOrder {
@@ -366,12 +585,32 @@ func play(k *checker, r *rand.Rand, inOrder bool) string {
 			}
 		}
 		did[e.TID]++
+		if e.Op.Info().Effect == format.EffectFork {
+			for fd, d := range open[e.TID] {
+				open[e.Ret][fd] = d
+				d.users++
+			}
+			continue
+		}
 		paths := e.Op.Info().At.Paths
+		if d := open[e.TID][e.FD()]; d != nil && paths[0].Arg < 0 {
+			if got := d.call(e, int(e.TID)); got != e.Ret {
+				return fmt.Sprintf("event %d of thread %d: %v %v = %d, want %d", did[e.TID]-1, e.TID, e.Op, e.Args, got, e.Ret)
+			}
+			if e.Op == format.OpClose {
+				delete(open[e.TID], e.FD())
+			}
+			continue
+		}
 		if paths[0].Arg < 0 || e.Op.Info().Effect == format.EffectStat {
 			continue
 		}
 		name, to := strings.ReplaceAll(string(e.Path(0)), "//", "/"), strings.ReplaceAll(string(e.Path(1)), "//", "/")
-		if got, _ := fs.call(e.Op, e.OpenFlags(), name, to); (got < 0) != (e.Ret < 0) || got < 0 && got != e.Ret {
+		got, _ := fs.call(e.Op, e.OpenFlags(), name, to)
+		if got >= 0 && e.Op.Info().Effect == format.EffectOpen {
+			open[e.TID][e.Ret] = &description{inode: fs[name], appends: e.OpenFlags()&format.APPEND != 0, users: 1}
+		}
+		if (got < 0) != (e.Ret < 0) || got < 0 && got != e.Ret {
 			return fmt.Sprintf("event %d of thread %d: %v(%s, %s) = %d, want %d", did[e.TID]-1, e.TID, e.Op, name, to, got, e.Ret)
 		}
 	}
