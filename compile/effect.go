@@ -204,6 +204,7 @@ func (m *model) opened(s *simEvent, why reason) reason {
 		m.names.create(at, format.TypeReg)
 	default:
 		m.there(e, at)
+		at.node.needs |= wanted(s)
 		m.order.named(s.at[:1])
 		if after := *n; truncates(flags) && at.node.now > after.Size {
 			after.Has &^= format.NotedSize // the size before is known

@@ -73,7 +73,25 @@ func (m *model) failed(s *simEvent, at *entry) {
 		m.noDirectory(s, at)
 	case eacces:
 		m.barred(at.dir)
+		if !at.made && !at.moved {
+			at.refused |= wanted(s)
+		}
 	}
+}
+
+// wanted returns the permissions that a call asks for of the file that its path leads to.
+func wanted(s *simEvent) uint32 {
+	bits := uint32(s.out.Word(format.AccessMode) & 7) // R_OK, W_OK and X_OK are the bits of permissions
+	if flags := s.out.OpenFlags(); s.out.Op.Info().Effect == format.EffectOpen && flags&format.PATH == 0 {
+		bits = 0o4
+		switch {
+		case flags&format.RDWR != 0:
+			bits = 0o6
+		case flags&format.WRONLY != 0:
+			bits = 0o2
+		}
+	}
+	return bits | bits<<3 | bits<<6
 }
 
 // barred learns from an EACCES below a directory that the application may not search it, if
@@ -243,9 +261,7 @@ func (m *model) looked(s *simEvent) {
 		return
 	}
 	m.there(s.e, at)
-	if bits := uint32(s.out.Word(format.AccessMode) & 7); bits != 0 {
-		at.node.needs |= bits | bits<<3 | bits<<6 // R_OK, W_OK and X_OK are the bits of permissions
-	}
+	at.node.needs |= wanted(s)
 	m.learn(at, noted(s.e))
 }
 

@@ -33,7 +33,7 @@ type node struct {
 	mode      uint32 // permissions, 0 if unknown
 	barred    bool   // of a directory: something below it was refused
 	searched  bool   // of a directory: a name in it was missing
-	needs     uint32 // permissions that the trace proves, used if mode is unknown
+	needs     uint32 // permissions that the trace proves
 	size      int64  // bytes; of a directory the bytes that getdents64 returned
 	cached    int64
 	residence *residence // what reads tell where cached is unknown; nil for nothing
@@ -117,7 +117,8 @@ type entry struct {
 	made    bool  // the trace created a file there
 	moved   bool  // its node has changed since the start
 	mapped  string
-	far     int32 // length of its path at its first mention, in bytes
+	far     int32  // length of its path at its first mention, in bytes
+	refused uint32 // permissions that the application asked for, of the file at the start, and did not have
 
 	changed place   // newest creation, removal or renaming of the name
 	used    []place // uses since changed, the newest of each thread

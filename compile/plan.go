@@ -119,6 +119,9 @@ func (m *model) standard(e *entry) bool {
 
 // addFile adds the file that an entry had at the start to the fileset.
 func (m *model) addFile(p *plan, e *entry) {
+	if e.state == unknown && e.refused != 0 && !e.dir.created && !e.dir.bars() {
+		m.names.exists(e) // the directory is open, so the file was not
+	}
 	if !e.existed || e.first == nil || e.first.pseudo && !e.first.shown {
 		return
 	}
@@ -139,12 +142,15 @@ func (m *model) addFile(p *plan, e *entry) {
 	if f.Mode == 0 {
 		if f.Mode = defaultMode; f.Type == format.TypeDir {
 			f.Mode = defaultDirMode
-			if nd.bars() {
-				f.Mode &^= 0o111
-			}
 		}
 		f.Mode |= nd.needs &^ 0o022 // no more write permission for others than by default
 	}
+	// The user of a replay owns all files, so what was closed by its owner or its group is
+	// closed by its mode.
+	if f.Type == format.TypeDir && nd.bars() {
+		f.Mode &^= 0o111
+	}
+	f.Mode &^= e.refused &^ nd.needs
 	if f.Type == format.TypeLnk {
 		f.Size = 0
 		if f.Target = "pianola_target"; nd.target != "" {

@@ -133,8 +133,28 @@ func TestClosedDirectories(t *testing.T) {
 		})
 	}
 	s, _ := compiled(t, `# pianola script 1
+10 0.000010000 open("/w/f", O_RDONLY) = -1 EACCES (x) <0.000001000>
+10 0.000010000 access("/w/f", X_OK) = -1 EACCES (x) <0.000001000>
+10 0.000010000 stat("/w/f", 0x1) = 0 <0.000001000> {type=reg mode=0700 size=9}
+10 0.000010000 open("/w/g", O_RDWR) = -1 EACCES (x) <0.000001000>
+10 0.000010000 open("/w/g", O_RDONLY) = 3 <0.000001000> {type=reg mode=0604 size=9}
+10 0.000010000 stat("/w/h", 0x1) = 0 <0.000001000> {type=reg mode=0600 size=9}
+10 0.000010000 open("/w/h", O_WRONLY) = -1 EACCES (x) <0.000001000>
+10 0.000010000 open("/w/i", O_WRONLY) = -1 EACCES (x) <0.000001000>
+10 0.000010000 stat("/w/j", 0x1) = -1 EACCES (x) <0.000001000>
+10 0.000010000 open("/w/k", O_WRONLY) = -1 EACCES (x) <0.000001000>
+10 0.000010000 open("/w/k", O_WRONLY|O_CREAT|O_EXCL, 0600) = 5 <0.000001000> {type=reg mode=0600 size=0 new}
+10 0.000010000 creat("/w/new", 0600) = 4 <0.000001000> {type=reg mode=0600 size=0 new}
+10 0.000010000 open("/w/new", O_RDONLY) = -1 EACCES (x) <0.000001000>
+`, compile.Options{})
+	modes := map[string]uint32{}
+	for _, f := range s.header.Files {
+		modes[f.Path] = f.Mode
+	}
+	require.Equal(t, map[string]uint32{"w": 0o755, "w/f": 0o200, "w/g": 0o404, "w/h": 0o400, "w/i": 0o444}, modes, "of files that the application could not open")
+	s, _ = compiled(t, `# pianola script 1
 10 0.000010000 stat("/w/d", 0x1) = 0 <0.000001000> {type=dir mode=0700}
 10 0.000010000 stat("/w/d/x", 0x1) = -1 EACCES (x) <0.000001000>
 `, compile.Options{})
-	require.EqualValues(t, 0o700, s.header.Files[1].Mode, "the recorded mode is better")
+	require.EqualValues(t, 0o600, s.header.Files[1].Mode, "the user of a replay owns it")
 }

@@ -109,6 +109,7 @@ const (
 	ReadContext          // the context of libaio that the kernel returned, and its number
 	ReadBatch            // the numbers of the ring or context, and of the batch
 	ReadAttrArgs         // struct xattr_args
+	ReadAccessList       // the mode that an access list gives its file (AccessList)
 	ReadExit             // nothing after the call, which does not return
 	NumReads
 )

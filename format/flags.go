@@ -246,6 +246,13 @@ func LockWhence(arg int64) int64 {
 	return int64(int16(arg))
 }
 
+// AccessList is the extended attribute of an access list, which gives its file a mode.
+const AccessList = "system.posix_acl_access"
+
+// GivesMode is set in the mode that an access list gives its file. Calls that set
+// other attributes, and those of older recordings, have no mode.
+const GivesMode = 1 << 12
+
 // Values that the code uses. Canonical and native ones are the same.
 const (
 	AtFDCWD           = -100

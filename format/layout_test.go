@@ -62,6 +62,7 @@ var reading = [NumReads]func(*Info) bool{
 	ReadBatch:      func(i *Info) bool { return i.Class == ClassSubmit },
 	ReadExec:       func(i *Info) bool { return i.Effect == EffectExec },
 	ReadAttrArgs:   func(i *Info) bool { return i.At.Text >= 0 && i.Synthetic != 0 },
+	ReadAccessList: func(i *Info) bool { return i.At.Text >= 0 && i.Synthetic == 1<<i.At.Mode },
 	ReadExit:       func(i *Info) bool { return i.Result == ResultNone },
 }
 

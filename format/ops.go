@@ -332,6 +332,7 @@ var (
 	argXattr  = Arg{Name: "name", Kind: Text}
 	argValue  = Arg{Name: "value", Kind: Addr}
 	argXFlags = Arg{Name: "flags", Kind: Flags, Flags: XattrFlags}
+	argGives  = Arg{Name: "mode", Kind: Mode, Opt: true} // with GivesMode, 0 if the value is no access list
 	argUID    = Arg{Name: "uid", Kind: Int}
 	argGID    = Arg{Name: "gid", Kind: Int}
 	argTimes  = Arg{Name: "times", Kind: Addr}
@@ -439,9 +440,9 @@ var table = laidOut([numOps]Info{
 	OpSplice:        {Name: "splice", Class: ClassRead, Args: []Arg{argFD, argInOff, argOutFD, argOutOff, argSize, {Name: "flags", Kind: Flags, Flags: SpliceFlags}}, Result: ResultBytes, Effect: EffectCopy, Reads: ReadOffsets, Sys: [numArch]int{275, 76}, Synthetic: 1<<1 | 1<<3},
 	OpFlock:         {Name: "flock", Class: ClassMetadata, Args: []Arg{argFD, {Name: "operation", Kind: Flags, Flags: FlockOperation}}, Effect: EffectLock, Sys: [numArch]int{73, 32}},
 
-	OpSetxattr:     {Name: "setxattr", Class: ClassMetadata, Args: []Arg{argPath, argXattr, argValue, argSize, argXFlags}, Effect: EffectSetAttr, Sys: [numArch]int{188, 5}},
-	OpLsetxattr:    {Name: "lsetxattr", Class: ClassMetadata, Args: []Arg{argName, argXattr, argValue, argSize, argXFlags}, Effect: EffectSetAttr, Sys: [numArch]int{189, 6}},
-	OpFsetxattr:    {Name: "fsetxattr", Class: ClassMetadata, Args: []Arg{argFD, argXattr, argValue, argSize, argXFlags}, Effect: EffectSetAttr, Sys: [numArch]int{190, 7}},
+	OpSetxattr:     {Name: "setxattr", Class: ClassMetadata, Args: []Arg{argPath, argXattr, argValue, argSize, argXFlags, argGives}, Effect: EffectSetAttr, Reads: ReadAccessList, Sys: [numArch]int{188, 5}, Synthetic: 1 << 5},
+	OpLsetxattr:    {Name: "lsetxattr", Class: ClassMetadata, Args: []Arg{argName, argXattr, argValue, argSize, argXFlags, argGives}, Effect: EffectSetAttr, Reads: ReadAccessList, Sys: [numArch]int{189, 6}, Synthetic: 1 << 5},
+	OpFsetxattr:    {Name: "fsetxattr", Class: ClassMetadata, Args: []Arg{argFD, argXattr, argValue, argSize, argXFlags, argGives}, Effect: EffectSetAttr, Reads: ReadAccessList, Sys: [numArch]int{190, 7}, Synthetic: 1 << 5},
 	OpGetxattr:     {Name: "getxattr", Class: ClassMetadata, Args: []Arg{argPath, argXattr, argValue, argSize}, Result: ResultBytes, Effect: EffectGetAttr, Sys: [numArch]int{191, 8}},
 	OpLgetxattr:    {Name: "lgetxattr", Class: ClassMetadata, Args: []Arg{argName, argXattr, argValue, argSize}, Result: ResultBytes, Effect: EffectGetAttr, Sys: [numArch]int{192, 9}},
 	OpFgetxattr:    {Name: "fgetxattr", Class: ClassMetadata, Args: []Arg{argFD, argXattr, argValue, argSize}, Result: ResultBytes, Effect: EffectGetAttr, Sys: [numArch]int{193, 10}},

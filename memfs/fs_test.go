@@ -1,6 +1,7 @@
 package memfs
 
 import (
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
@@ -84,6 +85,23 @@ func TestOffsetAfterFailure(t *testing.T) {
 	require.EqualValues(t, 4, m.do(unix.SYS_READ, end, from, 4))
 	require.Equal(t, no(unix.EFBIG), m.do(unix.SYS_WRITE, end, from, 4))
 	require.EqualValues(t, 4, m.do(unix.SYS_LSEEK, end, 0, unix.SEEK_CUR))
+}
+
+// A listing can go on at any position, as on file systems of the kernel: one that another
+// file system gave lies behind the last entry.
+func TestPositionsInDirectories(t *testing.T) {
+	_, m := newFS(t, 1<<20)
+	m.create(t, "f", 10)
+	dir := uintptr(m.do(unix.SYS_OPENAT, at, m.text("."), unix.O_RDONLY))
+	_, to := m.room(pageSize)
+	const hash = 6436727948390717725
+	require.EqualValues(t, hash, m.do(unix.SYS_LSEEK, dir, hash, unix.SEEK_SET))
+	require.Zero(t, m.do(unix.SYS_GETDENTS64, dir, to, pageSize))
+	require.Equal(t, no(unix.EINVAL), m.do(unix.SYS_LSEEK, dir, hash, unix.SEEK_CUR), "beyond what an offset can be")
+	require.EqualValues(t, math.MaxInt64, m.do(unix.SYS_LSEEK, dir, math.MaxInt64, unix.SEEK_SET))
+	require.Zero(t, m.do(unix.SYS_GETDENTS64, dir, to, pageSize))
+	require.Zero(t, m.do(unix.SYS_LSEEK, dir, 0, unix.SEEK_SET))
+	require.EqualValues(t, 3*24, m.do(unix.SYS_GETDENTS64, dir, to, pageSize))
 }
 
 // Names, files and pages that come and go take no memory.

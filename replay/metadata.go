@@ -53,8 +53,29 @@ func (w *worker) file(arg int64, h how) file {
 	return f
 }
 
-func callChmod(w *worker, r *format.Record) int64 {
-	f := w.file(r.Args[0], follow)
+// change is what a call does to the mode of a file: it sets bits, and keeps some of
+// those that are set.
+type change struct{ set, kept uint32 }
+
+func setMode(mode int64) change { return change{set: uint32(mode)} }
+
+func (c change) of(s *unix.Stat_t) uintptr {
+	return uintptr((s.Mode&c.kept | c.set) & sandbox.ModeMask)
+}
+
+func callChmod(w *worker, r *format.Record) int64 { return w.chmod(r.Args[0], setMode(r.Args[1])) }
+
+func callFchmodat2(w *worker, r *format.Record) int64 {
+	return w.chmodName(r.Args[1], setMode(r.Args[2]))
+}
+
+func callFchmod(w *worker, s slot, r *format.Record) int64 {
+	return w.chmodOpened(s, setMode(r.Args[1]))
+}
+
+// chmod changes the mode of a path's target.
+func (w *worker) chmod(path int64, c change) int64 {
+	f := w.file(path, follow)
 	if sandbox.Lost(f.opened) {
 		return f.opened
 	}
@@ -65,34 +86,36 @@ func callChmod(w *worker, r *format.Record) int64 {
 		got = w.sys(sysStat, sandbox.CWD, f.arg, w.statPointer(), 0, 0, 0)
 	}
 	if got == 0 && !w.guard.IsRoot(&w.stat) {
-		got = w.sys.Call(unix.SYS_FCHMODAT, sandbox.CWD, f.arg, uintptr(r.Args[1])&sandbox.ModeMask)
+		got = w.sys.Call(unix.SYS_FCHMODAT, sandbox.CWD, f.arg, c.of(&w.stat))
 		w.guard.KeepMode()
 	}
 	w.guard.Leave(f.opened)
 	return got
 }
 
-// callFchmodat2 changes the mode of a path's target, unless that is a link.
-func callFchmodat2(w *worker, r *format.Record) int64 {
-	fd, last, flags := w.targetOf(r.Args[1], false)
+// chmodName changes the mode of a path's target, unless that is a link.
+func (w *worker) chmodName(path int64, c change) int64 {
+	fd, last, flags := w.targetOf(path, false)
 	if sandbox.Lost(fd) {
 		return fd
 	}
 	got := w.sys(sysStat, uintptr(fd), last, w.statPointer(), flags, 0, 0)
 	if got == 0 && !w.guard.IsRoot(&w.stat) {
-		got = w.sys(unix.SYS_FCHMODAT2, uintptr(fd), last, uintptr(r.Args[2])&sandbox.ModeMask, flags, 0, 0)
+		got = w.sys(unix.SYS_FCHMODAT2, uintptr(fd), last, c.of(&w.stat), flags, 0, 0)
 		w.guard.KeepMode()
 	}
 	return w.leave(fd, got)
 }
 
-func callFchmod(w *worker, s slot, r *format.Record) int64 {
-	if s.marks()&slotWrite == 0 {
+// chmodOpened changes the mode of a descriptor's file. The root itself is never open
+// for writing.
+func (w *worker) chmodOpened(s slot, c change) int64 {
+	if c.kept != 0 || s.marks()&slotWrite == 0 {
 		if got := w.sys.Call(unix.SYS_FSTAT, s.real(), w.statPointer(), 0); got < 0 || w.guard.IsRoot(&w.stat) {
 			return got
 		}
 	}
-	return w.sys.Call(unix.SYS_FCHMOD, s.real(), uintptr(r.Args[1])&sandbox.ModeMask, 0)
+	return w.sys.Call(unix.SYS_FCHMOD, s.real(), c.of(&w.stat), 0)
 }
 
 func (w *worker) statPointer() uintptr { return uintptr(unsafe.Pointer(&w.stat)) }

@@ -9,7 +9,8 @@ import (
 
 // The calls on extended attributes. For attributes that a trace may not change,
 // every call reads the value, which costs nearly the same, and has the recorded
-// result, because it depends on the machine and not on the files.
+// result, because it depends on the machine and not on the files. An access list
+// changes the mode of its file as recorded.
 
 // variants are the numbers of a call by the way in which it names its file.
 type variants [3]uintptr
@@ -46,12 +47,31 @@ func (w *worker) foreign(h how, n *sandbox.Name, r *format.Record) int64 {
 	return r.Ret
 }
 
+// allow gives a file the mode that an access list gave it. The list itself is not
+// played: others than the owner, the group and all can't be known.
+func (w *worker) allow(h how, r *format.Record) int64 {
+	c := change{set: uint32(r.Args[5]) & 0o777, kept: 0o7000}
+	switch h {
+	case follow:
+		return w.chmod(r.Args[0], c)
+	case noFollow:
+		return w.chmodName(r.Args[0], c)
+	}
+	s := w.lookup(r.Args[0])
+	if s == 0 {
+		return errBadFD
+	}
+	return w.chmodOpened(s, c)
+}
+
 func setxattr(h how) call {
 	return func(w *worker, r *format.Record) int64 {
 		n, own := w.attribute(r.Args[1])
 		switch {
 		case n == nil:
 			return errFault
+		case r.Ret == 0 && r.Args[5]&format.GivesMode != 0 && w.e.texts[r.Args[1]] == format.AccessList:
+			return w.allow(h, r)
 		case !own:
 			return w.foreign(h, n, r)
 		case !w.spendAt(max(min(r.Args[3], sandbox.MaxAttribute), 1)): // its name takes space, too

@@ -69,6 +69,40 @@ func TestAttributesOfFiles(t *testing.T) {
 	})
 }
 
+// An access list changes the permissions that are the file's mode, and no other bits.
+func TestAccessLists(t *testing.T) {
+	const list, gives = "system.posix_acl_access", format.GivesMode
+	eachBackend(t, func(t *testing.T, p player) {
+		r := newRoll(1)
+		for _, name := range []string{"path", "link", "fd", "ro", "failed", "other", "old", "none"} {
+			r.file(format.File{Path: name, Type: format.TypeReg, Mode: 0o600})
+		}
+		r.file(format.File{Path: "to", Type: format.TypeLnk, Target: "link"})
+		r.file(format.File{Path: "dir", Type: format.TypeDir, Mode: 0o1700})
+		r.add(1, format.OpSetxattr, 0, "path", list, 0, 28, 0, gives|0o640)
+		r.add(1, format.OpSetxattr, 0, "to", list, 0, 28, 0, gives|0o604)
+		r.add(1, format.OpLsetxattr, 0, "dir", list, 0, 44, 0, gives|0o750)
+		r.add(1, format.OpOpen, 3, "fd", format.RDWR)
+		r.add(1, format.OpFsetxattr, 0, 3, list, 0, 28, 0, gives|0o444)
+		r.add(1, format.OpOpen, 4, "ro", format.RDONLY)
+		r.add(1, format.OpFsetxattr, 0, 4, list, 0, 28, 0, gives|0o666)
+		r.add(1, format.OpSetxattr, -int64(unix.EOPNOTSUPP), "failed", list, 0, 28, 0, gives|0o640)
+		r.add(1, format.OpSetxattr, 0, "other", "system.posix_acl_default", 0, 28, 0, gives|0o640)
+		r.add(1, format.OpSetxattr, 0, "old", list, 0, 28, 0, 0)
+		r.add(1, format.OpSetxattr, 0, "none", list, 0, 28, 0, gives)
+		r.add(1, format.OpSetxattr, 0, ".", list, 0, 28, 0, gives|0o777)
+		dir, res := p.play(t, r)
+		faultless(t, r, res)
+		for name, want := range map[string]uint32{
+			"path": 0o640, "link": 0o604, "dir": 0o1750, "fd": 0o444, "ro": 0o666, "failed": 0o600, "other": 0o600, "old": 0o600, "none": 0,
+		} {
+			var s unix.Stat_t
+			require.NoError(t, unix.Stat(filepath.Join(dir, name), &s))
+			require.Equal(t, want, s.Mode&0o7777, name)
+		}
+	})
+}
+
 // A string with a NUL byte would be another one to the kernel.
 func TestStringsWithNUL(t *testing.T) {
 	r := newRoll(1)

@@ -80,6 +80,9 @@ func random(rnd *rand.Rand, op format.Op) format.Event {
 				}
 			}
 		case format.Mode:
+			if a.Opt {
+				continue
+			}
 			e.Args[k] = rnd.Int64N(0o10000)
 		case format.OptMode:
 		case format.DirFD:

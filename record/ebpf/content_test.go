@@ -171,6 +171,10 @@ func TestSyntheticArguments(t *testing.T) {
 		"fcntl.lockf(f, fcntl.LOCK_EX, 100, 7)",
 		"fcntl.fcntl(f, fcntl.F_GETLK, struct.pack('hhqqi4x', fcntl.F_RDLCK, 0, 11, 12, 0))",
 		"fcntl.lockf(f, fcntl.LOCK_EX, 100, 7, os.SEEK_END); fcntl.lockf(f, fcntl.LOCK_UN, 5, 6, os.SEEK_CUR)",
+		"def allow(*rights):",
+		"  try: os.setxattr(f, 'system.posix_acl_access', struct.pack('I', 2) + b''.join(struct.pack('HHi', *r) for r in rights))",
+		"  except OSError: pass",
+		"allow((1, 6, -1), (4, 4, -1), (32, 0, -1)); allow((1, 6, -1), (2, 7, 1), (4, 0, -1), (16, 5, -1), (32, 1, -1)); allow((1, 0, -1), (4, 0, -1), (32, 0, -1)); allow()",
 		"how = struct.pack('QQQ', os.O_CREAT | os.O_WRONLY, 0o640, 8)",
 		"d = libc.syscall(437, -100, b'how', how, 24)",
 		"print(f, r, w, d)")
@@ -199,6 +203,12 @@ func TestSyntheticArguments(t *testing.T) {
 	}
 	require.Equal(t, [][]int64{{format.FSetlkw, format.SeekSet, 1, 7, 100}, {format.FGetlk, format.SeekSet, 0, 11, 12},
 		{format.FSetlkw, format.SeekEnd, 1, 7, 100}, {format.FSetlkw, format.SeekCur, 2, 6, 5}}, locks, "as asked, not as answered")
+
+	var modes []int64
+	for _, e := range c.Of(format.OpFsetxattr) {
+		modes = append(modes, e.Args[5])
+	}
+	require.Equal(t, []int64{format.GivesMode | 0o640, format.GivesMode | 0o651, format.GivesMode, 0}, modes, "of access lists")
 
 	e = c.One(t, format.OpOpenat2, "how")
 	require.Equal(t, d, e.Ret)

@@ -28,6 +28,7 @@ var kinds = [format.NumReads]recorderKind{
 	format.ReadRange:      recorderKindKIND_IOCTL,
 	format.ReadOffsets:    recorderKindKIND_OFFSETS,
 	format.ReadAttrArgs:   recorderKindKIND_ATTR,
+	format.ReadAccessList: recorderKindKIND_ACL,
 	format.ReadAddress:    recorderKindKIND_ADDRESS,
 	format.ReadRing:       recorderKindKIND_SETUP,
 	format.ReadRegistered: recorderKindKIND_REGISTER,

@@ -382,6 +382,9 @@ INLINE void send_call(struct thread *t, struct task_struct *task, struct pt_regs
 	case KIND_ATTR:
 		read_attr_args(&s->event);
 		break;
+	case KIND_ACL:
+		read_access_list(&s->event);
+		break;
 	case KIND_OFFSETS:
 		read_offsets(&s->event, plan->reg);
 		break;

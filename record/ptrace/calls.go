@@ -43,6 +43,7 @@ var readers = [format.NumReads]func(*plan, *format.Layout){
 	format.ReadCloneArgs:  func(p *plan, _ *format.Layout) { p.atEntry = readCloneArgs },
 	format.ReadOffsets:    func(p *plan, _ *format.Layout) { p.atEntry = readOffsets(p.op.Info().Synthetic) },
 	format.ReadAttrArgs:   func(p *plan, _ *format.Layout) { p.atEntry = readAttrArgs },
+	format.ReadAccessList: func(p *plan, _ *format.Layout) { p.atEntry = readAccessList },
 	format.ReadRange:      func(p *plan, _ *format.Layout) { p.atEntry = readRange },
 	format.ReadChild:      func(p *plan, _ *format.Layout) { p.atExit = readChild },
 	format.ReadAddress:    func(p *plan, _ *format.Layout) { p.args, p.atEntry = [format.MaxStrings]uint8{}, readAddress },
@@ -181,6 +182,30 @@ func readAttrArgs(_ *tracer, t *thread) {
 	}
 	t.unreadable(readStruct(t.TID, t.Args[4], &a))
 	t.Args[4], t.Args[5] = uint64(a.size), uint64(a.flags)
+}
+
+// readAccessList reads the mode that an access list gives its file. Its entries are in
+// order: that of the owner is first, those of the mask, or else of the group, and of
+// all others are last.
+func readAccessList(_ *tracer, t *thread) {
+	type entry struct {
+		_, rights uint16
+		_         uint32 // user or group
+	}
+	const header, entryBytes, most = 4, 8, 64 << 10
+	value, size := t.Args[2], t.Args[3]
+	t.Args[5] = 0
+	var name [len(format.AccessList) + 1]byte
+	if size < header+3*entryBytes || size > most || !readStruct(t.TID, t.Args[1], &name) || string(name[:]) != format.AccessList+"\x00" {
+		return
+	}
+	var first entry
+	var last [2]entry
+	if !readStruct(t.TID, value+header, &first) || !readStruct(t.TID, value+size-2*entryBytes, &last) {
+		t.unreadable(false)
+		return
+	}
+	t.Args[5] = format.GivesMode | uint64(first.rights&7<<6|last[0].rights&7<<3|last[1].rights&7)
 }
 
 // readRange reads what an ioctl is given that clones, a descriptor and a range,

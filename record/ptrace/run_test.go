@@ -213,6 +213,10 @@ func TestSameNotes(t *testing.T) {
 			"libc.syscall(437, -100, b'how', ctypes.create_string_buffer(struct.pack('QQQ', os.O_CREAT | os.O_WRONLY, 0o640, 8)), 24)",
 			"r, w = os.pipe(); t(os.copy_file_range, f, d, 9, 5, 6); os.sendfile(w, f, 3, 10); os.splice(f, w, 7, 5)",
 			"t(fcntl.ioctl, f, 0x40049409, 77); t(fcntl.ioctl, f, 0x4020940d, struct.pack('qQQQ', 1, 2, 3, 4)); t(fcntl.ioctl, f, 1, 2)",
+			"acl = lambda *rights: struct.pack('I', 2) + b''.join(struct.pack('HHi', tag, r, who) for tag, r, who in rights)",
+			"t(os.setxattr, f, 'system.posix_acl_access', acl((1, 6, -1), (2, 7, 1), (4, 0, -1), (16, 5, -1), (32, 1, -1)))",
+			"t(os.setxattr, 'file', 'system.posix_acl_access', acl((1, 6, -1), (4, 4, -1), (32, 0, -1))); t(os.setxattr, f, 'system.posix_acl_access', b'short')",
+			"libc.fsetxattr(f, b'system.posix_acl_access', ctypes.c_void_p(8), 28, 0); t(os.setxattr, f, 'system.posix_acl_default', acl((1, 6, -1), (4, 4, -1), (32, 0, -1)))",
 			"t(os.setxattr, 'file', 'user.name', b'v'); os.memfd_create('m'); os.utime(f); os.chown('file', -1, -1)")
 		o.Dir, o.NoFaults = work, true
 		o.Env = []string{"PATH=/usr/bin:/bin"}

@@ -11,5 +11,6 @@ const ModeMask = 0o1777
 const MaxAttribute = 65536
 
 // MayChange reports whether a trace may change an extended attribute: only those
-// of the name space user. The others (security, system, trusted) grant rights.
+// of the name space user. The others (security, system, trusted) grant rights. A trace
+// has only the mode that an access list, which is one of them, gives its file.
 func MayChange(attribute string) bool { return strings.HasPrefix(attribute, "user.") }

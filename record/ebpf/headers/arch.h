@@ -252,6 +252,12 @@ struct xattr_args {
 	u32 flags;
 };
 
+struct acl_entry { /* posix_acl_xattr_entry, which follow a u32 */
+	u16 tag;
+	u16 perm;
+	u32 id;
+};
+
 struct file_dedupe_range { /* with the first of its destinations */
 	u64 src_offset;
 	u64 src_length;

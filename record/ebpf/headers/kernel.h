@@ -9,6 +9,8 @@
 #include "helpers.h"
 
 #define PATH_MAX 4096      /* include/uapi/linux/limits.h, the NUL included */
+#define XATTR_SIZE_MAX 65536 /* the same */
+#define ACCESS_LIST "system.posix_acl_access" /* include/uapi/linux/xattr.h */
 #define UIO_MAXIOV 1024    /* include/uapi/linux/uio.h */
 #define AF_UNIX 1          /* include/linux/socket.h */
 #define AF_INET 2

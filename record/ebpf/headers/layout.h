@@ -19,6 +19,7 @@
 #define MAX_SYS 512
 #define MAX_IOCTLS 16
 #define MAX_STRINGS 2
+#define GIVES_MODE 0x1000 /* format.GivesMode */
 
 /* How a system call is recorded. */
 enum kind {
@@ -36,6 +37,7 @@ enum kind {
 	KIND_READLINK, /* also the target, as the string after the path */
 	KIND_IOVEC,    /* also the sum of the lengths, into an argument */
 	KIND_ATTR,     /* also struct xattr_args, into arguments 4 and 5 */
+	KIND_ACL,      /* also the mode that an access list gives its file, into argument 5 */
 	KIND_OFFSETS,  /* also the offsets that arguments point to, as before the call */
 	KIND_PIPE,     /* also the two descriptors, into argument 0 */
 	KIND_CLONE3,   /* also the flags, into argument 0 */

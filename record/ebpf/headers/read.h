@@ -315,6 +315,28 @@ INLINE void read_attr_args(struct event *e)
 	e->more[1] = args.flags;
 }
 
+/* Replaces argument 5 of a call that sets an extended attribute by the mode that an
+ * access list gives the file. Its entries are in order: that of the owner is first, those
+ * of the mask, or else of the group, and of all others are last. */
+INLINE void read_access_list(struct event *e)
+{
+	u64 name = e->args[1], value = e->args[2], size = e->args[3];
+	char asked[sizeof(ACCESS_LIST)] = {};
+	struct acl_entry first, last[2];
+
+	e->more[1] = 0;
+	if (size < sizeof(u32) + 3 * sizeof(first) || size > XATTR_SIZE_MAX)
+		return;
+	if (bpf_probe_read_user(asked, sizeof(asked), (void *)name) || __builtin_memcmp(asked, ACCESS_LIST, sizeof(asked)))
+		return;
+	if (bpf_probe_read_user(&first, sizeof(first), (void *)value + sizeof(u32)) ||
+	    bpf_probe_read_user(last, sizeof(last), (void *)value + size - sizeof(last))) {
+		e->flags |= FLAG_UNREADABLE;
+		return;
+	}
+	e->more[1] = GIVES_MODE | (first.perm & 7) << 6 | (last[0].perm & 7) << 3 | (last[1].perm & 7);
+}
+
 /* Reports whether a file system shows what the kernel knows, and stores nothing. */
 INLINE int is_pseudo(u64 magic)
 {
