@@ -18,8 +18,8 @@ const (
 	maxTotal = 1 << 61
 )
 
-// MaxRuns bounds the runs of all workloads in a file. Of each there are at most
-// stats.MaxRuns.
+// MaxRuns bounds the runs of all workloads in a file. One workload has at most
+// stats.MaxRuns of them.
 const MaxRuns = 1 << 14
 
 // Error is an error in a file, with its position.
