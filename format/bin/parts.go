@@ -1,7 +1,6 @@
 package bin
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 
@@ -117,8 +116,6 @@ func kindOf(tag string) kind {
 	}
 	return kindUnknown
 }
-
-func tagWord(tag string) uint64 { return uint64(binary.LittleEndian.Uint32([]byte(tag))) }
 
 // part returns a part of the kind that is not written yet.
 func (k kind) part(thread int32, count int64) part {
