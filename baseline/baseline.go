@@ -16,7 +16,7 @@
 //	"fsync": {"calls":120,"nanos":96000000,"latency":{"min_nanos":610000,"max_nanos":2100000,"buckets":"1340 2:5 …"}},
 //	…
 //
-// Remarks that all runs share stand before the runs. A class has no durations of its
+// A run of a workload has "workload" with its name. Remarks that all runs share stand before the runs. A class has no durations of its
 // own where all calls of its operations are in it. Buckets are those of stats.Buckets. Numbers that are 0 can be left out. A later version of the format
 // has another number.
 package baseline
@@ -33,8 +33,9 @@ const version = 1
 
 // Run is a run of an application or a replay.
 type Run struct {
-	Meta    []format.Meta // the remarks of its recording; only those in kept if the run was read from a file
-	Profile *profile.Profile
+	Workload string        // of which it is a run, "" for none
+	Meta     []format.Meta // the remarks of its recording; only those in kept if the run was read from a file
+	Profile  *profile.Profile
 }
 
 // Baseline is what a file holds.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"strings"
@@ -50,6 +51,7 @@ func runs(t testing.TB) (list []Run) {
 	for seed := range uint64(6) {
 		list = append(list, run(t, seed, 200))
 	}
+	list[1].Workload = "git"
 	return list
 }
 
@@ -98,10 +100,10 @@ func TestRoundTrip(t *testing.T) {
 func TestReadErrors(t *testing.T) {
 	const head = `{"pianola_baseline": 1, "runs": [`
 	for _, test := range []struct{ text, want string }{
-		{"", "at byte 0: not a baseline written by pianola compare --save"},
-		{"# pianola script 1\n", "at byte 0: not a baseline written by pianola compare --save"},
-		{`{"name": "x"}`, "at byte 0: not a baseline written by pianola compare --save"},
-		{`[1]`, "at byte 0: not a baseline written by pianola compare --save"},
+		{"", "at byte 0: not a baseline written by --save"},
+		{"# pianola script 1\n", "at byte 0: not a baseline written by --save"},
+		{`{"name": "x"}`, "at byte 0: not a baseline written by --save"},
+		{`[1]`, "at byte 0: not a baseline written by --save"},
 		{`{"pianola_baseline": 2}`, "at byte 19: the baseline has format version 2, this program reads version 1"},
 		{`{"pianola_baseline": "x"}`, "at byte 19: json: cannot unmarshal string into Go value of type int64"},
 		{`{"pianola_baseline": 1}`, "at byte 23: the baseline has no runs"},
@@ -118,6 +120,8 @@ func TestReadErrors(t *testing.T) {
 		{head + `{"classes": {"read": {"calls": 1, "latency_of_operations": true}}}]}`, "at byte 33: run 1: read: its latencies do not add up from those of its operations"},
 		{head + `{"remarks": {"kernel": "` + strings.Repeat("x", maxRemark+1) + `"}}]}`, "at byte 54: run 1: kernel: longer than 4096 bytes"},
 		{head + strings.Repeat("{},", 1000) + "{}]}", "at byte 3032: more than 1000 runs"},
+		{head + everyWorkload(MaxRuns) + "{}]}", "at byte 409632: more than 16384 runs"},
+		{head + `{"workload": 1}]}`, "at byte 44: run 1: json: cannot unmarshal number into Go value of type string"},
 	} {
 		_, err := Read(strings.NewReader(test.text))
 		require.EqualError(t, err, test.want, "%.60s", test.text)
@@ -126,6 +130,15 @@ func TestReadErrors(t *testing.T) {
 	}
 	_, err := Read(io.MultiReader(strings.NewReader(`{"pianola_baseline": 1, "later": "`), endless{}))
 	require.EqualError(t, err, "at byte 67108864: the file is larger than 64 MiB")
+}
+
+// everyWorkload are runs of so many workloads.
+func everyWorkload(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `{"workload": "%08d"},`, i)
+	}
+	return b.String()
 }
 
 // endless is a file that does not end.

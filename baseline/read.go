@@ -18,6 +18,10 @@ const (
 	maxTotal = 1 << 61
 )
 
+// MaxRuns bounds the runs of all workloads in a file. One workload has at most
+// stats.MaxRuns of them.
+const MaxRuns = 1 << 14
+
 // Error is an error in a file, with its position.
 type Error struct {
 	Offset int64 // in bytes, from 0: at or before the wrong value
@@ -28,40 +32,25 @@ func (e *Error) Error() string { return fmt.Sprintf("at byte %d: %v", e.Offset, 
 func (e *Error) Unwrap() error { return e.Err }
 
 // ErrFormat is the error for a file that is not a baseline.
-var ErrFormat = errors.New("not a baseline written by pianola compare --save")
+var ErrFormat = errors.New("not a baseline written by --save")
 
 // Read reads a file, at most 64 MiB. Errors of the file are an *Error.
-func Read(r io.Reader) (b *Baseline, err error) {
-	err = readWhole(r, func(d *decoder) error {
-		b, err = d.baseline()
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return b, nil
-}
-
-// readWhole reads a file by a function, after which nothing may follow.
-func readWhole(r io.Reader, read func(*decoder) error) error {
+func Read(r io.Reader) (*Baseline, error) {
 	limited := &io.LimitedReader{R: r, N: maxSize + 1}
 	d := &decoder{Decoder: json.NewDecoder(limited)}
-	err := read(d)
+	b, err := d.baseline()
 	if err == nil {
 		if _, end := d.Token(); end != io.EOF {
 			err = errors.New("unexpected data after the end of the baseline")
 		}
 	}
 	if err == nil {
-		return nil
+		return b, nil
 	}
 	if limited.N == 0 {
-		return &Error{maxSize, fmt.Errorf("the file is larger than %d MiB", maxSize>>20)}
+		return nil, &Error{maxSize, fmt.Errorf("the file is larger than %d MiB", maxSize>>20)}
 	}
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e
-	}
-	return d.fault(d.InputOffset(), err)
+	return nil, d.fault(d.InputOffset(), err)
 }
 
 type decoder struct{ *json.Decoder }
@@ -120,6 +109,7 @@ func (d *decoder) baseline() (*Baseline, error) {
 	var shared map[string]string
 	var own []map[string]string
 	versioned := false
+	counts := map[string]int{} // of the runs of each workload
 	err := d.object(func(key string) error {
 		if !versioned && key != "pianola_baseline" {
 			return ErrFormat // the version comes first
@@ -139,15 +129,18 @@ func (d *decoder) baseline() (*Baseline, error) {
 				return err
 			}
 			for d.More() {
-				if len(b.Runs) == stats.MaxRuns {
-					return d.fault(d.InputOffset(), fmt.Errorf("more than %d runs", stats.MaxRuns))
-				}
 				at := d.InputOffset()
-				p, remarks, err := d.run()
+				if len(b.Runs) == MaxRuns {
+					return d.fault(at, fmt.Errorf("more than %d runs", MaxRuns))
+				}
+				r, remarks, err := d.run()
 				if e, ok := errors.AsType[*Error](d.fault(at, err)); ok {
 					return &Error{e.Offset, fmt.Errorf("run %d: %w", len(b.Runs)+1, e.Err)}
 				}
-				b.Runs, own = append(b.Runs, Run{Profile: p}), append(own, remarks)
+				if counts[r.Workload]++; counts[r.Workload] > stats.MaxRuns {
+					return d.fault(at, fmt.Errorf("more than %d runs", stats.MaxRuns))
+				}
+				b.Runs, own = append(b.Runs, r), append(own, remarks)
 			}
 			_, err := d.Token()
 			return err
@@ -233,14 +226,17 @@ func (d *decoder) remarks() (map[string]string, error) {
 	return m, err
 }
 
-func (d *decoder) run() (p *profile.Profile, remarks map[string]string, err error) {
-	p = &profile.Profile{}
+func (d *decoder) run() (r Run, remarks map[string]string, err error) {
+	p := &profile.Profile{}
+	r.Profile = p
 	var ofOperations [profile.NumCategories]bool
 	err = d.object(func(key string) error {
 		switch key {
 		case "remarks":
 			remarks, err = d.remarks()
 			return err
+		case "workload":
+			return d.value(&r.Workload)
 		case "run_time_nanos":
 			if err := d.value(&p.RunTime); err != nil {
 				return err
@@ -270,20 +266,20 @@ func (d *decoder) run() (p *profile.Profile, remarks map[string]string, err erro
 		return d.skip()
 	})
 	if err != nil {
-		return nil, nil, err
+		return r, nil, err
 	}
 	for k := range profile.NumCategories {
 		if !ofOperations[k] {
 			continue
 		}
 		if p.Latency[k], err = summed(p, k); err != nil {
-			return nil, nil, err
+			return r, nil, err
 		}
 		if l := p.Latency[k]; l == nil || l.Calls > p.Categories[k].Calls {
-			return nil, nil, fmt.Errorf("%s: its latencies do not add up from those of its operations", className(k))
+			return r, nil, fmt.Errorf("%s: its latencies do not add up from those of its operations", className(k))
 		}
 	}
-	return p, remarks, addUp(p)
+	return r, remarks, addUp(p)
 }
 
 // cells reads an object of cells. place returns where to store the cell of a name.

@@ -30,7 +30,13 @@ func Write(w io.Writer, name string, runs []Run) error {
 			b.WriteByte(',')
 		}
 		p := runs[i].Profile
-		b.WriteString("\n{\"remarks\": ")
+		b.WriteString("\n{")
+		if name := runs[i].Workload; name != "" {
+			b.WriteString(`"workload": `)
+			put(&b, name)
+			b.WriteString(", ")
+		}
+		b.WriteString(`"remarks": `)
 		put(&b, all[i])
 		b.WriteString(`, "run_time_nanos": `)
 		put(&b, p.RunTime)

@@ -181,7 +181,7 @@ func benchOf(c *cli.Context) (b *bench, err error) {
 		return nil, err
 	}
 	if name := c.String("baseline"); name != "" {
-		saved, err := readBaseline(name)
+		saved, err := readBaseline(name, false)
 		if err != nil {
 			return nil, err
 		}

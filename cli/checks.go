@@ -63,7 +63,7 @@ func writeJUnit(c *compare.Comparison, w io.Writer, o compare.TextOptions) error
 
 // loadBaseline reads the first side from a baseline, and names both sides.
 func (s *sides) loadBaseline(c *cli.Context, name string) error {
-	b, err := readBaseline(name)
+	b, err := readBaseline(name, false)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,8 @@ func (s *sides) loadBaseline(c *cli.Context, name string) error {
 // savedSide is what a baseline holds.
 type savedSide struct{ *baseline.Baseline }
 
-func readBaseline(name string) (savedSide, error) {
+// readBaseline reads a baseline: one of workloads, or one of none.
+func readBaseline(name string, workloads bool) (savedSide, error) {
 	f, err := openInput(name)
 	if err != nil {
 		return savedSide{}, err
@@ -90,6 +91,14 @@ func readBaseline(name string) (savedSide, error) {
 	b, err := baseline.Read(f)
 	if err != nil {
 		return savedSide{}, fmt.Errorf("%s: %w", name, err)
+	}
+	for i := range b.Runs {
+		switch is := b.Runs[i].Workload != ""; {
+		case is && !workloads:
+			return savedSide{}, &hint{fmt.Errorf("%s: runs of workloads", name), "bench --workload compares with them"}
+		case !is && workloads:
+			return savedSide{}, &hint{fmt.Errorf("%s: run %d: no workload", name, i+1), "bench --workload --save writes the runs of workloads"}
+		}
 	}
 	return savedSide{b}, nil
 }

@@ -128,7 +128,7 @@ func runCompare(c *cli.Context) error {
 	}
 	result := j.compare(s.names, runs)
 	result.Paced = s.pacing.paced()
-	result.Itself = s.itself(runs)
+	result.Itself = s.itself()
 	if err := j.putPage(html, result, runs); err != nil {
 		return err
 	}

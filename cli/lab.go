@@ -76,7 +76,9 @@ func runLab(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	e.GiveUp, e.Report.Suggested = findings != nil, findings != nil
+	if findings != nil {
+		e.GiveUp, e.Report.Findings = true, findings
+	}
 	if len(e.Report.Trials) == 1 && findings == nil {
 		return usage(c, "--root: the backend %s has no use for it", c.String("backend"))
 	}

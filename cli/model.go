@@ -78,7 +78,7 @@ func runModel(c *cli.Context) error {
 		first, second := one.Halves()
 		samples = []device.Sample{first, second}
 	}
-	shown := newProgress("fitting", -1)
+	shown := newProgress("fitting")
 	f := &device.File{Meta: aboutModel(c, used)}
 	fitted, err := device.Fit(c.Context, samples, cache)
 	if err == nil {

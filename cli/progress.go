@@ -39,10 +39,9 @@ type progress struct {
 	drawn       bool
 }
 
-// newProgress returns the progress of total bytes, -1 for a number that is not
-// known yet.
-func newProgress(what string, total int64) *progress {
-	return newLine(what, total, func(n int64) string { return table.Bytes(float64(n)) })
+// newProgress returns the progress of bytes, whose number is not known yet.
+func newProgress(what string) *progress {
+	return newLine(what, -1, func(n int64) string { return table.Bytes(float64(n)) })
 }
 
 // newCounted returns the progress of total items.

@@ -11,7 +11,7 @@ import (
 func TestProgress(t *testing.T) {
 	var out strings.Builder
 	now := time.Unix(1000, 0)
-	p := newProgress("reading", -1)
+	p := newProgress("reading")
 	p.w, p.begun, p.due = &out, now, now.Add(progressDelay)
 	p.now, p.columns = func() time.Time { return now }, func() int { return 80 }
 	drawn := func() string {

@@ -273,7 +273,7 @@ func (set *playedSet) close() {
 
 // run replays all traces once.
 func (set *playedSet) run(c *cli.Context, o replay.Options, run int) error {
-	prepared := newProgress("preparing files", -1)
+	prepared := newProgress("preparing files")
 	o.Progress = showPreparation(prepared) // during the preparation only
 	var played func()
 	o.Playing, played = showPlaying(prepared)

@@ -146,7 +146,7 @@ func prepareLayer(c *cli.Context, t *bin.Trace, names []string, o *replay.Option
 	if o.Prepare == fileset.PrepareNever {
 		return nil
 	}
-	prepared := newProgress("preparing files", -1)
+	prepared := newProgress("preparing files")
 	with := *o
 	with.Prepare, with.Progress = fileset.PrepareOnly, showPreparation(prepared)
 	_, err = replay.Run(c.Context, withFiles(t, names), with)

@@ -101,18 +101,6 @@ func identity(run *page.Run) string {
 	return "recording " + start + " " + elapsed
 }
 
-// checkAgain returns an error if the last run of a side is an earlier one of it, in another
-// form.
-func (s *sides) checkAgain(side int, runs []page.Run) error {
-	last := len(runs) - 1
-	for i := range runs[:last] {
-		if one := identity(&runs[i]); one != "" && one == identity(&runs[last]) {
-			return sameRun(s.files[side][i], s.files[side][last])
-		}
-	}
-	return nil
-}
-
 // sameRun returns the error for two files of a side that are one run.
 func sameRun(a, b string) error {
 	text := fmt.Sprintf("%s and %s are the same run", format.Visible(a), format.Visible(b))
@@ -123,16 +111,12 @@ func sameRun(a, b string) error {
 }
 
 // itself says that a run is on both sides, "" if none is.
-func (s *sides) itself(runs [2][]page.Run) string {
+func (s *sides) itself() string {
 	if s.shared != "" {
 		return format.Visible(s.shared) + " is on both sides, and is compared with itself"
 	}
-	first := map[string]bool{}
-	for i := range runs[0] {
-		first[identity(&runs[0][i])] = true
-	}
-	for i := range runs[1] {
-		if one := identity(&runs[1][i]); one != "" && first[one] {
+	for one := range s.seen[1] {
+		if s.seen[0][one] != "" && one != "" {
 			what, _, _ := strings.Cut(one, " ")
 			return "the same " + what + " is on both sides, and is compared with itself"
 		}

@@ -23,10 +23,11 @@ type sides struct {
 	names   [2]string
 	files   [2][]string
 	kinds   [2][]kind
-	options compile.Options // with which scripts are compiled
-	saved   []page.Run      // of a baseline, instead of the first files
-	pacing  pacing          // of the replays
-	shared  string          // a file that is on both sides, "" for none
+	options compile.Options      // with which scripts are compiled
+	saved   []page.Run           // of a baseline, instead of the first files
+	pacing  pacing               // of the replays
+	shared  string               // a file that is on both sides, "" for none
+	seen    [2]map[string]string // the file of each run, by its identity
 }
 
 // kind says what a comparison takes a file for.
@@ -165,7 +166,11 @@ func (s *sides) look() error {
 // read reads the recordings of both sides. It compiles scripts, so that both sides
 // hold the same kind of events. A side that has a run twice is an error.
 func (s *sides) read() (runs [2][]page.Run, err error) {
+	s.seen = [2]map[string]string{{}, {}}
 	runs[0] = s.saved
+	for i := range s.saved {
+		s.seen[0][identity(&s.saved[i])] = s.names[0]
+	}
 	for side, names := range s.files {
 		read := readRun
 		if side == 0 {
@@ -177,9 +182,11 @@ func (s *sides) read() (runs [2][]page.Run, err error) {
 				return runs, err
 			}
 			runs[side] = append(runs[side], run)
-			if err := s.checkAgain(side, runs[side]); err != nil {
-				return runs, err
+			one := identity(&run)
+			if before := s.seen[side][one]; before != "" && one != "" {
+				return runs, sameRun(before, name)
 			}
+			s.seen[side][one] = name
 		}
 	}
 	return runs, nil

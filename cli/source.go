@@ -32,7 +32,7 @@ type sources struct {
 	total int64     // bytes of all files
 }
 
-func newSources() *sources { return &sources{shown: newProgress("reading", -1)} }
+func newSources() *sources { return &sources{shown: newProgress("reading")} }
 
 // lowered returns the sources of a compiled trace, which they close.
 func lowered(trace *os.File) *sources {
@@ -86,7 +86,7 @@ func (s *sources) count(n int) {
 // open opens the recording at its beginning. It makes the last reader invalid.
 func (s *sources) open() (format.Reader, error) {
 	s.endRead()
-	s.done, s.shown = 0, newProgress("reading", -1)
+	s.done, s.shown = 0, newProgress("reading")
 	if s.nodes != nil {
 		r, err := s.nodes.Open()
 		if err != nil {

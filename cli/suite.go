@@ -38,13 +38,13 @@ type suiteRun struct {
 	cards   []*workloads.Card
 	runs    int
 	roots   []lab.Root
-	places  []string          // for the files of each root: a new directory in it
-	made    []string          // directories that were made, to be removed
-	facts   []string          // the file system and the device of each root, for the page
-	saved   *baseline.Library // the first side; nil for none
-	first   int               // side of the first root
+	places  []string       // for the files of each root: a new directory in it
+	made    []string       // directories that were made, to be removed
+	facts   []string       // the file system and the device of each root, for the page
+	saved   []baseline.Run // the first side; nil for none
+	first   int            // side of the first root
 	report  suite.Report
-	kept    map[string][]baseline.Run // of the first root, by workload
+	kept    []baseline.Run // of the first root
 
 	replayed bool // there is a run
 
@@ -81,7 +81,7 @@ func runSuite(c *cli.Context) (err error) {
 	}
 	if runErr == nil { // else the runs are not those that were asked for
 		err = save.put(func(w io.Writer) error {
-			return baseline.WriteLibrary(w, &baseline.Library{Name: s.report.Sides[s.first], Workloads: s.kept})
+			return baseline.Write(w, s.report.Sides[s.first], s.kept)
 		})
 		if err != nil {
 			return err
@@ -98,7 +98,7 @@ func runSuite(c *cli.Context) (err error) {
 
 // suiteOf parses the command line.
 func suiteOf(c *cli.Context) (s *suiteRun, err error) {
-	s = &suiteRun{Context: c, runs: c.Int("runs"), kept: map[string][]baseline.Run{}}
+	s = &suiteRun{Context: c, runs: c.Int("runs")}
 	if c.NArg() > 0 {
 		return nil, usage(c, "--workload: want no command, got %q", c.Args().First())
 	}
@@ -121,12 +121,14 @@ func suiteOf(c *cli.Context) (s *suiteRun, err error) {
 		s.roots = []lab.Root{{Name: "here", Dir: "."}}
 	}
 	nameRoots(s.roots)
-	switch {
-	case len(s.roots) > 1 && c.IsSet("save"):
+	if len(s.roots) > 1 && c.IsSet("save") {
 		return nil, usage(c, "--save is for one root")
 	}
 	if err := s.choose(); err != nil {
 		return nil, err
+	}
+	if n := s.runs * len(s.cards); n > baseline.MaxRuns && c.IsSet("save") {
+		return nil, usage(c, "--save: %d runs, and a file holds %d", n, baseline.MaxRuns)
 	}
 	if name := c.String("baseline"); name != "" {
 		if err := s.openBaseline(name); err != nil {
@@ -173,15 +175,12 @@ func (s *suiteRun) choose() error {
 
 // openBaseline makes the runs of a file the first side.
 func (s *suiteRun) openBaseline(name string) error {
-	f, err := openInput(name)
+	b, err := readBaseline(name, true)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	if s.saved, err = baseline.ReadLibrary(f); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	side := s.saved.Name
+	s.saved = b.Runs
+	side := b.Name
 	if !isSideName(side) || slices.ContainsFunc(s.roots, func(r lab.Root) bool { return r.Name == side }) {
 		side = "baseline"
 	}
@@ -295,8 +294,10 @@ func (s *suiteRun) workload(card *workloads.Card, number string, all float64) er
 		}
 	}
 	if s.saved != nil {
-		for _, run := range s.saved.Workloads[card.Name] {
-			w.Sides[0].Profiles = append(w.Sides[0].Profiles, run.Profile)
+		for _, run := range s.saved {
+			if run.Workload == card.Name {
+				w.Sides[0].Profiles = append(w.Sides[0].Profiles, run.Profile)
+			}
 		}
 		if w.Sides[0].Profiles == nil {
 			w.Sides[0].Refused = "not in the baseline"
@@ -327,7 +328,7 @@ func (s *suiteSystem) Replay(ctx context.Context, f *os.File, root string) (lab.
 	s.suite.replayed = true
 	if s.side == s.suite.first {
 		about = append(about, provenance.End()...)
-		s.suite.kept[s.name] = append(s.suite.kept[s.name], baseline.Run{Meta: logHeader(results[0].Events().Header(), about).Meta, Profile: run.Profile})
+		s.suite.kept = append(s.suite.kept, baseline.Run{Workload: s.name, Meta: logHeader(results[0].Events().Header(), about).Meta, Profile: run.Profile})
 	}
 	return run, nil
 }

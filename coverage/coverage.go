@@ -22,7 +22,7 @@ import (
 const Unknown = -1
 
 // Account is the coverage of a recording. The zero Account belongs to a recording
-// without one: an import, or a recording by an older or killed recorder.
+// without one: an import, or a recording whose recorder was killed.
 type Account struct {
 	Known    bool
 	Recorded Amount    // by the events of the recording
@@ -74,7 +74,6 @@ const (
 	Lost                  // events that the recorder could not keep
 	Elsewhere             // I/O in the kernel's account that belongs to no other kind
 	Mount                 // calls that change what is mounted
-	Pipes                 // tee and vmsplice, in older recordings
 	Memory                // process_vm_readv and process_vm_writev
 	LeftOut               // recorded calls and faults that compile could not put into the trace
 	NumKinds
@@ -95,7 +94,6 @@ var kinds = [NumKinds]struct {
 	Lost:      {"lost", "lost events", "event", true},
 	Elsewhere: {"elsewhere", "I/O outside of recorded calls", "call", true},
 	Mount:     {"mount", "mount", "call", false},
-	Pipes:     {"tee", "tee and vmsplice", "call", false},
 	Memory:    {"process_vm", "process_vm_readv and process_vm_writev", "call", false},
 	LeftOut:   {"left_out", "I/O that compile leaves out", "call", true},
 }
@@ -133,7 +131,7 @@ func Of(h *format.Header) Account {
 func stated(h *format.Header) (a Account) {
 	recorded, ok := h.Value(format.MetaCoverage)
 	if !ok || !parse(recorded, &a.Recorded) {
-		return Account{} // older recordings can have MetaUnsupported alone
+		return Account{}
 	}
 	a.Known = true
 	for _, remarks := range a.remarks() {

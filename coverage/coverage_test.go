@@ -73,8 +73,8 @@ func TestUnreadableAccountIsUnknown(t *testing.T) {
 		h := format.Header{Meta: []format.Meta{{Key: format.MetaCoverage, Value: "bytes=1"}, {Key: format.MetaUnsupported, Value: text}}}
 		require.Equal(t, Account{}, Of(&h), text)
 	}
-	older := format.Header{Meta: []format.Meta{{Key: format.MetaUnsupported, Value: "32-bit=3"}}}
-	require.Equal(t, Account{}, Of(&older))
+	killed := format.Header{Meta: []format.Meta{{Key: format.MetaUnsupported, Value: "32-bit=3"}}}
+	require.Equal(t, Account{}, Of(&killed))
 	later := format.Header{Meta: []format.Meta{{Key: format.MetaCoverage, Value: "bytes=1 pages=2"}}}
 	require.Equal(t, Account{Known: true, Recorded: Amount{Bytes: 1}}, Of(&later), "a later recorder says more")
 }

@@ -22,7 +22,7 @@ type EdgeKind uint8
 // The kinds. Edges up to EdgeExit keep results as recorded. The others reproduce the
 // times that threads wait for one another.
 const (
-	EdgeOrder      EdgeKind = iota // unspecified: an edge of an older trace, or one that a program added
+	EdgeOrder      EdgeKind = iota // unspecified: an edge that a program added
 	EdgeDescriptor                 // it uses, opens or closes a descriptor that the other one opened, used or closed
 	EdgeName                       // one of them changes a name that the other one uses
 	EdgeBytes                      // one of them changes bytes or the size of a file that the other one reads or changes

@@ -237,8 +237,8 @@ var fcntlArgs = map[int64]*FlagSet{FSetfl: OpenFlags,
 	FGetlk: Whence, FSetlk: Whence, FSetlkw: Whence, FOfdGetlk: Whence, FOfdSetlk: Whence, FOfdSetlkw: Whence}
 
 // LockWhence returns where the offset of a lock counts from, given the argument of the
-// call. Older recordings and traces have an address there, and not where the offset
-// counts from, which then is SeekSet. No address fits in l_whence, a short.
+// call. A number that does not fit in l_whence, a short, is an address of a recorder that
+// does not read the struct, and counts as SeekSet.
 func LockWhence(arg int64) int64 {
 	if arg != int64(uint16(arg)) {
 		return SeekSet

@@ -382,8 +382,8 @@ var table = laidOut([numOps]Info{
 	OpStat:       {Name: "stat", Class: ClassMetadata, Args: []Arg{argPath, argBuf}, Effect: EffectStat, Reads: ReadStat, Sys: [numArch]int{4, none}},
 	OpLstat:      {Name: "lstat", Class: ClassMetadata, Args: []Arg{argName, argBuf}, Effect: EffectStat, Reads: ReadStat, Sys: [numArch]int{6, none}},
 	OpFstat:      {Name: "fstat", Class: ClassMetadata, Args: []Arg{argFD, argBuf}, Effect: EffectStat, Reads: ReadStat, Sys: [numArch]int{5, 80}},
-	OpNewfstatat: {Name: "newfstatat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argBuf, argAt}, Canon: canonStat, Effect: EffectStat, Reads: ReadStat, Sys: [numArch]int{262, 79}},
-	OpStatx:      {Name: "statx", Class: ClassMetadata, Args: []Arg{argDir, argPath, argAt, argMask, argBuf}, Canon: canonStatx, Effect: EffectStat, Reads: ReadStatx, Sys: [numArch]int{332, 291}},
+	OpNewfstatat: {Name: "newfstatat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argBuf, argAt}, Canon: canonAttr(3, OpFstat, OpLstat, OpStat), Effect: EffectStat, Reads: ReadStat, Sys: [numArch]int{262, 79}},
+	OpStatx:      {Name: "statx", Class: ClassMetadata, Args: []Arg{argDir, argPath, argAt, argMask, argBuf}, Canon: canonAttr(2, OpFstatx, OpStatx, OpStatx), Effect: EffectStat, Reads: ReadStatx, Sys: [numArch]int{332, 291}},
 	OpFstatx:     {Name: "fstatx", Class: ClassMetadata, Args: []Arg{argFD, argAt, argMask, argBuf}, Effect: EffectStat, Strace: `statx(%0, "", %1, %2, %3)`, Sys: [numArch]int{none, none}},
 	OpAccess:     {Name: "access", Class: ClassMetadata, Args: []Arg{argPath, argAcc}, Sys: [numArch]int{21, none}},
 	OpFaccessat:  {Name: "faccessat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argAcc}, Canon: to(OpAccess), Sys: [numArch]int{269, 48}},
@@ -456,11 +456,11 @@ var table = laidOut([numOps]Info{
 	OpChmod:     {Name: "chmod", Class: ClassMetadata, Args: []Arg{argPath, argMode}, Effect: EffectChmod, Sys: [numArch]int{90, none}},
 	OpFchmod:    {Name: "fchmod", Class: ClassMetadata, Args: []Arg{argFD, argMode}, Effect: EffectChmod, Sys: [numArch]int{91, 52}},
 	OpFchmodat:  {Name: "fchmodat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argMode}, Canon: to(OpChmod), Effect: EffectChmod, Sys: [numArch]int{268, 53}},
-	OpFchmodat2: {Name: "fchmodat2", Class: ClassMetadata, Args: []Arg{argDir, argPath, argMode, argAt}, Canon: canonChmod, Effect: EffectChmod, Sys: [numArch]int{452, 452}},
+	OpFchmodat2: {Name: "fchmodat2", Class: ClassMetadata, Args: []Arg{argDir, argPath, argMode, argAt}, Canon: canonAttr(3, OpFchmod, OpFchmodat2, OpChmod), Effect: EffectChmod, Sys: [numArch]int{452, 452}},
 	OpChown:     {Name: "chown", Class: ClassMetadata, Args: []Arg{argPath, argUID, argGID}, Effect: EffectChmod, Sys: [numArch]int{92, none}},
 	OpFchown:    {Name: "fchown", Class: ClassMetadata, Args: []Arg{argFD, argUID, argGID}, Effect: EffectChmod, Sys: [numArch]int{93, 55}},
 	OpLchown:    {Name: "lchown", Class: ClassMetadata, Args: []Arg{argName, argUID, argGID}, Effect: EffectChmod, Sys: [numArch]int{94, none}},
-	OpFchownat:  {Name: "fchownat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argUID, argGID, argAt}, Canon: canonChown, Effect: EffectChmod, Sys: [numArch]int{260, 54}},
+	OpFchownat:  {Name: "fchownat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argUID, argGID, argAt}, Canon: canonAttr(4, OpFchown, OpLchown, OpChown), Effect: EffectChmod, Sys: [numArch]int{260, 54}},
 	OpUtimens:   {Name: "utimens", Class: ClassMetadata, Args: []Arg{argPath, argTimes, argAt}, Strace: "utimensat(AT_FDCWD, %0, %1, %2)", Sys: [numArch]int{none, none}},
 	OpFutimens:  {Name: "futimens", Class: ClassMetadata, Args: []Arg{argFD, argTimes}, Strace: "utimensat(%0, NULL, %1, 0)", Sys: [numArch]int{none, none}},
 	OpUtimensat: {Name: "utimensat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argTimes, argAt}, Canon: canonUtimens, Sys: [numArch]int{280, 88}},
@@ -567,8 +567,8 @@ var table = laidOut([numOps]Info{
 
 	// A replay looks the file up, and changes no attributes that could keep it
 	// from being removed.
-	OpFileGetattr: {Name: "file_getattr", Class: ClassMetadata, Args: []Arg{argDir, argPath, argValue, {Name: "length", Kind: Count}, argAtAttr}, Effect: EffectStat, Canon: canonFileAttr, Sys: [numArch]int{468, 468}},
-	OpFileSetattr: {Name: "file_setattr", Class: ClassMetadata, Args: []Arg{argDir, argPath, argValue, {Name: "length", Kind: Count}, argAtAttr}, Effect: EffectStat, Canon: canonFileAttr, Sys: [numArch]int{469, 469}},
+	OpFileGetattr: {Name: "file_getattr", Class: ClassMetadata, Args: []Arg{argDir, argPath, argValue, {Name: "length", Kind: Count}, argAtAttr}, Effect: EffectStat, Canon: canonAttr(4, OpFstat, OpLstat, OpStat), Sys: [numArch]int{468, 468}},
+	OpFileSetattr: {Name: "file_setattr", Class: ClassMetadata, Args: []Arg{argDir, argPath, argValue, {Name: "length", Kind: Count}, argAtAttr}, Effect: EffectStat, Canon: canonAttr(4, OpFstat, OpLstat, OpStat), Sys: [numArch]int{469, 469}},
 
 	OpMprotect: {Name: "mprotect", Class: ClassMemory, Args: []Arg{{Name: "addr", Kind: Addr}, argSize, {Name: "prot", Kind: Flags, Flags: MmapProt}}, Effect: EffectProtect, Sys: [numArch]int{10, 226}},
 
@@ -582,7 +582,8 @@ var table = laidOut([numOps]Info{
 })
 
 // onFile reports whether a call with these flags is about the file of a
-// descriptor, not about a path.
+// descriptor, not about a path. Since Linux 6.11 a NULL path means the same as an empty
+// one.
 func onFile(flags, dirfd int64, path []byte) bool {
 	return flags&AtEmptyPath != 0 && len(path) == 0 && dirfd != AtFDCWD
 }
@@ -601,8 +602,6 @@ func canonAttr(at int, fd, link, path Op) func(*Event) Op {
 	}
 }
 
-var canonFileAttr = canonAttr(4, OpFstat, OpLstat, OpStat)
-
 // canonAccess keeps flags: what faccessat2 can do, access cannot.
 func canonAccess(e *Event) Op {
 	switch {
@@ -614,50 +613,12 @@ func canonAccess(e *Event) Op {
 	return OpAccess
 }
 
-func canonChmod(e *Event) Op {
-	switch {
-	case onFile(e.Args[3], e.Args[0], e.Str[0]):
-		return OpFchmod
-	case e.Args[3]&AtSymlinkNofollow != 0:
-		return OpFchmodat2
-	}
-	return OpChmod
-}
-
 // canonLink: in a trace linkat gives a name to the file of a descriptor.
 func canonLink(e *Event) Op {
 	if onFile(e.Args[4], e.Args[0], e.Str[0]) {
 		return OpLinkat
 	}
 	return OpLink
-}
-
-func canonStat(e *Event) Op {
-	switch {
-	case e.Args[3]&AtEmptyPath != 0 && len(e.Str[0]) == 0 && e.Args[0] != AtFDCWD:
-		return OpFstat
-	case e.Args[3]&AtSymlinkNofollow != 0:
-		return OpLstat
-	}
-	return OpStat
-}
-
-func canonStatx(e *Event) Op {
-	// Since Linux 6.11 a NULL path means the same as an empty one.
-	if e.Args[2]&AtEmptyPath != 0 && len(e.Str[0]) == 0 && e.Args[0] != AtFDCWD {
-		return OpFstatx
-	}
-	return OpStatx
-}
-
-func canonChown(e *Event) Op {
-	switch {
-	case e.Args[4]&AtEmptyPath != 0 && len(e.Str[0]) == 0 && e.Args[0] != AtFDCWD:
-		return OpFchown
-	case e.Args[4]&AtSymlinkNofollow != 0:
-		return OpLchown
-	}
-	return OpChown
 }
 
 // canonUtimens: a NULL path stands for the directory descriptor itself, which

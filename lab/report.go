@@ -17,8 +17,7 @@ type Report struct {
 	Paced       *compare.Paced   // how Application differs from the recording; nil if it does not
 	Trials      []*Trial         // the first is the baseline to which all are compared
 	Interrupted bool             // some runs are missing
-	Suggested   bool             // a diagnosis suggested the candidates, maybe none
-	Findings    any              // of that diagnosis, as it stands in the document; nil for none
+	Findings    any              // of the diagnosis that suggested the candidates, maybe none; nil without one
 
 	compared []row // see rows; nil before the first output
 }
@@ -26,7 +25,7 @@ type Report struct {
 // Idle reports whether there are candidates and none of them changes anything, or none
 // was suggested, so that nothing is replayed.
 func (r *Report) Idle() bool {
-	return (r.Suggested || len(r.Trials) > 1) && !slices.ContainsFunc(r.Trials[1:], func(t *Trial) bool { return !t.Idle })
+	return (r.Findings != nil || len(r.Trials) > 1) && !slices.ContainsFunc(r.Trials[1:], func(t *Trial) bool { return !t.Idle })
 }
 
 // Option is an option with its value.

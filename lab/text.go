@@ -281,7 +281,7 @@ func (r *Report) found(rows []row) string {
 	if why := r.Coverage().Withheld(); why != "" {
 		return "cannot be judged: " + why
 	}
-	if len(rows) == 1 && r.Suggested {
+	if len(rows) == 1 && r.Findings != nil {
 		return "the diagnosis suggests no change to try"
 	}
 	if len(rows) == 1 {

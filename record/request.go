@@ -287,7 +287,7 @@ func (d *decoder) request(s *Submission, c *Completion, e *format.Event) bool {
 		e.Str[i], text = str(text[:s.Len[i]], state), text[s.Len[i]:]
 	}
 	noteStates(&n, s.State)
-	d.noteRequest(&n, s, asked, o)
+	d.noteRequest(&n, s, asked)
 	typ := s.Type
 	if c != nil {
 		d.noteCompletion(&n, c, s, asked)
@@ -302,7 +302,7 @@ func (d *decoder) request(s *Submission, c *Completion, e *format.Event) bool {
 }
 
 // noteRequest notes the flags and the buffer of a request.
-func (d *decoder) noteRequest(n *format.Notes, s *Submission, asked *format.Asked, o *format.Opcode) {
+func (d *decoder) noteRequest(n *format.Notes, s *Submission, asked *format.Asked) {
 	r, entry := &n.Request, &s.Entry
 	transfers := asked.Op.Info().Effect == format.EffectRead || asked.Op.Info().Effect == format.EffectWrite
 	if r.RW = format.ReadWriteFlags.FromNative(d.arch, uint64(entry.OpFlags)); transfers && entry.OpFlags != 0 {

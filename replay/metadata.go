@@ -176,14 +176,14 @@ func callMknod(w *worker, r *format.Record) int64 {
 	case unix.S_IFIFO:
 		kind = unix.S_IFREG
 	}
-	return w.made(w.byEntry(unix.SYS_MKNODAT, r.Args[0], uintptr(kind|r.Args[1]&sandbox.ModeMask), 0, 0), 0)
+	return w.made(w.byEntry(unix.SYS_MKNODAT, r.Args[0], uintptr(kind|r.Args[1]&sandbox.ModeMask)), 0)
 }
 
 // callBind creates the name that a socket was bound to, by mknod. No process can
 // connect to it, and the length limit of socket paths does not apply. If the name
 // exists, the result is EADDRINUSE.
 func callBind(w *worker, r *format.Record) int64 {
-	got := w.made(w.byEntry(unix.SYS_MKNODAT, r.Args[1], unix.S_IFSOCK|0o755, 0, 0), 0)
+	got := w.made(w.byEntry(unix.SYS_MKNODAT, r.Args[1], unix.S_IFSOCK|0o755), 0)
 	if got == errExists {
 		return -int64(unix.EADDRINUSE)
 	}

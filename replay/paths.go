@@ -102,12 +102,12 @@ func (w *worker) leave(opened, got int64) int64 {
 
 // byEntry makes a call of a directory and a last component, which makes or removes that
 // name.
-func (w *worker) byEntry(nr uintptr, arg int64, a, b, c uintptr) int64 {
+func (w *worker) byEntry(nr uintptr, arg int64, a uintptr) int64 {
 	dir, last := w.entryOf(arg)
 	if sandbox.Lost(dir) {
 		return dir
 	}
-	return w.leave(dir, w.sys(nr, uintptr(dir), last, a, b, c, 0))
+	return w.leave(dir, w.sys(nr, uintptr(dir), last, a, 0, 0, 0))
 }
 
 // renamed makes a call of renameat2.
@@ -195,15 +195,15 @@ func callTruncate(w *worker, r *format.Record) int64 {
 }
 
 func callMkdir(w *worker, r *format.Record) int64 {
-	return w.made(w.byEntry(unix.SYS_MKDIRAT, r.Args[0], uintptr(r.Args[1])&sandbox.ModeMask, 0, 0), spaceDirectory)
+	return w.made(w.byEntry(unix.SYS_MKDIRAT, r.Args[0], uintptr(r.Args[1])&sandbox.ModeMask), spaceDirectory)
 }
 
 func callRmdir(w *worker, r *format.Record) int64 {
-	return w.gone(w.byEntry(unix.SYS_UNLINKAT, r.Args[0], unix.AT_REMOVEDIR, 0, 0))
+	return w.gone(w.byEntry(unix.SYS_UNLINKAT, r.Args[0], unix.AT_REMOVEDIR))
 }
 
 func callUnlink(w *worker, r *format.Record) int64 {
-	return w.gone(w.byEntry(unix.SYS_UNLINKAT, r.Args[0], 0, 0, 0))
+	return w.gone(w.byEntry(unix.SYS_UNLINKAT, r.Args[0], 0))
 }
 
 func callRename(w *worker, r *format.Record) int64 {
@@ -225,7 +225,7 @@ func callRenameat2(w *worker, r *format.Record) int64 {
 	}
 	got := w.moved(w.renamed(r.Args[1], r.Args[3], flags))
 	if whiteout && got == 0 {
-		got = w.made(w.byEntry(unix.SYS_MKNODAT, r.Args[1], unix.S_IFREG|0o600, 0, 0), 0)
+		got = w.made(w.byEntry(unix.SYS_MKNODAT, r.Args[1], unix.S_IFREG|0o600), 0)
 	}
 	if whiteout && got == errExists {
 		return 0 // both were names of one file, and rename(2) leaves them as they are

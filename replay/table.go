@@ -231,13 +231,11 @@ func (t *table) closeExec() {
 }
 
 // release ends the use of the table by a process. The last one closes all
-// descriptors. It reports whether this was the last one.
-func (t *table) release() bool {
-	if t.users.Add(-1) > 0 {
-		return false
+// descriptors.
+func (t *table) release() {
+	if t.users.Add(-1) == 0 {
+		t.closeAll()
 	}
-	t.closeAll()
-	return true
 }
 
 // closeAll closes all descriptors.

@@ -214,11 +214,10 @@ func (w *worker) empty(x *fileSpace, unmap bool) {
 }
 
 // reserve unmaps what is mapped from a place to another one.
-func (x *fileSpace) reserve(from, to int64) int64 {
-	if x.addr == 0 {
-		return 0
+func (x *fileSpace) reserve(from, to int64) {
+	if x.addr != 0 {
+		sandbox.Linux(unix.SYS_MMAP, x.addr+uintptr(from), uintptr(to-from), unix.PROT_NONE, reserving, none, 0)
 	}
-	return min(sandbox.Linux(unix.SYS_MMAP, x.addr+uintptr(from), uintptr(to-from), unix.PROT_NONE, reserving, none, 0), 0)
 }
 
 // reserving are the flags by which a part of a window is reserved again.

@@ -147,7 +147,7 @@ func (w *Writer) tables(h *format.Header) (parts []part, err error) {
 
 // assemble writes the file.
 func (w *Writer) assemble(parts []part) error {
-	f := fixed{version: version, index: part{kind: kindIndex, offset: headerSize, count: int64(len(parts))}}
+	f := fixed{index: part{kind: kindIndex, offset: headerSize, count: int64(len(parts))}}
 	rows := make([]uint64, 0, len(parts)*indexWidth)
 	for i := range parts {
 		r := parts[i].row()

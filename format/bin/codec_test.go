@@ -104,7 +104,7 @@ func FuzzRows(f *testing.F) {
 	f.Add([]byte("the quick brown fox jumps over the lazy dog, twice and more"), uint8(1))
 	f.Add(make([]byte, 400), uint8(3))
 	f.Fuzz(func(t *testing.T, data []byte, at uint8) {
-		for _, k := range []kind{kindDurations, kindWaits, kindRecords} {
+		for _, k := range []kind{kindDurations, kindEdges, kindRecords} {
 			var rows []uint64
 			for b := data; len(b) >= 8; b = b[8:] {
 				rows = append(rows, binary.LittleEndian.Uint64(b))

@@ -76,25 +76,17 @@ func tasted(file []byte, limit int64, n int) error {
 	return errors.Join(errs...)
 }
 
-// inVersions runs a test on the small trace in every version, and in version 2
-// with parts that are not known.
-func inVersions(t *testing.T, test func(t *testing.T, file []byte)) {
+// withUnknown runs a test on the small trace, as it is and with parts that are not known.
+func withUnknown(t *testing.T, test func(t *testing.T, file []byte)) {
 	file := small(t)
 	parts := pieces(t, file)
-	require.Equal(t, file, craft(2, parts...))
+	require.Equal(t, file, craft(parts...))
 	later := slices.Insert(slices.Clone(parts), 4, strange("xyzw", 0, 1))
-	first := slices.Clone(parts)
-	for i := range first {
-		if first[i].kind == kindEdges {
-			first[i] = table(kindWaits, 2, 0, 1, 0)
-		}
-	}
-	t.Run("version 1", func(t *testing.T) { test(t, craft(1, first...)) })
-	t.Run("version 2", func(t *testing.T) { test(t, file) })
-	t.Run("later", func(t *testing.T) { test(t, craft(2, append(later, strange("zzzz", 0, 9))...)) })
+	t.Run("known", func(t *testing.T) { test(t, file) })
+	t.Run("later", func(t *testing.T) { test(t, craft(append(later, strange("zzzz", 0, 9))...)) })
 }
 
-func TestCutAtEveryLength(t *testing.T) { inVersions(t, cutAtEveryLength) }
+func TestCutAtEveryLength(t *testing.T) { withUnknown(t, cutAtEveryLength) }
 
 func cutAtEveryLength(t *testing.T, file []byte) {
 	require.NoError(t, tasted(file, DefaultLimit, 1000))
@@ -103,7 +95,7 @@ func cutAtEveryLength(t *testing.T, file []byte) {
 	}
 }
 
-func TestEveryByteCounts(t *testing.T) { inVersions(t, everyByteCounts) }
+func TestEveryByteCounts(t *testing.T) { withUnknown(t, everyByteCounts) }
 
 func everyByteCounts(t *testing.T, file []byte) {
 	for i := range file {
@@ -114,8 +106,6 @@ func everyByteCounts(t *testing.T, file []byte) {
 			switch {
 			case i < 8:
 				require.ErrorIs(t, err, ErrMagic)
-			case i < 12 && bad[8] <= version && i == 8 && bad[8] > 0: // the other version that there is
-				require.ErrorIs(t, err, ErrChecksum)
 			case i < 12:
 				require.ErrorIs(t, err, ErrVersion)
 			default:
@@ -125,7 +115,7 @@ func everyByteCounts(t *testing.T, file []byte) {
 	}
 }
 
-func TestDamage(t *testing.T) { inVersions(t, damage) }
+func TestDamage(t *testing.T) { withUnknown(t, damage) }
 
 func damage(t *testing.T, file []byte) {
 	with := func(at int, b ...byte) []byte {
@@ -143,8 +133,8 @@ func damage(t *testing.T, file []byte) {
 		{"nothing", nil, io.ErrUnexpectedEOF, "byte 0: header cut off: unexpected EOF"},
 		{"cut in the header", file[:20], io.ErrUnexpectedEOF, "byte 20: header cut off: unexpected EOF"},
 		{"cut at the end", file[:len(file)-3], io.ErrUnexpectedEOF, "3 bytes cut off: unexpected EOF"},
-		{"newer", with(8, 3), ErrVersion, "byte 8: unknown version of the compiled trace: 3, not 1 to 2"},
-		{"version 0", with(8, 0), ErrVersion, "byte 8: unknown version of the compiled trace: 0, not 1 to 2"},
+		{"newer", with(8, 3), ErrVersion, "byte 8: unknown version of the compiled trace: 3, not 2"},
+		{"version 0", with(8, 0), ErrVersion, "byte 8: unknown version of the compiled trace: 0, not 2"},
 		{"header", with(17, 9), ErrChecksum, "byte 40: header: checksum mismatch"},
 		{"first part", with(headerSize, 9), ErrChecksum, "header at byte 44: checksum mismatch"},
 		{"index", with(len(file)-1, 9), ErrChecksum, "checksum mismatch"},
@@ -197,26 +187,19 @@ func strange(tag string, flags uint8, thread int32) piece {
 	return p
 }
 
-// craft makes a file of a version, of pieces that Open finds no fault with
-// unless their contents are at fault.
-func craft(version uint32, pieces ...piece) []byte {
-	f := fixed{version: version, index: part{offset: headerSize, count: int64(len(pieces))}}
-	width := indexWidth
-	if version == 1 {
-		width = indexWidth1
-	}
+// craft makes a file of pieces that Open finds no fault with unless their contents are at
+// fault.
+func craft(pieces ...piece) []byte {
+	f := fixed{index: part{offset: headerSize, count: int64(len(pieces))}}
 	var body []byte
 	var rows []uint64
 	for _, p := range pieces {
 		p.length, p.crc = int64(len(p.packed)), checksum(p.packed)
 		r := p.row()
-		if version == 1 {
-			r[1] = uint64(p.kind)
-		}
-		rows = append(rows, r[indexWidth-width:]...)
+		rows = append(rows, r[:]...)
 		body = append(body, p.packed...)
 	}
-	index := packer.rows(nil, rows, width)
+	index := packer.rows(nil, rows, indexWidth)
 	f.index.crc = checksum(index)
 	f.index.offset += int64(len(body))
 	f.length = f.index.offset + int64(len(index))
@@ -253,8 +236,8 @@ func TestHostile(t *testing.T) {
 	fsync, duration := records(uint64(format.OpFsync)), table(kindDurations, 1, 5)
 	two := text(kindHeader, "# thread: 1 process=1 parent=0 start=0.0\n# thread: 2 process=1 parent=1 start=0.0\n")
 	second := []piece{table(kindRecords, 2, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0), table(kindDurations, 2, 0)}
-	waiting := func(row ...uint64) []piece {
-		return slices.Concat([]piece{two, lengths, contents, fsync, duration, table(kindWaits, 1, row...)}, second)
+	waiting := func(event, thread, of uint64) []piece {
+		return slices.Concat([]piece{two, lengths, contents, fsync, duration, table(kindEdges, 1, event, thread, 0, of, 0)}, second)
 	}
 	counted := func(p piece, count int64) piece { p.count = count; return p }
 	bomb := text(kindBytes, string(make([]byte, 1<<20)))
@@ -286,13 +269,13 @@ func TestHostile(t *testing.T) {
 		{"durations absent", []piece{head, lengths, contents, fsync}, nil, ""},
 		{"fewer durations than records", []piece{head, lengths, contents, fsync, fsync, duration}, ErrMalformed, "1 durations of 2 events"},
 		{"durations without records", []piece{head, lengths, contents, duration}, ErrMalformed, "1 durations of 0 events"},
-		{"waits without records", slices.Concat([]piece{two, lengths, contents, table(kindWaits, 1, 0, 2, 0)}, second), ErrMalformed, "event 0 after event 0 of 0"},
+		{"waits without records", slices.Concat([]piece{two, lengths, contents, table(kindEdges, 1, 0, 2, 0, 0, 0)}, second), ErrMalformed, "event 0 after event 0 of 0"},
 
 		{"negative count of strings", []piece{head, counted(lengths, -1), contents}, ErrMalformed, "part 1"},
 		{"2^63-1 strings", []piece{head, alike(kindLengths, 0, big), contents}, ErrLimit, "limit of"},
 		{"2^63-1 bytes of header", []piece{counted(head, big), lengths, contents}, ErrLimit, "limit of"},
 		{"2^63-1 bytes of strings", []piece{head, lengths, counted(contents, big)}, ErrLimit, "limit of"},
-		{"many waits", append([]piece{head, lengths, contents, fsync, duration}, slices.Repeat([]piece{alike(kindWaits, 1, maxRows)}, 20)...), ErrLimit, "limit of"},
+		{"many waits", append([]piece{head, lengths, contents, fsync, duration}, slices.Repeat([]piece{alike(kindEdges, 1, maxRows)}, 20)...), ErrLimit, "limit of"},
 		{"long header", []piece{text(kindHeader, string(bytes.Repeat([]byte("# a: b\n"), 1<<17))), lengths, contents}, ErrLimit, "limit of"},
 		{"bomb", []piece{head, lengths, counted(bomb, 4)}, ErrMalformed, "decompressed size"},
 		{"bomb of its size", []piece{head, lengths, bomb}, ErrMalformed, "belong to no string"},
@@ -349,22 +332,16 @@ func TestHostile(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			const limit = 16 << 20
-			first := uint32(1)
-			if slices.ContainsFunc(c.pieces, func(p piece) bool { return p.kind != kindUnknown && int(p.kind) >= len(tags1) }) {
-				first = 2 // version 1 has no such part
+			file := craft(c.pieces...)
+			before := allocated()
+			err := tasted(file, limit, 1000)
+			require.Less(t, allocated()-before, uint64(limit+2<<20))
+			if c.is == nil {
+				require.NoError(t, err)
+				return
 			}
-			for version := first; version <= 2; version++ {
-				file := craft(version, c.pieces...)
-				before := allocated()
-				err := tasted(file, limit, 1000)
-				require.Less(t, allocated()-before, uint64(limit+2<<20))
-				if c.is == nil {
-					require.NoError(t, err)
-					continue
-				}
-				require.ErrorIs(t, err, c.is, "version %d", version)
-				require.ErrorContains(t, err, c.says, "version %d", version)
-			}
+			require.ErrorIs(t, err, c.is)
+			require.ErrorContains(t, err, c.says)
 		})
 	}
 }
@@ -406,7 +383,7 @@ func TestFaultComesAfterWhatIsSound(t *testing.T) {
 		}
 		rows = append(rows, append([]uint64{uint64(op)}, make([]uint64, maxWidth-1)...)...)
 	}
-	file := craft(2, text(kindHeader, ""), table(kindLengths, 0), text(kindBytes, ""),
+	file := craft(text(kindHeader, ""), table(kindLengths, 0), text(kindBytes, ""),
 		table(kindRecords, 1, rows...), table(kindDurations, 1, make([]uint64, 300)...))
 	tr := opened(t, file)
 	r := tr.Records(1)

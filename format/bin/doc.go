@@ -49,7 +49,6 @@
 //	strs  text     the trace     the strings, one after the other
 //	recs  rows 10  each event    operation, compute, time off the processor, result, six arguments
 //	durs  rows 1   each event    optional: recorded duration, -1 for unknown
-//	wait  rows 3   some events   in older traces only: event, and the thread and event it waits for
 //	offs  rows 6   some events   optional: event, and the parts of the time off the processor
 //	edge  rows 5   some events   event, and its edges: thread, kind, event, delay
 //	held  rows 2   some events   event, and how much of its compute the edges account for
@@ -64,9 +63,6 @@
 // threads were interleaved when they were written.
 //
 // To add a part is to append a row to the table in parts.go.
-//
-// Version 1, which can only be read, has the first six parts. Its index has the number
-// of the kind, from 0, instead of tag and flags.
 //
 // A Writer and the readers of a Trace belong to one goroutine each; the
 // methods of a Trace may be called concurrently.

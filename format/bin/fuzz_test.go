@@ -26,9 +26,7 @@ func mended(file []byte) []byte {
 // right.
 func FuzzOpen(f *testing.F) {
 	f.Add(small(f))
-	f.Add(craft(1, pieces(f, small(f))...))
-	f.Add(craft(2, append(pieces(f, small(f)), strange("xyzw", 0, 1), strange("xyzw", flagRequired, 2))...))
-	f.Add(version1(f))
+	f.Add(craft(append(pieces(f, small(f)), strange("xyzw", 0, 1), strange("xyzw", flagRequired, 2))...))
 	f.Add(compiled(f, &format.Header{}, nil))
 	f.Add(compiled(f, &format.Header{}, mixed(20)))
 	f.Fuzz(func(t *testing.T, file []byte) {
@@ -38,7 +36,7 @@ func FuzzOpen(f *testing.F) {
 }
 
 // FuzzParts makes a file with valid checksums from any bytes. It splits the input into
-// parts by the lengths in front of them. It does so in both versions.
+// parts by the lengths in front of them.
 func FuzzParts(f *testing.F) {
 	seed := func(pieces ...piece) {
 		var b []byte
@@ -54,13 +52,13 @@ func FuzzParts(f *testing.F) {
 	seed(head, names, contents, text(kindNames, ".\x00/\x00path\x00/x\x00path/b\x00y\x00"), table(kindRecords, 1, make([]uint64, maxWidth)...))
 	seed(head, names, contents,
 		table(kindRecords, 1, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 20, 5, 30, 40, 50, 60, 70, 0, 0),
-		table(kindDurations, 1, 1, 2), table(kindWaits, 1, 1, 2, 0),
+		table(kindDurations, 1, 1, 2), table(kindEdges, 1, 1, 2, 0, 0, 0),
 		table(kindRecords, 2, uint64(format.OpRename), 7, 0, 0, 0, 2, 0, 0, 0, 0), table(kindDurations, 2, 9))
 	seed(head, names, contents,
 		table(kindRecords, 1, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 20, 5, 30, 40, 50, 60, 70, 0, 0),
 		table(kindEdges, 1, 0, 0, uint64(format.EdgeReply), 0, 9, 1, 1, uint64(format.EdgeMessage), 0, 7, 1, 2, uint64(format.EdgeWake), 0, 1<<63-1),
 		table(kindHeld, 1, 0, 3, 2, 1, 5, 0),
-		table(kindRecords, 2, uint64(format.OpRename), 7, 0, 0, 0, 2, 0, 0, 0, 0), table(kindWaits, 2, 0, 1, 1), table(kindEdges, 2, 0, 1, 0, 1, 0), table(kindHeld, 2, 0, 7, 0))
+		table(kindRecords, 2, uint64(format.OpRename), 7, 0, 0, 0, 2, 0, 0, 0, 0), table(kindEdges, 2, 0, 1, 0, 1, 0), table(kindHeld, 2, 0, 7, 0))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var pieces []piece
 		for len(b) >= 4 {
@@ -73,7 +71,6 @@ func FuzzParts(f *testing.F) {
 			p.packed, b = b[4:4+n], b[4+n:]
 			pieces = append(pieces, p)
 		}
-		_ = tasted(craft(1, pieces...), 16<<20, 10_000)
-		_ = tasted(craft(2, pieces...), 16<<20, 10_000)
+		_ = tasted(craft(pieces...), 16<<20, 10_000)
 	})
 }

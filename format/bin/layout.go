@@ -10,7 +10,7 @@ import (
 
 const (
 	magic   = "\x89PIANOLA"
-	version = 2 // the one that a Writer writes
+	version = 2
 
 	headerSize = 44
 
@@ -91,14 +91,13 @@ func (p *part) String() string {
 
 // fixed is the header of a file.
 type fixed struct {
-	version uint32
-	length  int64 // of the file
-	index   part
+	length int64 // of the file
+	index  part
 }
 
 func (f *fixed) append(dst []byte) []byte {
 	dst = append(dst, magic...)
-	dst = binary.LittleEndian.AppendUint32(dst, f.version)
+	dst = binary.LittleEndian.AppendUint32(dst, version)
 	dst = binary.LittleEndian.AppendUint32(dst, f.index.crc)
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(f.length))
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(f.index.offset))

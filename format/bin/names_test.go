@@ -43,7 +43,7 @@ func TestApplicationNames(t *testing.T) {
 	require.Equal(t, []string{"head 0", "slen 0", "strs 0", "apps 0", "recs 1", "durs 1"}, tagsOf(t, file))
 
 	// An older compile took such a line of a script for a remark.
-	head := craft(2, text(kindHeader, "# name: \"a\" \"/b\"\n"), table(kindLengths, 0), text(kindBytes, ""))
+	head := craft(text(kindHeader, "# name: \"a\" \"/b\"\n"), table(kindLengths, 0), text(kindBytes, ""))
 	require.Equal(t, []format.AppName{{Path: "a", Name: "/b"}}, opened(t, head).Header().Names)
 }
 

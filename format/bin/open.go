@@ -47,7 +47,7 @@ func (t *threadParts) rows(k kind) (n int64) {
 }
 
 // waits returns how many elements Trace.Waits has at most.
-func (t *threadParts) waits() int64 { return t.rows(kindWaits) + t.rows(kindEdges) + t.rows(kindHeld) }
+func (t *threadParts) waits() int64 { return t.rows(kindEdges) + t.rows(kindHeld) }
 
 // Open reads and verifies the trace in the first size bytes of r. It does not
 // close r, which must stay open while the trace is in use.
@@ -120,15 +120,14 @@ func readFixed(r io.ReaderAt, size int64) (*fixed, error) {
 		return nil, fmt.Errorf("byte %d: header cut off: %w", size, io.ErrUnexpectedEOF)
 	}
 	v := binary.LittleEndian.Uint32(b[8:])
-	if v < 1 || v > version {
-		return nil, fmt.Errorf("byte 8: %w: %d, not 1 to %d", ErrVersion, v, version)
+	if v != version {
+		return nil, fmt.Errorf("byte 8: %w: %d, not %d", ErrVersion, v, version)
 	}
 	if checksum(b[:40]) != binary.LittleEndian.Uint32(b[40:]) {
 		return nil, fmt.Errorf("byte 40: header: %w", ErrChecksum)
 	}
 	f := &fixed{
-		version: v,
-		length:  int64(binary.LittleEndian.Uint64(b[16:])),
+		length: int64(binary.LittleEndian.Uint64(b[16:])),
 		index: part{
 			kind:   kindIndex,
 			crc:    binary.LittleEndian.Uint32(b[12:]),
@@ -153,12 +152,8 @@ func readFixed(r io.ReaderAt, size int64) (*fixed, error) {
 // readIndex returns the parts, and checks that they cover the file and that the
 // known kinds are in order.
 func (t *Trace) readIndex(f *fixed) ([]part, error) {
-	width, parse := indexWidth, parsePart
-	if f.version == 1 {
-		width, parse = indexWidth1, parsePart1
-	}
 	var frame frame
-	if err := frame.load(&t.loader, &f.index, width); err != nil {
+	if err := frame.load(&t.loader, &f.index, indexWidth); err != nil {
 		return nil, err
 	}
 	defer frame.free(&t.loader)
@@ -169,8 +164,8 @@ func (t *Trace) readIndex(f *fixed) ([]part, error) {
 	offset, last := int64(headerSize), part{}
 	for i := range parts {
 		var r [indexWidth]uint64
-		frame.decode(r[:width])
-		p, ok := parse(r)
+		frame.decode(r[:])
+		p, ok := parsePart(r)
 		if !ok || p.length < 1 || p.length > f.index.offset-offset || p.kind != kindUnknown && !p.plausible(&last) {
 			return nil, fmt.Errorf("%w: part %d", ErrMalformed, i)
 		}

@@ -1,7 +1,6 @@
 package bin
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 
@@ -72,7 +71,6 @@ const (
 	kindBytes
 	kindRecords
 	kindDurations
-	kindWaits
 	kindOff
 	kindEdges
 	kindHeld
@@ -95,12 +93,10 @@ var kinds = []layout{
 		encode: encodeRecord, strings: stringsOfRecord},
 	kindDurations: {tag: "durs", name: "durations", scope: eachEvent, width: 1, absent: unknown,
 		encode: encodeDuration},
-	kindWaits: {tag: "wait", name: "waits", required: true, scope: someEvents, width: 3,
-		encode: encodeNothing, decode: decodeWait, check: checkWait}, // of older traces
 	kindOff: {tag: "offs", name: "off-processor times", scope: someEvents, width: 6,
 		encode: encodeOff, decode: decodeOff},
 	kindEdges: {tag: "edge", name: "edges", required: true, scope: someEvents, width: 5,
-		encode: encodeEdges, decode: decodeWait, check: checkWait},
+		encode: encodeEdges, decode: decodeEdge, check: checkEdge},
 	kindHeld: {tag: "held", name: "compute covered by edges", required: true, scope: someEvents, width: 3,
 		encode: encodeHeld, decode: decodeHeld, check: checkHeld},
 	kindRequests: {tag: "reqs", name: "request details", required: true, scope: someEvents, width: 5,
@@ -120,8 +116,6 @@ func kindOf(tag string) kind {
 	}
 	return kindUnknown
 }
-
-func tagWord(tag string) uint64 { return uint64(binary.LittleEndian.Uint32([]byte(tag))) }
 
 // part returns a part of the kind that is not written yet.
 func (k kind) part(thread int32, count int64) part {
@@ -176,26 +170,19 @@ func encodeDuration(_ *Writer, e *format.Event, _ int64, dst []uint64) []uint64 
 	return append(dst, uint64(e.Dur))
 }
 
-// encodeNothing is for kinds that are only read.
-func encodeNothing(_ *Writer, _ *format.Event, _ int64, dst []uint64) []uint64 { return dst }
-
-// edgeOf returns the edge of a row of edges, or of one of older waits.
 func edgeOf(row []uint64) format.Edge {
-	if len(row) == 3 {
-		return format.Edge{Thread: int32(row[1]), Event: int64(row[2])}
-	}
 	return format.Edge{Thread: int32(row[1]), Kind: format.EdgeKind(row[2]), Event: int64(row[3]), Delay: int64(row[4])}
 }
 
-func decodeWait(m *merged, e *format.Event, row []uint64) {
+func decodeEdge(m *merged, e *format.Event, row []uint64) {
 	m.edges = append(m.edges, edgeOf(row))
 	from := len(m.edges) - len(e.Edges) - 1
 	e.Edges = m.edges[from:len(m.edges):len(m.edges)]
 }
 
-func checkWait(t *Trace, thread int32, row []uint64) string {
+func checkEdge(t *Trace, thread int32, row []uint64) string {
 	edge := edgeOf(row)
-	if row[1] >= 1<<31 || len(row) > 3 && row[2] >= uint64(format.NumEdgeKinds) || len(row) == 3 && (edge.Thread < 1 || edge.Thread == thread) ||
+	if row[1] >= 1<<31 || row[2] >= uint64(format.NumEdgeKinds) ||
 		!edge.Valid(thread, int64(row[0])) || edge.Thread > 0 && edge.Event >= t.Len(edge.Thread) {
 		return fmt.Sprintf("event %d waits for event %d of thread %d", row[0], edge.Event, edge.Thread)
 	}

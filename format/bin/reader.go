@@ -400,26 +400,24 @@ func (t *Trace) Waits(thread int32) ([]format.Wait, error) {
 			all = append(all, format.Wait{Event: event, Held: int64(row[1]), Expired: int64(row[2])})
 		}
 	}
-	for _, k := range [...]kind{kindWaits, kindEdges} {
-		a := attachment{}
-		a.open(t, thread, k)
-		for {
-			row, err := a.next()
-			if err == io.EOF {
-				break
-			}
-			if err == nil {
-				err = add(a.event + 1)
-			}
-			if err != nil {
-				return nil, err
-			}
-			w := format.Wait{Event: a.event, For: edgeOf(row)}
-			if last := len(all) - 1; last >= 0 && all[last].Event == w.Event && all[last].For == (format.Edge{}) {
-				all[last].For = w.For // which has no edge yet
-			} else {
-				all = append(all, w)
-			}
+	edges := attachment{}
+	edges.open(t, thread, kindEdges)
+	for {
+		row, err := edges.next()
+		if err == io.EOF {
+			break
+		}
+		if err == nil {
+			err = add(edges.event + 1)
+		}
+		if err != nil {
+			return nil, err
+		}
+		w := format.Wait{Event: edges.event, For: edgeOf(row)}
+		if last := len(all) - 1; last >= 0 && all[last].Event == w.Event && all[last].For == (format.Edge{}) {
+			all[last].For = w.For // which has no edge yet
+		} else {
+			all = append(all, w)
 		}
 	}
 	return all, add(math.MaxInt64)

@@ -17,7 +17,7 @@ import (
 
 // A row group ends when it has so many rows, or its different texts take so many bytes.
 const (
-	groupRows  = 1 << 17
+	groupRows  = 1 << 16
 	groupBytes = 32 << 20
 )
 
@@ -64,6 +64,14 @@ func (c *column) node() (n parquet.Node) {
 	return n
 }
 
+// level returns the level of the values of the column, which tells them from nulls.
+func (c *column) level() int {
+	if c.optional {
+		return 1
+	}
+	return 0
+}
+
 // ordered are columns in the order of a table. A Group is in the order of names.
 type ordered struct {
 	parquet.Group
@@ -88,17 +96,21 @@ func schemaOf(columns []column) *parquet.Schema {
 
 // table writes a Parquet file. A row is a value or a null for each column, in any order,
 // then endRow. The rows of a row group stay in memory until it is full: then they are
-// sorted, and goroutines encode a column each at a time. The file does not depend on their
-// number. A table belongs to one goroutine at a time.
+// sorted, and goroutines encode a column each at a time, while the next one is filled. The
+// file does not depend on their number. The methods of a table belong to one goroutine.
 type table struct {
 	out     *parquet.GenericWriter[any]
 	columns []column
 	cells   []cells // of each column
+	full    []cells // the row group before, while it is encoded
 	key     int     // column by which the rows of a row group are sorted, -1 for none
 	most    int     // rows of a row group
 	rows    int
 	bytes   int   // of texts
 	err     error // the first one; nothing is written after it
+
+	encoding sync.WaitGroup
+	failed   error // of the row group before, after encoding
 }
 
 // cells are the values of a column in the rows of a row group.
@@ -111,6 +123,16 @@ type cells struct {
 	err    error
 }
 
+func newCells(columns []column) []cells {
+	list := make([]cells, len(columns))
+	for k := range list {
+		if columns[k].kind == ofText && !columns[k].plain {
+			list[k].place = make(map[string]int64)
+		}
+	}
+	return list
+}
+
 // newTable begins a Parquet file with the remarks of a header. Its row groups have at most
 // so many rows, and are sorted by column key, which holds no nulls; -1 for none.
 func newTable(w io.Writer, h *format.Header, columns []column, key, most int) *table {
@@ -120,8 +142,8 @@ func newTable(w io.Writer, h *format.Header, columns []column, key, most int) *t
 		parquet.WriteBufferSize(-1),       // w has a buffer; another would delay its errors
 	}
 	for k := range columns {
-		if columns[k].plain {
-			options = append(options, parquet.SkipPageBounds(columns[k].name)) // long, and no question asks for a range of them
+		if columns[k].kind == ofText {
+			options = append(options, parquet.SkipPageBounds(columns[k].name)) // no question asks for a range of them
 		}
 		if columns[k].bloom {
 			options = append(options, parquet.BloomFilters(parquet.SplitBlockFilter(bloomBits, columns[k].name)))
@@ -131,13 +153,8 @@ func newTable(w io.Writer, h *format.Header, columns []column, key, most int) *t
 		options = append(options, parquet.SortingWriterConfig(parquet.SortingColumns(parquet.Ascending(columns[key].name))))
 	}
 	t := &table{
-		out: parquet.NewGenericWriter[any](w, options...), columns: columns, cells: make([]cells, len(columns)), key: key,
+		out: parquet.NewGenericWriter[any](w, options...), columns: columns, cells: newCells(columns), full: newCells(columns), key: key,
 		most: min(max(most, 1), groupRows),
-	}
-	for k := range columns {
-		if columns[k].kind == ofText && !columns[k].plain {
-			t.cells[k].place = make(map[string]int64)
-		}
 	}
 	for _, m := range h.Meta {
 		t.out.SetKeyValueMetadata("pianola."+snake(m.Key), string(format.AppendName(nil, []byte(m.Value))))
@@ -208,28 +225,44 @@ func (t *table) endRow() error {
 	return t.err
 }
 
-// endGroup writes the row group.
+// endGroup lets the row group be written, after the one before.
 func (t *table) endGroup() {
-	order := t.order()
+	t.wait()
+	rows := t.rows
+	t.cells, t.full, t.rows, t.bytes = t.full, t.cells, 0, 0
+	if t.err == nil {
+		t.encoding.Go(func() { t.failed = t.write(rows) })
+	}
+}
+
+// wait waits for the row group before.
+func (t *table) wait() {
+	t.encoding.Wait()
+	t.err = cmp.Or(t.err, t.failed)
+}
+
+// write writes the rows in t.full, and empties it.
+func (t *table) write(rows int) (err error) {
+	order := t.order(rows)
 	var next atomic.Int32
 	var all sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(t.columns)) {
 		all.Go(func() {
 			var batch [256]parquet.Value
 			for k := int(next.Add(1)) - 1; k < len(t.columns); k = int(next.Add(1)) - 1 {
-				t.cells[k].err = t.encode(k, order, batch[:])
+				t.full[k].err = t.encode(k, order, batch[:])
+				t.full[k].reset()
 			}
 		})
 	}
 	all.Wait()
-	for k := range t.cells {
-		t.err = cmp.Or(t.err, t.cells[k].err)
-		t.cells[k].reset()
+	for k := range t.full {
+		err = cmp.Or(err, t.full[k].err)
 	}
-	t.rows, t.bytes = 0, 0
-	if t.err == nil {
-		t.err = t.out.Flush()
+	if err == nil {
+		err = t.out.Flush()
 	}
+	return err
 }
 
 func (c *cells) reset() {
@@ -238,24 +271,29 @@ func (c *cells) reset() {
 	c.nulls, c.values, c.texts, c.some = c.nulls[:0], c.values[:0], c.texts[:0], false
 }
 
-// order returns the rows of the row group as they have to be sorted. Rows of the same key
-// keep their order.
-func (t *table) order() []int32 {
-	order := make([]int32, t.rows)
+// order returns the rows of t.full as they have to be sorted. Rows of the same key keep
+// their order.
+func (t *table) order(rows int) []int32 {
+	order := make([]int32, rows)
 	for i := range order {
 		order[i] = int32(i)
 	}
 	if t.key >= 0 {
-		if keys := t.cells[t.key].values; !slices.IsSorted(keys) {
-			slices.SortFunc(order, func(a, b int32) int { return cmp.Or(cmp.Compare(keys[a], keys[b]), cmp.Compare(a, b)) })
+		if keys := t.full[t.key].values; !slices.IsSorted(keys) {
+			slices.SortFunc(order, func(a, b int32) int {
+				if c := cmp.Compare(keys[a], keys[b]); c != 0 {
+					return c
+				}
+				return cmp.Compare(a, b)
+			})
 		}
 	}
 	return order
 }
 
-// encode encodes a column of the row group. batch is memory.
+// encode encodes a column of t.full. batch is memory.
 func (t *table) encode(k int, order []int32, batch []parquet.Value) error {
-	in, out, optional := &t.cells[k], t.out.ColumnWriters()[k], t.columns[k].optional
+	in, out, kind, level := &t.full[k], t.out.ColumnWriters()[k], t.columns[k].kind, t.columns[k].level()
 	clear(batch)
 	for len(order) > 0 {
 		n := min(len(order), len(batch))
@@ -266,16 +304,15 @@ func (t *table) encode(k int, order []int32, batch []parquet.Value) error {
 			switch v := in.values[row]; {
 			case in.nulls[row]:
 				batch[i] = parquet.Value{}
-			case t.columns[k].kind == ofText:
+				continue
+			case kind == ofText:
 				batch[i] = in.texts[v]
-			case t.columns[k].kind == ofInt32:
+			case kind == ofInt32:
 				batch[i] = parquet.Int32Value(int32(v))
 			default:
 				batch[i] = parquet.Int64Value(v)
 			}
-			if optional && !in.nulls[row] {
-				batch[i] = batch[i].Level(0, 1, 0) // this tells it from a null
-			}
+			batch[i].SetDefinitionLevel(level) // this tells it from a null
 		}
 		if _, err := out.WriteRowValues(batch[:n]); err != nil {
 			return err
@@ -288,6 +325,7 @@ func (t *table) encode(k int, order []int32, batch []parquet.Value) error {
 // close writes the rest of the file. It does not close the underlying writer.
 func (t *table) close() error {
 	t.endGroup()
+	t.wait()
 	if t.err == nil {
 		t.err = t.out.Close()
 	}

@@ -43,7 +43,8 @@ func Main() {
 		hooked.Store(true)
 		return
 	}
-	os.Exit(become(os.Args))
+	become(os.Args)
+	os.Exit(1)
 }
 
 // helperFailed is the errno that the helper reports where it has none.
@@ -52,14 +53,14 @@ const helperFailed = unix.EIO
 // become measures and then executes the command. It returns only where that
 // has failed, which it reports over the socket: an answer is a
 // measurement and, or, an errno of 64 bits.
-func become(args []string) int {
+func become(args []string) {
 	socket, err := strconv.Atoi(args[1])
 	if err != nil {
-		return 1
+		return
 	}
 	unix.CloseOnExec(socket)
 	if !greet(socket) {
-		return 1 // the tracer is gone
+		return // the tracer is gone
 	}
 	env := environment()
 	m, err := measure(filter(format.HostArch, args[2] == "memory"))
@@ -74,7 +75,6 @@ func become(args []string) int {
 		e = helperFailed
 	}
 	_ = send(socket, int64(e))
-	return 1
 }
 
 // environment returns the environment as it was given; Go leaves out what

@@ -56,7 +56,7 @@ func (f *refusals) take(done []Completion) (n int) {
 
 // OpenAIO creates a context of libaio for Config.Entries requests in flight. It refuses
 // flags of requests, and operations that libaio does not have. If the kernel refuses
-// contexts, the queue is a pool of threads (OpenPool).
+// contexts, the queue is a pool of threads.
 func OpenAIO(c Config) (Queue, error) {
 	c = c.clamped()
 	c.CQEntries = c.Entries

@@ -37,13 +37,22 @@ type kind struct {
 	open  func(Config) (Queue, error)
 }
 
+// threadsOf returns a queue of threads, as OpenRing does where the kernel refuses a ring.
+func threadsOf(c Config) (Queue, error) {
+	q, err := openPool(c.clamped())
+	if err != nil {
+		return nil, err
+	}
+	return q, nil
+}
+
 var kinds = []kind{
 	{"io_uring", 0, OpenRing},
 	{"deferred", SingleIssuer | DeferTaskrun, OpenRing},
 	{"cooperative", CoopTaskrun | TaskrunFlag | SubmitAll, OpenRing},
 	{"polled", SQPoll, OpenRing},
 	{"libaio", 0, OpenAIO},
-	{"threads", 0, OpenPool},
+	{"threads", 0, threadsOf},
 }
 
 var ofRings, ofAIO = kinds[:4], kinds[4]

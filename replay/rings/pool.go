@@ -78,15 +78,7 @@ type thread struct {
 	chain []uint32
 }
 
-// OpenPool starts a pool, for a ring or a context that the kernel refuses.
-func OpenPool(c Config) (Queue, error) {
-	q, err := openPool(c.clamped())
-	if err != nil {
-		return nil, err
-	}
-	return q, nil
-}
-
+// openPool starts a pool, for a ring or a context that the kernel refuses.
 func openPool(c Config) (*pool, error) {
 	if c.Kernel == nil {
 		c.Kernel = scheduled
@@ -364,23 +356,23 @@ func (p *pool) vectored(nr uintptr, e *sqe, s *slot) int64 {
 }
 
 func (p *pool) read(e *sqe, s *slot) int64 {
-	switch {
-	case e.opFlags != 0:
-		return p.vectored(unix.SYS_PREADV2, e, s)
-	case int64(e.off) == -1:
-		return p.kernel.Call(unix.SYS_READ, uintptr(e.fd), uintptr(e.addr), uintptr(e.len))
-	}
-	return p.kernel(unix.SYS_PREAD64, uintptr(e.fd), uintptr(e.addr), uintptr(e.len), uintptr(e.off), 0, 0)
+	return p.move(e, s, unix.SYS_READ, unix.SYS_PREAD64, unix.SYS_PREADV2)
 }
 
 func (p *pool) write(e *sqe, s *slot) int64 {
+	return p.move(e, s, unix.SYS_WRITE, unix.SYS_PWRITE64, unix.SYS_PWRITEV2)
+}
+
+// move makes the call that can do what a request asks for: at the file's own offset, at one
+// of its own, or with flags.
+func (p *pool) move(e *sqe, s *slot, plain, at, flagged uintptr) int64 {
 	switch {
 	case e.opFlags != 0:
-		return p.vectored(unix.SYS_PWRITEV2, e, s)
+		return p.vectored(flagged, e, s)
 	case int64(e.off) == -1:
-		return p.kernel.Call(unix.SYS_WRITE, uintptr(e.fd), uintptr(e.addr), uintptr(e.len))
+		return p.kernel.Call(plain, uintptr(e.fd), uintptr(e.addr), uintptr(e.len))
 	}
-	return p.kernel(unix.SYS_PWRITE64, uintptr(e.fd), uintptr(e.addr), uintptr(e.len), uintptr(e.off), 0, 0)
+	return p.kernel(at, uintptr(e.fd), uintptr(e.addr), uintptr(e.len), uintptr(e.off), 0, 0)
 }
 
 func (p *pool) readv(e *sqe, _ *slot) int64 {

@@ -32,7 +32,7 @@ func TestDepth(t *testing.T) {
 func TestManyThreads(t *testing.T) {
 	c := Config{Kernel: scheduled, Entries: 4, Depth: maxThreads + 1}
 	require.Equal(t, maxThreads, c.PoolThreads())
-	q, err := OpenPool(c)
+	q, err := threadsOf(c)
 	require.NoError(t, err)
 	require.Equal(t, maxThreads, q.Threads())
 	require.Equal(t, []string{"threads: 256 for 257 requests in flight"}, q.Notes())
@@ -43,14 +43,14 @@ func TestManyThreads(t *testing.T) {
 // not opened.
 func TestEnter(t *testing.T) {
 	var bound atomic.Int32
-	q, err := OpenPool(Config{Kernel: scheduled, Entries: 3, Enter: func() error { bound.Add(1); return nil }})
+	q, err := threadsOf(Config{Kernel: scheduled, Entries: 3, Enter: func() error { bound.Add(1); return nil }})
 	require.NoError(t, err)
 	require.EqualValues(t, 3, bound.Load())
 	require.NoError(t, q.Close())
 
 	before := runtime.NumGoroutine()
 	why := errors.New("no jail")
-	_, err = OpenPool(Config{Kernel: scheduled, Entries: 3, Enter: func() error {
+	_, err = threadsOf(Config{Kernel: scheduled, Entries: 3, Enter: func() error {
 		if bound.Add(1) == 5 {
 			return why
 		}
@@ -64,7 +64,7 @@ func TestEnter(t *testing.T) {
 
 // Close waits for what is being executed, and drops what is not.
 func TestClosePool(t *testing.T) {
-	queue, err := OpenPool(Config{Kernel: scheduled, Entries: 4, Depth: 1})
+	queue, err := threadsOf(Config{Kernel: scheduled, Entries: 4, Depth: 1})
 	require.NoError(t, err)
 	q := queue.(*pool)
 	r, w := pipe(t)
@@ -100,7 +100,7 @@ func TestClosePool(t *testing.T) {
 // is stopped could be the one that the call waits for.
 func TestStopOfAll(t *testing.T) {
 	runtime.LockOSThread()
-	q, err := OpenPool(Config{Entries: 4, Depth: 2}) // with its own way of calling
+	q, err := threadsOf(Config{Entries: 4, Depth: 2}) // with its own way of calling
 	require.NoError(t, err)
 	defer func() { require.NoError(t, q.Close()) }()
 	r, w := pipe(t)

@@ -46,7 +46,7 @@ type ring struct {
 
 // OpenRing sets up a ring of io_uring for the calling thread. Features that the kernel
 // refuses are dropped and noted. If it refuses io_uring itself, the queue is a pool of
-// threads (OpenPool).
+// threads.
 func OpenRing(c Config) (Queue, error) {
 	c = c.clamped()
 	q, err := openRing(c)
