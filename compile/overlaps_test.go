@@ -187,7 +187,7 @@ func (d *description) call(e *format.Event, process int) int64 {
 		return n
 	case format.EffectWrite:
 		if d.appends {
-			at, end = d.size, d.size+e.Size()
+			end = d.size + e.Size()
 		}
 		if d.size = max(d.size, end); e.Offset() < 0 {
 			d.off = end
