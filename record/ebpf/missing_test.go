@@ -401,6 +401,9 @@ func TestHugePagesOfCalls(t *testing.T) {
 		[]string{fmt.Sprintf("m = mmap.mmap(f, %d, prot=mmap.PROT_READ)", size), "s = mmap.mmap(f, 300 << 12, prot=mmap.PROT_READ)"},
 		[]string{"for i in range(0, 300 << 12, 4096): s[i]", "m.madvise(22)"})
 	for _, e := range faults {
+		if e.Notes.Known(format.NotedIno) && e.Ret == int64(os.Getpagesize()) {
+			continue // of a program that was mapped before the recording, for which the thread waited
+		}
 		require.True(t, e.Args[0] > 0 && e.Args[2] >= 0 && e.Args[2] < size && e.Ret < 2<<20, "%+v", e)
 	}
 	require.Zero(t, missing(&r, coverage.Mapped))
