@@ -188,6 +188,10 @@ func (s *suiteRun) openBaseline(name string) error {
 	return nil
 }
 
+// manyFiles is how many files a workload has at least that takes clearly longer on an ext4
+// without a journal.
+const manyFiles = 1000
+
 // open makes a directory on each root.
 func (s *suiteRun) open() error {
 	for _, r := range s.roots {
@@ -205,6 +209,9 @@ func (s *suiteRun) open() error {
 		s.places = append(s.places, dir)
 		h := format.Header{Meta: provenance.Dir(dir, true)}
 		mount, _ := h.Value(format.MetaMount)
+		if strings.HasSuffix(mount, ","+provenance.NoJournal) && slices.ContainsFunc(s.cards, func(c *workloads.Card) bool { return c.Figures.Files >= manyFiles }) {
+			warn("bench: %s is on ext4 without a journal: files are made several times as slowly for minutes after others were removed, as each run removes its own", r.Dir)
+		}
 		device, _ := h.Value(format.MetaDevice)
 		s.facts = append(s.facts, strings.TrimRight(fmt.Sprintf("%s: %s %s", r.Name, mount, device), " :"))
 	}

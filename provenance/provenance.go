@@ -122,7 +122,7 @@ func (s system) remarks(mountinfo, dir string, noHost bool) (all []format.Meta) 
 	add(format.MetaCPU, s.cpu())
 	add(format.MetaCPUs, strconv.Itoa(runtime.NumCPU()))
 	if m, ok := s.mountOf(mountinfo, dir); ok {
-		add(format.MetaMount, describe(m))
+		add(format.MetaMount, s.describe(m))
 		add(format.MetaDevice, s.device(m))
 	}
 	add(format.MetaLoad, s.load())

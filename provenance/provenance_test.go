@@ -1,6 +1,7 @@
 package provenance
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -82,6 +83,17 @@ func TestRemarks(t *testing.T) {
 		require.Equal(t, "0.52 0.58 0.59", load)
 		pressure, _ := h.Value(format.MetaPressure)
 		require.Equal(t, "cpu=1.25 io=0.50", pressure, "without a file for memory")
+	}
+}
+
+// The options of an ext4 tell that it has no journal.
+func TestNoJournal(t *testing.T) {
+	for task, want := range map[string]string{"<none>\n": "ext4 rw,relatime,errors=remount-ro,nojournal", "584\n": "ext4 rw,relatime,errors=remount-ro"} {
+		files := maps.Clone(disks)
+		files["sys/fs/ext4/nvme0n1p2/journal_task"] = task
+		h := format.Header{Meta: machine(t, files).remarks("proc/self/mountinfo", "/home/x", false)}
+		mount, _ := h.Value(format.MetaMount)
+		require.Equal(t, want, mount)
 	}
 }
 

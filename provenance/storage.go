@@ -19,12 +19,29 @@ func (s system) mountOf(mountinfo, dir string) (mounts.Mount, bool) {
 	return mounts.Over(mounts.Parse(s.read(mountinfo)), dir)
 }
 
+// NoJournal stands among the options of an ext4 that has no journal. The kernel then uses no
+// inode again for minutes after its file was removed, and looks at each of these inodes when a
+// file is made (recently_deleted in fs/ext4/ialloc.c): with thousands of files, programs and
+// replays take several times as long.
+const NoJournal = "nojournal"
+
 // describe returns the file system of a mount and its options: ext4 rw,relatime.
 // Options with paths, as an overlay has them, are left out, because they are long
 // and name directories.
-func describe(m mounts.Mount) string {
+func (s system) describe(m mounts.Mount) string {
 	options := slices.DeleteFunc(slices.Clone(m.Options), func(o string) bool { return strings.Contains(o, "/") })
+	if m.Type == "ext4" {
+		device, err := filepath.EvalSymlinks(s.numbered(m))
+		if err == nil && s.read("sys/fs/ext4/"+filepath.Base(device)+"/journal_task") == "<none>" {
+			options = append(options, NoJournal)
+		}
+	}
 	return m.Type + " " + strings.Join(options, ",")
+}
+
+// numbered returns the link in /sys to a device, by its number.
+func (s system) numbered(m mounts.Mount) string {
+	return filepath.Join(s.root, "sys/dev/block", fmt.Sprintf("%d:%d", m.Major, m.Minor))
 }
 
 // maxDisks bounds how many disks below a volume are named.
@@ -56,7 +73,7 @@ func (s system) device(m mounts.Mount) string {
 // blockDir returns the directory in /sys of the disk or volume that a file system is
 // on, with all of its partitions; empty if there is none.
 func (s system) blockDir(m mounts.Mount) string {
-	dir, err := filepath.EvalSymlinks(filepath.Join(s.root, "sys/dev/block", fmt.Sprintf("%d:%d", m.Major, m.Minor)))
+	dir, err := filepath.EvalSymlinks(s.numbered(m))
 	if err != nil && strings.HasPrefix(m.Source, "/dev/") { // btrfs has a device number of its own
 		if dir, err = filepath.EvalSymlinks(filepath.Join(s.root, m.Source)); err == nil {
 			dir, err = filepath.EvalSymlinks(filepath.Join(s.root, "sys/class/block", filepath.Base(dir)))
