@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"pianola/compare"
@@ -28,8 +30,16 @@ const toleranceOfReplay = 0.1
 
 // summarise summarises one run, and adds its events to a sum, unless that is nil.
 func (p *played) summarise(r *replay.Result, about []format.Meta, sum *profile.Sum) (*summary, error) {
+	var (
+		beside sync.WaitGroup // reads the recording while the replay is read
+		appErr error
+	)
+	if p.app == nil && !r.Interrupted { // a partial run can't be compared, and the user waits for the end
+		beside.Go(func() { p.app, p.paced, appErr = recordingAt(p.trace, r.Options.Pace(), r.Options.Limits.Memory) })
+	}
 	c, err := collectWithin(r.Events(), r.Options.Limits.Memory)
-	if err != nil {
+	beside.Wait()
+	if err := cmp.Or(err, appErr); err != nil {
 		return nil, err
 	}
 	rep := c.Profile()
@@ -37,11 +47,6 @@ func (p *played) summarise(r *replay.Result, about []format.Meta, sum *profile.S
 		sum.Add(c)
 	}
 	s := &summary{result: r, replayed: rep, about: about}
-	if p.app == nil && !r.Interrupted { // a partial run can't be compared, and the user waits for the end
-		if p.app, p.paced, err = recordingAt(p.trace, r.Options.Pace(), r.Options.Limits.Memory); err != nil {
-			return nil, err
-		}
-	}
 	text, _ := p.trace.Header().Value(format.MetaLeftOut)
 	s.leftOut = format.ParseCounts(text)
 	return s, nil

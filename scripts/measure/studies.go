@@ -778,7 +778,7 @@ var studies = []study{
 }
 
 // eventsOf begins a row of formats: the recording, how many events it has, and its trace.
-const eventsOf = `ln "$OUT/$2" script 2>/dev/null || cp "$OUT/$2" script; events_of script; "$PIANOLA" compile -q -o trace.bin script`
+const eventsOf = `ln "$OUT/$2" script 2>/dev/null || cp "$OUT/$2" script; events_of script; "$PIANOLA" compile -o trace.bin script 2>compile.err`
 
 const compiles = `each_event "$PIANOLA" compile -q -o out script`
 
