@@ -46,6 +46,10 @@ var leasts = map[string]float64{
 	addedShare:       2,
 }
 
+// sureRounds is how often both builds are measured at least before a figure is named as worse:
+// two of ten comparisons of a tree with itself, in three rounds, named one by chance.
+const sureRounds = 9
+
 // addedShare is what a side adds to the one beside it.
 const addedShare = "added, %"
 
@@ -216,8 +220,8 @@ func (p part) measure(s side, dirs map[*bench]string) *measure {
 }
 
 // compare measures both builds, prints a line for each figure, and returns what is worse.
-// A figure that looks worse is measured once more, and is worse if it is so both times: of
-// hundreds of figures some are worse by chance.
+// A figure that looks worse is measured once more, in at least sureRounds, and is worse if it
+// is so both times: of hundreds of figures some are worse by chance.
 func (m *measure) compare(ctx context.Context, base, tree *bench, rounds int) (found []string, err error) {
 	times, warm, err := m.repeats(ctx, tree)
 	if err != nil {
@@ -226,7 +230,7 @@ func (m *measure) compare(ctx context.Context, base, tree *bench, rounds int) (f
 	if _, err := m.run(ctx, base); err != nil {
 		return nil, base.cannot(err, true)
 	}
-	measured := func() (map[string]change, error) {
+	measured := func(rounds int) (map[string]change, error) {
 		samples, err := turns(rounds, []*bench{base, tree}, func(b *bench) (sample, error) { return m.mean(ctx, b, times) })
 		if err != nil {
 			return nil, err
@@ -237,7 +241,7 @@ func (m *measure) compare(ctx context.Context, base, tree *bench, rounds int) (f
 		}
 		return changes, nil
 	}
-	first, err := measured()
+	first, err := measured(rounds)
 	if err != nil {
 		return nil, err
 	}
@@ -253,7 +257,7 @@ func (m *measure) compare(ctx context.Context, base, tree *bench, rounds int) (f
 			continue
 		}
 		if again == nil {
-			if again, err = measured(); err != nil {
+			if again, err = measured(max(rounds, sureRounds)); err != nil {
 				return nil, err
 			}
 		}
