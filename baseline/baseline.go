@@ -16,8 +16,9 @@
 //	"fsync": {"calls":120,"nanos":96000000,"latency":{"min_nanos":610000,"max_nanos":2100000,"buckets":"1340 2:5 …"}},
 //	…
 //
-// A run of a workload has "workload" with its name. Remarks that all runs share stand before the runs. A class has no durations of its
-// own where all calls of its operations are in it. Buckets are those of stats.Buckets. Numbers that are 0 can be left out. A later version of the format
+// A run of a workload has its name as "workload". Remarks that all runs share stand before the
+// runs. A class has no durations of its own where all calls of its operations are in it. Buckets
+// are those of stats.Buckets. Numbers that are 0 can be left out. A later version of the format
 // has another number.
 package baseline
 

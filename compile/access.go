@@ -259,8 +259,8 @@ func (h *title) offset(given int64) int64 {
 	return format.Unknown
 }
 
-// lock returns the lock that an access is about, and the file; nil if that, or its bytes are
-// unknown.
+// locks returns the lock that an access is about, and its file, which is nil if it or the bytes
+// of the lock are unknown.
 func (a *access) locks() (k lock, b *title) {
 	h := a.from
 	if b = h.file; b == nil {
@@ -361,7 +361,7 @@ func (a *access) knows(says verb) bool {
 	return b != nil && a.fits(says)
 }
 
-// take applies an access.
+// takes applies an access.
 func (ts *titles) takes(a *access, says verb) {
 	switch says {
 	case saysMoves:
@@ -448,7 +448,7 @@ func (c *claim) uses(from int64, each func(use)) {
 		if t == nil {
 			return
 		}
-		if t.file == nil || t.fresh(from) {
+		if t.unsettled(from) {
 			each(use{t.up, changes, locks})
 			if b := t.up.body(); b != nil && b != t.file {
 				each(use{b, changes, locks})
@@ -478,8 +478,9 @@ func (c *claim) uses(from int64, each func(use)) {
 	file(a.to, true, false)
 }
 
-// fresh reports whether the handle was made at a position, or later.
-func (h *title) fresh(from int64) bool { return int32(h.since-uint32(from)) >= 0 }
+// unsettled reports whether the file of a handle depends on its name, because the handle was
+// made at a position or later, or its file is unknown.
+func (h *title) unsettled(from int64) bool { return h.file == nil || int32(h.since-uint32(from)) >= 0 }
 
 // handles calls each for the handles of a claim. path says that it is that of the directory
 // in which a path begins.

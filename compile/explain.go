@@ -248,7 +248,7 @@ func (f *search) mark(c *claim, tid int32) {
 			h.mark.handle = f.serial
 			f.handles = append(f.handles, h)
 		}
-		if !path && h.file != nil && !h.fresh(f.from) {
+		if !path && !h.unsettled(f.from) {
 			return // whatever becomes of its name
 		}
 		for up := h.up; up.up != nil && up.mark.used != f.serial; up = up.up {
@@ -296,7 +296,7 @@ func (f *search) concerns(c *claim, tid int32) bool {
 	}
 	found := c.opens != nil && c.opens.mark.handle == f.serial
 	c.handles(func(h *title, path bool) {
-		if !path && h.file != nil && !h.fresh(f.from) {
+		if !path && !h.unsettled(f.from) {
 			return
 		}
 		for up := h.up; up.up != nil && !found; up = up.up {

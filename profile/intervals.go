@@ -116,10 +116,11 @@ func (s *sliced) count(c *call, f *file, nanos int64) {
 
 // reach makes slices up to a time.
 func (s *sliced) reach(end int64) {
-	for s.place(end) >= s.most {
+	at := s.place(end)
+	for ; at >= s.most; at = s.place(end) {
 		s.widen()
 	}
-	for int64(len(s.slices)) <= s.last {
+	for int64(len(s.slices)) <= at {
 		s.slices = append(s.slices, slice{})
 	}
 }

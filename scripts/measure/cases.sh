@@ -14,6 +14,17 @@ seed_postgres="chown postgres .; $as $server/initdb -D db -A trust
 	$server/pgbench -h /tmp -p $port -U postgres -i -q -s 3 postgres; $as $server/pg_ctl -D db -m fast -w stop"
 seed_mariadb="mariadb-install-db --no-defaults --user=root --datadir=\$PWD/db --skip-test-db --auth-root-authentication-method=normal"
 
+# on_redis and on_mariadb print commands that run others while a server runs.
+on_redis() {
+	echo "redis-server --port $port --save '' --appendonly yes >server.out & $(up "redis-cli -p $port ping")
+		$1; redis-cli -p $port shutdown nosave; wait"
+}
+on_mariadb() {
+	echo "mariadbd --no-defaults --user=root --datadir=\$PWD/db --socket=/tmp/mariadb.$port --skip-networking --innodb-buffer-pool-size=16M 2>server.out &
+		$1
+		mariadb-admin --no-defaults -u root -S /tmp/mariadb.$port shutdown; wait"
+}
+
 # covered CASE: moves is what the program is known to move, in bytes, as far as that can be
 # said. Its files are in the page cache if warm is set.
 covered() {
@@ -27,8 +38,7 @@ covered() {
 	curl) seed="head -c 20M /dev/urandom >data" moves=41943040 command="curl -s -o copy file://$(pwd)/work/data" ;;
 	redis)
 		programs=redis-benchmark
-		command="redis-server --port $port --save '' --appendonly yes >server.out & $(up "redis-cli -p $port ping")
-			redis-benchmark -p $port -q -n 20000 -t set,get; redis-cli -p $port shutdown nosave; wait"
+		command=$(on_redis "redis-benchmark -p $port -q -n 20000 -t set,get")
 		;;
 	nginx | nginx-sendfile)
 		programs="nginx curl" sendfile=off
@@ -66,12 +76,10 @@ covered() {
 	mariadb)
 		programs="mariadbd mariadb-install-db"
 		seed=$seed_mariadb
-		command="mariadbd --no-defaults --user=root --datadir=\$PWD/db --socket=/tmp/mariadb.$port --skip-networking --innodb-buffer-pool-size=16M 2>server.out &
-			sql() { mariadb --no-defaults -u root -S /tmp/mariadb.$port \"\$@\"; }
+		command=$(on_mariadb "sql() { mariadb --no-defaults -u root -S /tmp/mariadb.$port \"\$@\"; }
 			$(up "sql -e 'select 1'")
 			sql -e \"create database d; use d; create table t(a int primary key auto_increment, b varchar(400));
-				insert into t(b) select repeat(md5(seq), 10) from seq_1_to_60000; update t set b = concat(b, 'x'); select count(*) from t where b like '%ab%'\"
-			mariadb-admin --no-defaults -u root -S /tmp/mariadb.$port shutdown; wait"
+				insert into t(b) select repeat(md5(seq), 10) from seq_1_to_60000; update t set b = concat(b, 'x'); select count(*) from t where b like '%ab%'\"")
 		;;
 	postgres)
 		programs=$postgres
@@ -144,15 +152,12 @@ waiting() {
 	mariadb)
 		programs="mariadbd mariadb-install-db mariadb-slap"
 		seed=$seed_mariadb
-		command="mariadbd --no-defaults --user=root --datadir=\$PWD/db --socket=/tmp/mariadb.$port --skip-networking --innodb-buffer-pool-size=16M 2>server.out &
-			$(up "mariadb-admin --no-defaults -u root -S /tmp/mariadb.$port ping")
-			mariadb-slap --no-defaults -u root -S /tmp/mariadb.$port --auto-generate-sql --concurrency=4 --number-of-queries=2000 --engine=innodb
-			mariadb-admin --no-defaults -u root -S /tmp/mariadb.$port shutdown; wait"
+		command=$(on_mariadb "$(up "mariadb-admin --no-defaults -u root -S /tmp/mariadb.$port ping")
+			mariadb-slap --no-defaults -u root -S /tmp/mariadb.$port --auto-generate-sql --concurrency=4 --number-of-queries=2000 --engine=innodb")
 		;;
 	redis)
 		programs="redis-server redis-benchmark"
-		command="redis-server --port $port --save '' --appendonly yes >server.out & $(up "redis-cli -p $port ping")
-			redis-benchmark -p $port -q -n 20000 -c 20 -t set,get; redis-cli -p $port shutdown nosave; wait"
+		command=$(on_redis "redis-benchmark -p $port -q -n 20000 -c 20 -t set,get")
 		;;
 	rocksdb-*) programs=db_bench command="db_bench --benchmarks=fillrandom --sync=1 --threads=${1#*-} --num=$((4000 / ${1#*-})) --db=db" ;;
 	sqlite3)
