@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -58,7 +59,7 @@ func compareCommand() *cli.Command {
 		Flags: append([]cli.Flag{
 			&cli.StringSliceFlag{Name: "application", Usage: "take `FILE` as a recording of the application, and all operands as replays; repeatable"},
 			&cli.StringFlag{Name: "names", Usage: "call the sides `A,B` instead of after their files"},
-			&cli.StringFlag{Name: "tolerance", Value: "10%", Usage: "accept times that differ by `PART`: 10% or 0.1; 1 and above is per cent"},
+			&cli.StringFlag{Name: "tolerance", Value: defaultTolerance, Usage: "accept times that differ by `PART`: 10% or 0.1; 1 and above is per cent"},
 			&cli.StringFlag{Name: "plot", Usage: "draw the cumulative profiles of the typical runs into `FILE`, .svg or .png"},
 			&cli.StringFlag{Name: "html", Usage: "write a page with charts and tables of the typical runs to `FILE`"},
 			&cli.BoolFlag{Name: "all", Usage: "print everything: latencies, calls, bytes, all operations and files"},
@@ -140,7 +141,7 @@ func runCompare(c *cli.Context) error {
 
 // comparisonFormOf returns the format that the command line selects.
 func comparisonFormOf(c *cli.Context) (*comparisonForm, error) {
-	name := c.String("format")
+	name := cmp.Or(c.String("format"), comparisonForms[0].name)
 	if c.Bool("json") {
 		if c.IsSet("format") && name != "json" {
 			return nil, usage(c, "--json and --format %s exclude each other", name)

@@ -52,7 +52,7 @@ var optionGroups = []struct {
 	title   string
 	options []string
 }{
-	{"The command", []string{"user", "setup"}},
+	{"The command", []string{"user", "setup", "recordings"}},
 	{"Long recordings", []string{"max-size", "rotate", "last", "last-memory", "until", "after", "keep-files"}},
 	{"Contents of the recording", []string{"no-faults", "no-command", "no-host"}},
 	{"Layers", []string{"layer-text", "slow-functions"}},
@@ -64,7 +64,7 @@ var optionGroups = []struct {
 	{"Files and memory", []string{"prepare", "map", "compressibility", "memory"}},
 	{"Modelled device", []string{"model", "latency", "bandwidth", "iops", "queue"}},
 	{"Saved runs", []string{"baseline", "save"}},
-	{"Inputs and limits", []string{"library", "telemetry", "fold", "no-compensate", "limit", "landlock"}},
+	{"Inputs and limits", []string{"trace", "library", "telemetry", "fold", "no-compensate", "limit", "landlock"}},
 	{"Output", []string{"all", "format", "raw-csv", "interval", "calls"}},
 	{helpTitle, []string{"h", "help"}},
 }
