@@ -169,15 +169,14 @@ func (r *Report) cells(k profile.Category) [][]string {
 				continue
 			}
 			rows = append(rows, line(name, func(c *column) string { return c.cell(side) }))
-			name = ""
 		}
 	}
 	if k < profile.NumCategories {
 		return rows
 	}
 	for _, m := range r.means() {
-		cells := slices.Repeat([]string{""}, len(rows[0]))
-		copy(cells, []string{fmt.Sprintf("geometric mean of %d", m.Subjects), m.Side, "", digits(m.Ratio), table.Missing})
+		cells := slices.Repeat([]string{table.Missing}, len(rows[0]))
+		copy(cells, []string{fmt.Sprintf("geometric mean of %d", m.Subjects), m.Side, table.Missing, digits(m.Ratio)})
 		if m.Low != nil {
 			cells[4] = digits(*m.Low) + " to " + digits(*m.High)
 		}
@@ -198,8 +197,8 @@ func digits(v float64) string {
 	return table.Fixed(v, 3)
 }
 
-// notes returns the remarks about sides, each in a line. What holds for the traces of several
-// sides is said once.
+// notes returns the remarks about sides, each in a line. It says once what
+// holds for the traces of several sides.
 func (r *Report) notes() string {
 	var b strings.Builder
 	for _, s := range r.Subjects {
