@@ -380,9 +380,13 @@ func (e *experimenter) save(early error) error {
 	return o.put(func(w io.Writer) error { return baseline.Write(w, name, runs) })
 }
 
-// replayOptionsOf returns the options of replay that hold for all of an experiment.
+// replayOptionsOf returns the options of replay that the command line has, which hold for all
+// of an experiment.
 func replayOptionsOf(c *cli.Context) (all []experiment.Option) {
 	for i := range settings {
+		if !c.IsSet(settings[i].name) {
+			continue
+		}
 		for _, value := range settings[i].values(c) {
 			all = append(all, experiment.Option{Name: settings[i].name, Value: value})
 		}

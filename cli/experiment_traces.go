@@ -29,16 +29,7 @@ func (t *recordedTraces) open(c *cli.Context) (err error) {
 		t.src, err = generate(c, t.name, importer.Options{})
 		return err
 	}
-	f, err := openInput(t.name)
-	if err != nil {
-		return err
-	}
-	if isTrace(f) {
-		t.src = lowered(f)
-		return nil
-	}
-	f.Close()
-	if t.src, err = inspect(importer.Options{}, t.name); err == nil && t.src.Log {
+	if t.src, err = openRecorded(t.name); err == nil && t.src.Log {
 		err = fmt.Errorf("%s: the log of a replay, not a recording", t.name)
 	}
 	return err

@@ -66,7 +66,7 @@ func replayLayer(c *cli.Context) error {
 	case o.Prepare == fileset.PrepareNever && o.Root == "":
 		return usage(c, "--prepare never: no --root that was prepared")
 	}
-	t, f, err := openTrace(c.Args().First(), o.Limits.Complete(1).Memory)
+	t, f, err := openTrace(c.Args().First(), o.Limits.Complete(1).Memory, nil)
 	if err != nil {
 		return withHint(err)
 	}
