@@ -63,11 +63,7 @@ func (r *Report) Conclusion() string {
 	var lines []string
 	for _, p := range r.Pairs() {
 		v := p.Judge(0)
-		line := p.Comparison.Answer(&v)
-		if r.Answer != nil {
-			line = r.Answer(p.Comparison)
-		}
-		lines = append(lines, format.Visible(line))
+		lines = append(lines, format.Visible(p.Answer(&v)))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"math"
 	"slices"
 
 	"pianola/compare"
@@ -17,10 +16,6 @@ type Report struct {
 	Subjects    []*Subject
 	Interrupted bool              // some runs are missing
 	Findings    []profile.Finding // of the diagnosis that suggested the candidates, maybe none; nil without one
-
-	// Answer returns what a comparison of two roots, or of an application with its
-	// replays, is to say; nil for the comparison's own answer.
-	Answer func(*compare.Comparison) string
 }
 
 // Option is an option with its value.
@@ -96,14 +91,14 @@ type Mean struct {
 const Confidence = compare.Confidence
 
 // means returns the geometric mean of each replayed side that is compared with another one,
-// over the subjects of which both have runs. Intervals need two runs of each, or one where
-// the base is a recording.
+// over the subjects of which both have runs. An interval needs two runs of each side, but for
+// a recording.
 func (r *Report) means() (means []Mean) {
 	if !r.several() {
 		return nil
 	}
 	pairs := map[string][]stats.Pair{}
-	base := map[string]string{}
+	base, few := map[string]string{}, map[string]bool{}
 	var order []string
 	for _, s := range r.Subjects {
 		for _, side := range r.sides(s) {
@@ -115,13 +110,14 @@ func (r *Report) means() (means []Mean) {
 				order = append(order, name)
 			}
 			base[name] = r.Label(side.base)
+			few[name] = few[name] || len(side.Runs) < 2 || side.base.Kind != Recorded && len(side.base.Runs) < 2
 			pairs[name] = append(pairs[name], stats.Pair{Base: runSeconds(side.base), Other: runSeconds(side)})
 		}
 	}
 	for _, name := range order {
 		ratio, interval, ok := stats.GeometricRatio(pairs[name], 1-Confidence)
 		m := Mean{Side: name, Base: base[name], Ratio: ratio, Subjects: len(pairs[name])}
-		if ok && !math.IsNaN(interval.Low) && !math.IsInf(interval.High, 0) {
+		if ok && !few[name] {
 			m.Low, m.High = &interval.Low, &interval.High
 		}
 		means = append(means, m)

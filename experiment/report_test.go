@@ -267,6 +267,10 @@ func TestSubjects(t *testing.T) {
 	require.Contains(t, out, "disk is 1.09 times as fast as the recorded machine (1.09 to 1.09, 95 %); geometric mean of 3 workloads")
 	require.Contains(t, out, "\ninterrupted: not all was replayed\n")
 
+	few := suite()
+	few.Subjects[0].Sides[1].Runs = few.Subjects[0].Sides[1].Runs[:1]
+	require.Contains(t, few.Conclusion(), "too few runs for an interval")
+
 	none := suite()
 	for _, s := range none.Subjects {
 		for _, side := range s.Sides[1:] {
