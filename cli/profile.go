@@ -33,7 +33,7 @@ func profileCommand() *cli.Command {
 			"Example: pianola profile --by file --sort bytes_read --top 5 trace.txt\n" +
 			"Example: pianola profile --html profile.html trace.txt",
 		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "all", Usage: "show all rows"},
+			&cli.BoolFlag{Name: "all", Usage: "show all rows; with --json, also what the charts of a page are drawn from"},
 			&cli.StringFlag{Name: "by", Usage: "show only the table by `VIEW`: " + strings.Join(profile.Views(), ", ")},
 			&cli.StringFlag{Name: "sort", Usage: "with --by: sort by `COLUMN`, a column of the CSV output; time means seconds"},
 			&cli.IntFlag{Name: "top", Value: 20, Usage: "with --by: show `N` rows"},
@@ -57,6 +57,7 @@ type profileReport struct {
 	top            int // rows of a table, 0 for all
 	interval       int64
 	plot, html     string
+	extent         profile.Extent
 	from, to       int64 // the part of the run whose single calls the page holds, nanoseconds; to is 0 without a page
 }
 
@@ -86,7 +87,7 @@ func runProfile(c *cli.Context) error {
 	var series []profile.Series
 	var runs []page.Run
 	for _, name := range c.Args().Slice() {
-		collector := &profile.Collector{Rows: profileRows(readingMemory()), Interval: o.interval, From: o.from, To: o.to, Tails: o.by == "interval", NoParts: o.html == ""}
+		collector := &profile.Collector{Rows: profileRows(readingMemory()), Interval: o.interval, From: o.from, To: o.to, Tails: o.by == "interval", NoParts: o.html == "" && o.extent == profile.Sums}
 		meta, subject, err := collect(collector, name)
 		if err != nil {
 			return err
@@ -163,6 +164,9 @@ func profileOptions(c *cli.Context) (*profileReport, error) {
 	}
 	if c.Bool("all") || o.form != "text" && !c.IsSet("top") {
 		o.top = 0
+	}
+	if c.Bool("all") && o.form == "json" {
+		o.extent = profile.Charts
 	}
 	if o.by != "" && o.sort != "" {
 		t, err := new(profile.Profile).Table(o.by)
@@ -322,7 +326,7 @@ func (o *profileReport) writeJSON(w io.Writer, series []profile.Series) error {
 	docs := []any{}
 	for _, s := range series {
 		if o.by == "" {
-			docs = append(docs, s.Profile.FullDocument())
+			docs = append(docs, s.Profile.FullDocument(o.extent))
 			continue
 		}
 		t, _, err := o.table(s.Profile)

@@ -149,7 +149,8 @@ func column(t *testing.T, p *tab, table string, n int) []string {
 func TestBrowser(t *testing.T) {
 	runs, c := compared(t)
 	p := open(t, write(t, runs, c), 1280, 900)
-	require.Equal(t, "app --title "+strings.ReplaceAll(evil, "\xff", `\xff`), value[string](t, p, `document.querySelector('h1').textContent`))
+	require.Equal(t, "app --title "+strings.ReplaceAll(evil, "\xff", `\xff`), value[string](t, p, `document.querySelector('h1 code').textContent`))
+	require.Equal(t, "node7, 2026-01-02 03:04 UTC", value[string](t, p, `document.querySelector('h1 .where-when').textContent`))
 	require.Contains(t, value[string](t, p, `document.querySelector('.verdict').textContent`), "outside 10 %")
 	p.drawn(t)
 	require.Len(t, value[[]bool](t, p, areBlank), 11)
@@ -287,11 +288,11 @@ func TestBrowserSelection(t *testing.T) {
 	// A chart that was made for a selection follows the next one.
 	const picture = `document.querySelector('#profile canvas').toDataURL()`
 	p.drawn(t)
-	value[bool](t, p, `(window.before = `+picture+`, selection.change({from: 0, to: 1e5}), true)`)
+	value[bool](t, p, `(window.before = `+picture+`, selection.change({from: 0, to: 1e-4}), true)`)
 	p.until(t, picture+` !== before`, "the part of the time in the chart")
 	p.until(t, `document.querySelectorAll('.chip').length === 3`, "a chip of the time")
 	value[bool](t, p, `(selection.change({from: null, to: null}), true)`)
-	require.Equal(t, int64(23), value[int64](t, p, `selected(JSON.parse(document.getElementById('data').textContent).runs[0], selection.now).reduce((n, c) => n + c.calls, 0)`))
+	require.Equal(t, int64(23), value[int64](t, p, `selected(readData().runs[0], selection.now).reduce((n, c) => n + c.calls, 0)`))
 
 	// Back and forth, and a chip.
 	value[bool](t, p, `(history.go(-3), true)`)

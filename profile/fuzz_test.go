@@ -60,7 +60,7 @@ func FuzzFollow(f *testing.F) {
 		require.Equal(t, p.All, files)
 		require.Equal(t, p.All, threads)
 		require.NoError(t, p.WriteText(io.Discard, true))
-		_, err = json.Marshal(p.FullDocument())
+		_, err = json.Marshal(p.FullDocument(Charts))
 		require.NoError(t, err)
 	})
 }
