@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -486,6 +487,90 @@ func TestBrowserPrint(t *testing.T) {
 	require.Len(t, column(t, p, "file", 0), 12)
 	require.Equal(t, "dark", value[string](t, p, `document.documentElement.dataset.theme`))
 	p.until(t, fmt.Sprintf(`document.querySelector('#profile canvas').width === %d`, width), "the width on the screen")
+}
+
+// A table that is wider than its place has a shadow at the edge behind which it goes on, and
+// nothing else is cut.
+func TestBrowserScroll(t *testing.T) {
+	runs, c := compared(t)
+	for _, width := range []int64{1280, 400} {
+		p := open(t, write(t, runs, c), width, 900)
+		p.drawn(t)
+		value[bool](t, p, `(document.querySelectorAll('details').forEach(d => { d.open = true; }), document.querySelectorAll('#main input[type="checkbox"]').forEach(b => b.click()), true)`)
+		p.shows(t, `#profile details table`)
+		require.Empty(t, value[[]string](t, p, `[...document.querySelectorAll('body *')].filter(e => e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX !== 'visible' &&
+			!e.matches('.hidden, .chart *, select') && getComputedStyle(e).textOverflow !== 'ellipsis' && !getComputedStyle(e).backgroundAttachment.includes('local')).map(e => e.outerHTML.slice(0, 200))`))
+		// The shadow is there while the table goes on, and not at its end.
+		require.NotZero(t, value[int](t, p, `(window.wide = [...document.querySelectorAll('#file .scroll')].find(e => e.scrollWidth > e.clientWidth), wide.scrollIntoView({behavior: 'instant', block: 'center'}), wide.scrollWidth)`))
+		require.NotEqual(t, p.edge(t), p.edgeAtEnd(t))
+	}
+}
+
+// edge returns the picture of the right edge of the table wide.
+func (p *tab) edge(t *testing.T) []byte {
+	t.Helper()
+	box := value[[4]float64](t, p, `(() => { const r = wide.getBoundingClientRect(); return [r.right - 6 + scrollX, (r.top + r.bottom) / 2 + scrollY, 6, 4]; })()`)
+	shot := call(t, p, cdppage.CaptureScreenshot, cdppage.CaptureScreenshotParams{Clip: &cdppage.Viewport{X: box[0], Y: box[1], Width: box[2], Height: box[3], Scale: 1}})
+	return shot.Data
+}
+
+func (p *tab) edgeAtEnd(t *testing.T) []byte {
+	t.Helper()
+	value[bool](t, p, `(wide.scrollLeft = wide.scrollWidth, true)`)
+	p.until(t, `wide.scrollLeft > 0`, "the table does not scroll")
+	return p.edge(t)
+}
+
+// The categories have colours that differ from one another and from the page.
+func TestBrowserColors(t *testing.T) {
+	p := open(t, write(t, []Run{made(t, "a", 1)}, nil), 1280, 900)
+	const luminance = `(hex => { const [r, g, b] = [1, 3, 5].map(i => parseInt(hex.slice(i, i + 2), 16) / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; })`
+	const hue = `(hex => { const [r, g, b] = [1, 3, 5].map(i => parseInt(hex.slice(i, i + 2), 16)); const [max, min] = [Math.max(r, g, b), Math.min(r, g, b)];
+		return 60 * (max === r ? (g - b) / (max - min) : max === g ? 2 + (b - r) / (max - min) : 4 + (r - g) / (max - min)); })`
+	for range 2 {
+		for _, name := range []string{"read", "write", "sync", "metadata", "mapped-read", "mapped-write", "communication", "submit"} {
+			contrast := value[float64](t, p, fmt.Sprintf(`(() => { const [a, b] = ['card', %q].map(name => %s(color(name)) + 0.05); return Math.max(a, b) / Math.min(a, b); })()`, name, luminance))
+			require.GreaterOrEqual(t, contrast, 3.0, name)
+		}
+		difference := value[float64](t, p, fmt.Sprintf(`(() => { const d = Math.abs(%[1]s(color('read')) - %[1]s(color('mapped-read'))) %% 360; return Math.min(d, 360 - d); })()`, hue))
+		require.Greater(t, difference, 60.0, "hues of reads and mapped reads")
+		p.click(t, `#theme`)
+	}
+}
+
+// Of two systems one is the faster, which is no failure: a comparison of systems has no red mark.
+// It begins with a picture: a bar for each side of each row, with intervals.
+func TestBrowserSystems(t *testing.T) {
+	var sides [2][]*profile.Profile
+	var runs []Run
+	for i, slow := range []float64{1.5, 1} {
+		for k := range 6 {
+			run := made(t, []string{"nvme", "sata"}[i], slow*(1+float64(k)/100))
+			sides[i] = append(sides[i], run.Profile)
+			if k == 0 {
+				runs = append(runs, run)
+			}
+		}
+	}
+	c := compare.Profiles(sides[0], sides[1])
+	c.Names = [2]string{"nvme", "sata"}
+	p := open(t, write(t, runs, &Comparison{Comparison: c, Tolerance: 0.1}), 1280, 900)
+	require.Equal(t, []string{"times", "compared"}, value[[]string](t, p, `[...document.querySelectorAll('main > section')].slice(0, 2).map(s => s.id)`))
+	require.Contains(t, value[string](t, p, `document.querySelector('.verdict.differs strong').textContent`), "sata is 1.")
+	require.Zero(t, value[int](t, p, `document.querySelectorAll('.outside').length`))
+	require.Equal(t, []string{"Run time", "Read", "Write", "Sync", "Metadata"}, value[[]string](t, p, `[...document.querySelectorAll('#times h3')].map(h => h.textContent)`))
+	require.Equal(t, 10, value[int](t, p, `[...document.querySelectorAll('#times .bar')].filter(b => b.getBoundingClientRect().width > 0).length`))
+	require.Equal(t, 5, value[int](t, p, `document.querySelectorAll('#times .between').length`))
+
+	// A replay that is quicker than its application is outside, and so is a run that is slower
+	// than its baseline.
+	c.Names = compare.DefaultNames
+	p = open(t, write(t, runs, &Comparison{Comparison: c, Tolerance: 0.1}), 1280, 900)
+	require.NotZero(t, value[int](t, p, `document.querySelectorAll('.verdict.outside').length`))
+	c = compare.Profiles(sides[1], sides[0])
+	c.Names = [2]string{"baseline", "now"}
+	p = open(t, write(t, runs, &Comparison{Comparison: c, Tolerance: 0.1}), 1280, 900)
+	require.NotZero(t, value[int](t, p, `document.querySelectorAll('.verdict.outside').length`))
 }
 
 // On a phone nothing reaches beyond the side of the screen, but what scrolls

@@ -58,8 +58,8 @@ var (
 		"uplot/uPlot.iife.min.js", "script/dom.js", "script/units.js", "script/theme.js", "script/select.js", "script/save.js", "script/parts.js", "script/chart.js",
 		"script/bars.js", "script/grid.js", "script/heat.js", "script/ranks.js", "script/tails.js", "script/calls.js", "script/spans.js", "script/timeline.js", "script/table.js", "script/layers.js", "script/compare.js", "script/bar.js", "script/page.js",
 	}
-	labScripts   = []string{"script/dom.js", "script/units.js", "script/theme.js", "script/select.js", "script/save.js", "script/table.js", "script/lab.js"}
-	suiteScripts = []string{"script/dom.js", "script/units.js", "script/theme.js", "script/select.js", "script/save.js", "script/table.js", "script/suite.js"}
+	labScripts   = []string{"script/dom.js", "script/units.js", "script/theme.js", "script/select.js", "script/save.js", "script/table.js", "script/bars.js", "script/lab.js"}
+	suiteScripts = []string{"script/dom.js", "script/units.js", "script/theme.js", "script/select.js", "script/save.js", "script/table.js", "script/bars.js", "script/suite.js"}
 )
 
 // frame is the page without its data.

@@ -76,10 +76,9 @@ function factsOf(data) {
   return section('facts', title, null, withTools(title, plainTable(title, ['', ...data.runs.map(r => r.name)], rows)));
 }
 
-// origin says in a line where and when the application ran.
+// origin says in a line on what the application ran. The title has the machine and the date.
 function origin(run) {
-  const words = ['started', 'host', 'kernel', 'CPU'].map(name => run.facts.find(f => f.name === name)?.value);
-  return words.filter(w => w).map(w => w.replace(/\.\d+Z$/, 'Z')).join(' · ');
+  return ['kernel', 'CPU', 'file system'].flatMap(name => run.facts.filter(f => f.name === name).map(f => `${name} ${f.value}`)).join(' · ');
 }
 
 // categoryColor returns the name of a category's colour.
@@ -380,6 +379,12 @@ const criticalColumns = [
   {key: 'seconds', label: 'time', kind: 'seconds'}, {key: 'share', label: 'share of the run time', kind: 'share'},
 ];
 
+// shortened returns a name of which the last part stays where there is no room for all.
+function shortened(name) {
+  const at = name.lastIndexOf('/');
+  return element('span', {class: 'what'}, element('span', {class: 'head'}, name.slice(0, at + 1)), element('span', {class: 'tail'}, name.slice(at + 1)));
+}
+
 // topsOf lists where the most time went: the first files, operations and threads of
 // a run. What is clicked is selected.
 function topsOf(run) {
@@ -389,7 +394,7 @@ function topsOf(run) {
     return rows.length === 0 ? null : element('div', {}, element('h3', {}, t.title), element('ul', {class: 'tops'}, ...rows.map(row => {
       const bar = element('span', {class: 'bar c-read'});
       bar.style.width = 100 * row.seconds / most + '%';
-      const button = element('button', {type: 'button', onclick: () => selection.toggle(t.pick(row))}, element('span', {class: 'what'}, (t.view === 'thread' ? 'thread ' : '') + row[t.columns[0].key]));
+      const button = element('button', {type: 'button', onclick: () => selection.toggle(t.pick(row))}, shortened((t.view === 'thread' ? 'thread ' : '') + row[t.columns[0].key]));
       selection.follow(button, now => button.setAttribute('aria-pressed', String(Object.entries(t.pick(row)).every(([key, value]) => now[key] === value))));
       return element('li', {}, button, element('span', {class: 'track', 'aria-hidden': 'true'}, bar), element('span', {class: 'value'}, seconds(row.seconds)));
     })));
@@ -437,8 +442,7 @@ function build() {
   let current = data.runs[0];
   initTheme();
   selection.start();
-  document.querySelector('header').append(element('p', {class: 'note'}, origin(data.runs[0])));
-  document.querySelector('header').append(...coverageNotes(data.runs));
+  document.querySelector('header').append(...[origin(data.runs[0])].filter(text => text).map(text => element('p', {class: 'note'}, text)), ...coverageNotes(data.runs));
   if (data.comparison) main.append(...verdictSections(data.comparison));
   for (const run of data.runs) {
     main.append(element('section', {id: run === data.runs[0] ? 'summary' : newID(), class: 'overview', 'aria-label': 'Summary'},

@@ -29,7 +29,7 @@ function tailFigure(data) {
     note: 'So long did this part of the calls take at most. The axis gives each nine as much room as the one before; lines end with the longest call. ' +
       (data.comparison ? `Broken lines are those of ${data.runs[1].name}.` : data.runs.length > 1 ? 'Broken lines are those of the recordings after the first.' : ''),
     summary: data.runs.flatMap((run, i) => run.latency_by_category.map(l => `${named(data, i, l.name)}: ${names.map(([name, key]) => name + ' ' + seconds(l[key])).join(', ')}`)).join('; ') + '.',
-    x: {ticks: values => values.map(v => Number.isInteger(v) ? percentileText(v) : ''), splits: () => Array.from({length: Math.ceil(last / 12) + 1}, (_, i) => i), label: 'share of the calls'},
+    x: {ticks: values => values.map(v => Number.isInteger(v) ? percentileText(v) : ''), splits: () => Array.from({length: Math.floor(last / 12) + 1}, (_, i) => i), label: 'share of the calls'},
     y: {log: true, ticks: values => values.map(v => v > 0 && Math.abs(Math.log10(v) % 1) < 1e-9 ? ticks(timeUnits)([v])[0] : ''), range: (u, low, high) => [low / 1.3, high * 1.3], label: 'duration'},
     details: 'The percentiles as a table',
     table: () => [['', 'calls', ...names.map(([name]) => name)], data.runs.flatMap((run, i) => run.latency_by_category.map(l => [named(data, i, l.name), count(l.calls), ...names.map(([, key]) => seconds(l[key]))]))],
