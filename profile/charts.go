@@ -18,7 +18,6 @@ import (
 // 36, or the columns of packed. Their numbers are whole nanoseconds, as the fields say.
 type chartsDocument struct {
 	Curves   curvesDocument `json:"curves"`
-	Tails    []tailDocument `json:"latency_tails"`
 	Heat     []heatDocument `json:"heat"`
 	Timeline lanesDocument  `json:"timeline"`
 	Ranks    *ranksDocument `json:"rank_map,omitempty"`
@@ -30,7 +29,7 @@ type chartsDocument struct {
 
 func (p *Profile) charts() *chartsDocument {
 	return &chartsDocument{
-		Curves: p.curvesDocument(), Tails: p.tailDocuments(), Heat: p.heatDocuments(), Timeline: p.Timeline.document(), Ranks: p.ranksDocument(),
+		Curves: p.curvesDocument(), Heat: p.heatDocuments(), Timeline: p.Timeline.document(), Ranks: p.ranksDocument(),
 		Parts: p.partsDocument(), Calls: p.callsDocument(), Spans: p.spansDocument(), Rows: map[string]int{},
 	}
 }
@@ -74,23 +73,6 @@ func (p *Profile) curvesDocument() curvesDocument {
 		d.Lines = append(d.Lines, line)
 	}
 	return d
-}
-
-// tailDocument has the durations that parts of a category's calls do not exceed: see
-// TailParts.
-type tailDocument struct {
-	Name    string    `json:"name"`
-	Seconds []float64 `json:"seconds"`
-}
-
-func (p *Profile) tailDocuments() []tailDocument {
-	list := []tailDocument{}
-	for k, l := range p.Latency {
-		if l != nil {
-			list = append(list, tailDocument{Category(k).String(), secondsOf(l.Tail)})
-		}
-	}
-	return list
 }
 
 // heatDocument is the Heat of a file.

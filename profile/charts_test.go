@@ -18,6 +18,7 @@ import (
 // longName is the length of long names.
 const longName = 4000
 
+// Columns hold each call, and names of files are bounded.
 func TestCallsDocument(t *testing.T) {
 	p := &Profile{
 		Files: []File{{Name: "/a"}, {Name: strings.Repeat("x", longName)}},

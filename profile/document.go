@@ -64,53 +64,35 @@ func (p *Profile) operationDocuments() []operationDocument {
 }
 
 type timesDocument struct {
-	IO            float64         `json:"io_seconds"`
-	Communication float64         `json:"communication_seconds"`
-	Submit        float64         `json:"submit_and_wait_seconds"`
-	Compute       float64         `json:"compute_seconds"`
-	Ready         float64         `json:"ready_seconds"`
-	Own           float64         `json:"own_seconds"` // of ready_seconds
-	Waiting       float64         `json:"waiting_seconds"`
-	WaitingFor    waitingDocument `json:"waiting_for"` // waiting_seconds by kind
-	Timer         float64         `json:"timer_seconds"`
-	Storage       float64         `json:"storage_seconds"`
-	Other         float64         `json:"other_seconds"`
+	IO            float64            `json:"io_seconds"`
+	Communication float64            `json:"communication_seconds"`
+	Submit        float64            `json:"submit_and_wait_seconds"`
+	Compute       float64            `json:"compute_seconds"`
+	Ready         float64            `json:"ready_seconds"`
+	Own           float64            `json:"own_seconds"` // of ready_seconds
+	Waiting       float64            `json:"waiting_seconds"`
+	WaitingFor    map[string]float64 `json:"waiting_for"` // waiting_seconds by kind
+	Timer         float64            `json:"timer_seconds"`
+	Storage       float64            `json:"storage_seconds"`
+	Other         float64            `json:"other_seconds"`
 }
 
-// waitingDocument has the seconds of each kind by its name.
-type waitingDocument Waits
-
-func (w waitingDocument) MarshalJSON() ([]byte, error) {
-	return appendSeconds(waitNames[:], w[:]), nil
-}
-
-// appendSeconds appends an object of times by their names.
-func appendSeconds(names []string, nanos []int64) []byte {
-	b := []byte{'{'}
+// secondsBy returns times by their names.
+func secondsBy(names []string, nanos []int64) map[string]float64 {
+	by := make(map[string]float64)
 	for k, name := range names {
-		if k > 0 {
-			b = append(b, ',')
-		}
-		b = append(append(append(b, '"'), name...), `_seconds":`...)
-		b = format.AppendSeconds(b, nanos[k])
+		by[name+"_seconds"] = format.Seconds(nanos[k])
 	}
-	return append(b, '}')
+	return by
 }
 
 // blockedDocument is a Blocked.
 type blockedDocument struct {
-	Explained   float64      `json:"explained_seconds"`
-	Unexplained float64      `json:"unexplained_seconds"`
-	By          waysDocument `json:"woken_in"` // by another recorded thread
-	Timer       float64      `json:"timer_seconds"`
-	Storage     float64      `json:"storage_seconds"`
-}
-
-// waysDocument has the seconds of each way by its name.
-type waysDocument [numWays]int64
-
-func (w waysDocument) MarshalJSON() ([]byte, error) {
-	return appendSeconds(wayNames[:], w[:]), nil
+	Explained   float64            `json:"explained_seconds"`
+	Unexplained float64            `json:"unexplained_seconds"`
+	By          map[string]float64 `json:"woken_in"` // by another recorded thread
+	Timer       float64            `json:"timer_seconds"`
+	Storage     float64            `json:"storage_seconds"`
 }
 
 func (b *Blocked) document() *blockedDocument {
@@ -118,14 +100,14 @@ func (b *Blocked) document() *blockedDocument {
 		return nil
 	}
 	return &blockedDocument{Explained: format.Seconds(b.Explained()), Unexplained: format.Seconds(b.Unknown),
-		By: b.By, Timer: format.Seconds(b.Timer), Storage: format.Seconds(b.Storage)}
+		By: secondsBy(wayNames[:], b.By[:]), Timer: format.Seconds(b.Timer), Storage: format.Seconds(b.Storage)}
 }
 
 func (t *Times) document() timesDocument {
 	return timesDocument{
 		IO: format.Seconds(t.IO), Communication: format.Seconds(t.Communication), Submit: format.Seconds(t.Submit), Compute: format.Seconds(t.Compute),
 		Ready: format.Seconds(t.Ready), Own: format.Seconds(t.Own), Waiting: format.Seconds(t.Waiting()),
-		WaitingFor: waitingDocument(t.Waits),
+		WaitingFor: secondsBy(waitNames[:], t.Waits[:]),
 		Timer:      format.Seconds(t.Timer), Storage: format.Seconds(t.Storage), Other: format.Seconds(t.Other),
 	}
 }
@@ -151,6 +133,7 @@ type latencyDocument struct {
 	Min   float64 `json:"min_seconds"`
 	*Tails
 	Bars []barDocument `json:"bars"`
+	Tail []float64     `json:"tail_seconds,omitempty"` // of categories, for charts
 }
 
 type barDocument struct {
@@ -277,6 +260,9 @@ func (p *Profile) FullDocument(extent Extent) any {
 	}
 	for k, l := range p.Latency {
 		d.Latency = appendLatency(d.Latency, Category(k).String(), l)
+		if l != nil && extent != Sums {
+			d.Latency[len(d.Latency)-1].Tail = secondsOf(l.Tail)
+		}
 	}
 	for _, op := range p.byTime() {
 		d.OpLatency = appendLatency(d.OpLatency, op.String(), p.OpLatency[op])
@@ -301,7 +287,7 @@ func appendLatency(list []latencyDocument, name string, l *Latency) []latencyDoc
 	if l == nil {
 		return list
 	}
-	doc := latencyDocument{name, l.Calls, format.Seconds(l.Min), l.tails(), nil}
+	doc := latencyDocument{name, l.Calls, format.Seconds(l.Min), l.tails(), nil, nil}
 	for _, b := range l.Bars {
 		doc.Bars = append(doc.Bars, barDocument{format.Seconds(b.From), format.Seconds(b.To), b.Calls})
 	}

@@ -25,6 +25,22 @@ function mostOf(rows) {
   return Math.max(...rows.map(row => Math.max(row.value || 0, row.high || 0)), 0) || 1;
 }
 
+// stackBar draws parts beside one another: [{label, name, seconds}], where name is that of a colour.
+function stackBar(parts) {
+  return element('div', {class: 'stack', 'aria-hidden': 'true'}, ...parts.filter(p => p.seconds > 0).map(p => {
+    const piece = element('span', {class: 'c-' + p.name, title: `${p.label} ${seconds(p.seconds)}`});
+    piece.style.flexGrow = p.seconds / sum(parts, q => q.seconds);
+    return piece;
+  }));
+}
+
+// stack draws parts and says what they are: [bar, list].
+function stack(parts) {
+  const all = Math.max(sum(parts, p => p.seconds), 1e-9);
+  return [stackBar(parts), element('ul', {class: 'stackwords'}, ...parts.map(p =>
+    element('li', {}, element('span', {class: 'dot c-' + p.name}), `${p.label} ${percent(p.seconds / all)} (${seconds(p.seconds)})`)))];
+}
+
 // barChart: {title, note, summary, classes: [text], series, data, show, y}.
 function barChart(what) {
   const n = what.classes.length;

@@ -80,13 +80,7 @@ function gridFigure(what) {
     const width = parts.box.clientWidth;
     if (width === 0 || !grid) return;
     const height = Math.min(360, Math.max(260, width * 0.4));
-    const ratio = devicePixelRatio || 1;
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
-    canvas.style.width = width + 'px';
-    canvas.style.height = height + 'px';
-    const c = canvas.getContext('2d');
-    c.setTransform(ratio, 0, 0, ratio, 0, 0);
+    const c = sized(canvas, width, height);
     frame = {left: width < 480 ? 64 : 76, top: 8, width: 0, height: height - 40};
     frame.width = width - frame.left - 12;
 
@@ -170,6 +164,18 @@ function gridFigure(what) {
     show();
   });
   return {figure: parts.figure, show};
+}
+
+// sized gives a canvas a size, in CSS pixels, and returns what draws on it.
+function sized(canvas, width, height) {
+  const ratio = devicePixelRatio || 1;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  canvas.style.width = width + 'px';
+  canvas.style.height = height + 'px';
+  const c = canvas.getContext('2d');
+  c.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return c;
 }
 
 // drawTimes draws the numbers of an axis of time, from and to in seconds.

@@ -46,18 +46,9 @@ function timesOf(run) {
     ['I/O', t.io_seconds, 'read'], ['communication', t.communication_seconds, 'communication'], ['submit and wait', t.submit_and_wait_seconds, 'submit'],
     ['waiting for others', t.waiting_seconds, 'waiting'], ['timer', t.timer_seconds, 'timer'], ['storage outside calls', t.storage_seconds, 'storage'],
     ['ready', t.ready_seconds, 'ready'], ['other calls', t.other_seconds, 'other'], ['compute', t.compute_seconds, 'compute'],
-  ].filter(([label, spent]) => spent > 0 || label === 'I/O' || label === 'compute');
-  const all = sum(parts, p => p[1]);
-  if (all === 0) return null;
-  const bar = element('div', {class: 'stack', 'aria-hidden': 'true'});
-  const words = element('ul', {class: 'stackwords'});
-  for (const [label, spent, name] of parts) {
-    const piece = element('span', {class: 'c-' + name});
-    piece.style.flexGrow = spent / all;
-    if (spent > 0) bar.append(piece);
-    words.append(element('li', {}, element('span', {class: 'dot c-' + name}), `${label} ${percent(spent / all)} (${seconds(spent)})`));
-  }
-  return element('div', {class: 'times'}, element('h3', {}, rowsIn(run, 'threads') === 1 ? 'What the thread’s time was spent with' : 'What the time of all threads was spent with'), bar, words);
+  ].map(([label, value, name]) => ({label, name, seconds: value})).filter(p => p.seconds > 0 || p.name === 'read' || p.name === 'compute');
+  return sum(parts, p => p.seconds) === 0 ? null :
+    element('div', {class: 'times'}, element('h3', {}, rowsIn(run, 'threads') === 1 ? 'What the thread’s time was spent with' : 'What the time of all threads was spent with'), ...stack(parts));
 }
 
 // diagnosisOf returns what to look at first in a run, null for nothing.
@@ -390,13 +381,10 @@ function shortened(name) {
 function topsOf(run) {
   const lists = tables.filter(t => t.pick).map(t => {
     const rows = run[t.rows].filter(row => row.seconds > 0).sort((a, b) => b.seconds - a.seconds).slice(0, 4);
-    const most = rows[0]?.seconds;
-    return rows.length === 0 ? null : element('div', {}, element('h3', {}, t.title), element('ul', {class: 'tops'}, ...rows.map(row => {
-      const bar = element('span', {class: 'bar c-read'});
-      bar.style.width = 100 * row.seconds / most + '%';
+    return rows.length === 0 ? null : element('div', {}, element('h3', {}, t.title), barList(rows.map(row => {
       const button = element('button', {type: 'button', onclick: () => selection.toggle(t.pick(row))}, shortened((t.view === 'thread' ? 'thread ' : '') + row[t.columns[0].key]));
       selection.follow(button, now => button.setAttribute('aria-pressed', String(Object.entries(t.pick(row)).every(([key, value]) => now[key] === value))));
-      return element('li', {}, button, element('span', {class: 'track', 'aria-hidden': 'true'}, bar), element('span', {class: 'value'}, seconds(row.seconds)));
+      return {name: button, value: row.seconds, color: 'read'};
     })));
   }).filter(l => l);
   return lists.length === 0 ? null : element('div', {class: 'where', role: 'group', 'aria-label': 'Where the time in calls went'}, ...lists);
@@ -453,7 +441,7 @@ function build() {
   const all = data.runs.map(run => ratesOf(run, {}));
   const rates = rateKinds.filter(k => all.some(r => k.lines.some(([of]) => of(r)?.some(v => v > 0))));
   if (rates.length > 0) main.append(element('section', {id: 'rates', class: 'pair', 'aria-label': 'Rates'}, ...rates.map(k => linked(calls, now => rateChart(data, k, now)))));
-  if (data.runs.some(run => run.latency_tails.length > 0)) main.append(card('tails', wholeRun('Latency by percentile', () => tailFigure(data))));
+  if (data.runs.some(run => run.latency_by_category.length > 0)) main.append(card('tails', wholeRun('Latency by percentile', () => tailFigure(data))));
   if (data.comparison) main.append(...differSections(data.comparison));
   if (data.comparison && levelsOf(data.runs) > 1) main.append(card('concurrency', wholeRun('I/O concurrency', () => concurrencyFigure(data.runs))));
 

@@ -165,13 +165,7 @@ function timelineFigure(run) {
     frame.tops = [frame.top];
     lanes.forEach((l, i) => frame.tops.push(frame.tops[i] + spansHeight(i) + frame.row));
     const height = frame.tops.at(-1) + 30;
-    const ratio = devicePixelRatio || 1;
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
-    canvas.style.width = width + 'px';
-    canvas.style.height = height + 'px';
-    const c = canvas.getContext('2d');
-    c.setTransform(ratio, 0, 0, ratio, 0, 0);
+    const c = sized(canvas, width, height);
     c.font = '12px ' + color('font');
     const most = width < 480 ? 90 : 170;
     frame.left = Math.ceil(Math.min(Math.max(...lanes.map(l => c.measureText(l.name).width)), most)) + 10;
