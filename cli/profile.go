@@ -58,7 +58,7 @@ type profileReport struct {
 	interval       int64
 	plot, html     string
 	extent         profile.Extent
-	from, to       int64 // the part of the run whose single calls the page holds, nanoseconds; to is 0 without a page
+	from, to       int64 // the part of the run whose single calls the page holds, nanoseconds; to is 0 without a page or its charts
 }
 
 func runProfile(c *cli.Context) error {
@@ -140,7 +140,10 @@ func profileOptions(c *cli.Context) (*profileReport, error) {
 	if c.Bool("json") {
 		o.form = "json"
 	}
-	if o.html != "" {
+	if c.Bool("all") && o.form == "json" && o.by == "" {
+		o.extent = profile.Charts
+	}
+	if o.html != "" || o.extent == profile.Charts {
 		o.to = math.MaxInt64
 	}
 	if c.IsSet("calls") {
@@ -164,9 +167,6 @@ func profileOptions(c *cli.Context) (*profileReport, error) {
 	}
 	if c.Bool("all") || o.form != "text" && !c.IsSet("top") {
 		o.top = 0
-	}
-	if c.Bool("all") && o.form == "json" {
-		o.extent = profile.Charts
 	}
 	if o.by != "" && o.sort != "" {
 		t, err := new(profile.Profile).Table(o.by)

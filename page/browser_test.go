@@ -577,6 +577,7 @@ func TestBrowserSystems(t *testing.T) {
 // there by itself.
 func TestBrowserPhone(t *testing.T) {
 	runs, c := compared(t)
+	runs[0].Profile.Diagnosis = []profile.Finding{{Rule: "sync", Text: "Syncs of /" + strings.Repeat("long", 30), Try: "pianola lab " + strings.Repeat("long", 30)}}
 	for _, width := range []int64{320, 390} {
 		p := open(t, write(t, runs, c), width, 800)
 		p.drawn(t)

@@ -441,7 +441,7 @@ function build() {
   const all = data.runs.map(run => ratesOf(run, {}));
   const rates = rateKinds.filter(k => all.some(r => k.lines.some(([of]) => of(r)?.some(v => v > 0))));
   if (rates.length > 0) main.append(element('section', {id: 'rates', class: 'pair', 'aria-label': 'Rates'}, ...rates.map(k => linked(calls, now => rateChart(data, k, now)))));
-  if (data.runs.some(run => run.latency_by_category.length > 0)) main.append(card('tails', wholeRun('Latency by percentile', () => tailFigure(data))));
+  if (data.runs.some(run => run.latency_by_category.some(l => l.tail_seconds && l.max_seconds > 0))) main.append(card('tails', wholeRun('Latency by percentile', () => tailFigure(data))));
   if (data.comparison) main.append(...differSections(data.comparison));
   if (data.comparison && levelsOf(data.runs) > 1) main.append(card('concurrency', wholeRun('I/O concurrency', () => concurrencyFigure(data.runs))));
 

@@ -16,12 +16,14 @@ function tailFigure(data) {
   const points = Array.from({length: 12 * leastPart + 1}, (_, i) => i / 12);
   const series = [];
   const ys = [];
-  data.runs.forEach((run, i) => run.latency_by_category.forEach(t => {
+  // On a logarithmic axis calls that took no time have no place.
+  const tails = data.runs.map(run => run.latency_by_category.filter(t => t.tail_seconds && t.max_seconds > 0));
+  tails.forEach((list, i) => list.forEach(t => {
     // Where less than one call would be left, there is only the longest.
-    series.push({label: named(data, i, t.name), color: categoryColor(t.name), dash: dashOf(i), hidden: !judged(t.name) && run.latency_by_category.some(o => judged(o.name))});
+    series.push({label: named(data, i, t.name), color: categoryColor(t.name), dash: dashOf(i), hidden: !judged(t.name) && list.some(o => judged(o.name))});
     ys.push(points.map((_, k) => k < t.tail_seconds.length ? Math.max(t.tail_seconds[k], 1e-9) : null));
   }));
-  const last = Math.max(...data.runs.flatMap(run => run.latency_by_category.map(t => t.tail_seconds.length))) - 1;
+  const last = Math.max(...tails.flat().map(t => t.tail_seconds.length)) - 1;
   const table = [points.slice(0, last + 1), ...ys.map(y => y.slice(0, last + 1))];
   const names = [['p50', 'p50_seconds'], ['p90', 'p90_seconds'], ['p99', 'p99_seconds'], ['p99.9', 'p999_seconds'], ['longest', 'max_seconds']];
   return chart({
