@@ -538,7 +538,7 @@ func TestBrowserColors(t *testing.T) {
 	}
 }
 
-// Of two systems one is the faster, which is no failure: a comparison of systems has no red mark.
+// A faster system is no failure, so a comparison of two systems has no red mark.
 // It begins with a picture: a bar for each side of each row, with intervals.
 func TestBrowserSystems(t *testing.T) {
 	var sides [2][]*profile.Profile

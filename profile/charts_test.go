@@ -140,3 +140,59 @@ func TestNames(t *testing.T) {
 	require.Equal(t, len(calls.list), calls.of("read "+strings.Repeat("y", maxNames), "read"))
 	require.Zero(t, calls.of(strings.Repeat("z", 1000), ""))
 }
+
+// A curve has a point at the end of each column and at the run time, of a bounded number.
+func TestCurvesDocument(t *testing.T) {
+	for _, points := range []int64{1, 2, maxCurvePoints - 1, maxCurvePoints, maxCurvePoints + 1, numBins} {
+		c := Curve{{}}
+		for i := range points - 1 {
+			c = append(c, Point{(i + 1) * 1000, (i + 1) * 10})
+		}
+		c = append(c, Point{points*1000 - 500, points * 10})
+		d := (&Profile{Curves: [NumCategories]Curve{Writes: c}}).curvesDocument()
+		require.Len(t, d.Lines, 1)
+		got := d.Lines[0].Seconds
+		require.LessOrEqual(t, len(got), maxCurvePoints+1)
+		require.Equal(t, format.Seconds(points*10), got[len(got)-1])
+		for i, v := range got[:len(got)-1] {
+			require.InDelta(t, float64(i)*d.Column/100, v, 1e-12) // a hundredth of the time at each point
+		}
+		require.GreaterOrEqual(t, float64(len(got)-1)*d.Column, format.Seconds(c[len(c)-1].Elapsed), "the last column reaches the run time")
+	}
+	require.Empty(t, new(Profile).curvesDocument().Lines)
+}
+
+// Merged intervals have the calls, the bytes and the times of their parts.
+func TestMergedIntervals(t *testing.T) {
+	v := &Intervals{Nanos: 2, Tails: true}
+	for i := range int64(7) {
+		s := Span{Start: 2 * i, Files: []int{1}}
+		s.Categories[Reads] = Total{Calls: i, Bytes: 10 * i, Nanos: 1, Flight: 3}
+		v.List = append(v.List, s)
+	}
+	for _, c := range []struct {
+		most  int
+		nanos int64
+		calls []int64
+	}{
+		{7, 2, []int64{0, 1, 2, 3, 4, 5, 6}},
+		{6, 4, []int64{1, 5, 9, 6}},
+		{3, 6, []int64{3, 12, 6}},
+		{1, 14, []int64{21}},
+	} {
+		got := v.merged(c.most)
+		require.Equal(t, c.nanos, got.Nanos)
+		require.False(t, got.Tails)
+		var calls []int64
+		var all Total
+		for i, s := range got.List {
+			require.Equal(t, int64(i)*c.nanos, s.Start)
+			require.Empty(t, s.Files)
+			calls = append(calls, s.Categories[Reads].Calls)
+			all.add(&s.Categories[Reads])
+		}
+		require.Equal(t, c.calls, calls)
+		require.Equal(t, Total{Calls: 21, Bytes: 210, Nanos: 7, Flight: 21}, all)
+	}
+	require.Empty(t, new(Intervals).merged(3).List)
+}

@@ -8,7 +8,7 @@ type Extent uint8
 const (
 	Sums   Extent = iota // totals, distributions and tables
 	Charts               // also what charts are drawn from
-	Page                 // the same in bounded size: of long tables the rows with the most time
+	Page                 // the same in bounded size: long tables have the rows with the most time
 )
 
 // document is the whole JSON document of a profile. Times are in seconds.

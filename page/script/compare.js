@@ -66,7 +66,7 @@ function verdictSections(f) {
 const checkStates = {failed: 'outside', unknown: 'inconclusive', inconclusive: 'inconclusive', passed: 'within'};
 
 // fails reports whether a row outside the tolerance is a failure: a replay that differs from its
-// application, or a run that is slower than its baseline. Of two systems one is the faster.
+// application, or a run that is slower than its baseline. A faster system is none.
 function fails(f, row) {
   return ofReplays(f) || f.names[0] === 'baseline' && f.ratio[row.replace(' ', '_')] > 1;
 }

@@ -8,10 +8,6 @@ function named(data, i, label) {
   return data.runs.length > 1 ? data.runs[i].name + ' ' + label : label;
 }
 
-function sum(list, of) {
-  return list.reduce((a, b, i) => a + of(b, i), 0);
-}
-
 function tile(label, value, note) {
   return element('div', {class: 'tile'}, element('dt', {}, label), element('dd', {}, value), note ? element('dd', {class: 'note'}, note) : null);
 }
