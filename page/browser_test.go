@@ -560,7 +560,7 @@ func TestBrowserSystems(t *testing.T) {
 	require.Zero(t, value[int](t, p, `document.querySelectorAll('.outside').length`))
 	require.Equal(t, []string{"Run time", "Read", "Write", "Sync", "Metadata"}, value[[]string](t, p, `[...document.querySelectorAll('#times h3')].map(h => h.textContent)`))
 	require.Equal(t, 10, value[int](t, p, `[...document.querySelectorAll('#times .bar')].filter(b => b.getBoundingClientRect().width > 0).length`))
-	require.Equal(t, 5, value[int](t, p, `document.querySelectorAll('#times .between').length`))
+	require.Equal(t, 10, value[int](t, p, `document.querySelectorAll('#times .between').length`))
 
 	// A replay that is quicker than its application is outside, and so is a run that is slower
 	// than its baseline.

@@ -13,24 +13,19 @@ function rowKeys(f) {
   return comparedRows.filter(([key]) => !key.startsWith('mapped') || f.application[key + '_seconds'] !== undefined);
 }
 
-// timesSection draws the run time and the time in calls of both sides. An interval is that of
-// the ratio, from the first side on.
+// timesSection draws the run time and the time in calls of both sides, with the intervals of the
+// medians.
 function timesSection(f) {
-  const group = ([key, label]) => {
-    const [first, second] = [f.application, f.replay].map(side => side[key + '_seconds']);
-    const [ratio, low, high] = [f.ratio, f.interval_low || {}, f.interval_high || {}].map(of => of[key]);
-    return {label, rows: [
-      {name: f.names[0], value: first, color: 'base'},
-      {name: f.names[1], value: second, color: key === 'elapsed' ? 'compute' : key.replace('_', '-'), low: low === undefined ? undefined : low * first, high: high === undefined ? undefined : high * first,
-        note: ratio === undefined ? null : ` × ${ratio.toFixed(3)}`},
-    ]};
-  };
+  const group = ([key, label]) => ({label, rows: [f.application, f.replay].map((side, i) => ({
+    name: f.names[i], value: side[key + '_seconds'], low: side.interval_low_seconds?.[key], high: side.interval_high_seconds?.[key],
+    color: i === 0 ? 'base' : key === 'elapsed' ? 'compute' : key.replace('_', '-'), note: i === 0 || f.ratio[key] === undefined ? null : ` × ${f.ratio[key].toFixed(3)}`,
+  }))});
   const groups = rowKeys(f).map(group);
   const elapsed = groups.pop();
   const most = mostOf(groups.flatMap(g => g.rows));
   const draw = (g, scale) => [element('h3', {}, capitalized(g.label)), barList(g.rows, scale)];
   return section('times', 'Times of ' + f.names.join(' and '), 'Time in calls is that of all threads together; its bars share one scale, and the run time has its own.' +
-    (f.confidence ? ` Medians; the line is the interval of ${f.names[1]}, set against ${f.names[0]} (${percent(f.confidence)}).` : ''),
+    (f.application.runs + f.replay.runs > 2 ? ` Medians; lines are their intervals, each of ${percent(0.95)} by itself, if there are six runs.` : ''),
     ...draw(elapsed), ...groups.flatMap(g => draw(g, most)));
 }
 
