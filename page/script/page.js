@@ -209,41 +209,35 @@ function rateChart(data, kind, now) {
 // shownOperations is how many operations have a distribution.
 const shownOperations = 12;
 
-// latencyOf returns the bars of some operations of a run: {x, first, latency: [{op, calls, bars:
-// [first, last, calls]}]}. x are the bounds of all bars. These are whole nanoseconds, as the
-// clock counts, so that equal bounds are found.
-function latencyOf(operations) {
-  const nanos = value => Math.round(value * 1e9);
-  const latency = operations.slice(0, shownOperations).map(l => ({op: l.name, calls: l.calls, bars: l.bars.map(b => [nanos(b.from_seconds), nanos(b.to_seconds), b.calls])}));
-  const first = Math.max(Math.min(...latency.map(l => l.bars[0][0])), 1);
-  const last = Math.max(...latency.map(l => l.bars.at(-1)[1]));
-  // Bars of all operations have the same bounds: eight to a power of two, or
-  // one to a nanosecond.
-  const x = [];
-  for (let v = first; v <= last; v += v < 16 ? 1 : 2 ** (Math.floor(Math.log2(v)) - 3)) x.push(v);
-  x.push(last + 1);
-  return {x, first, latency};
-}
-
-// chosenLatency returns the same of a selection, in powers of two.
+// chosenLatency returns the bars of the operations of a selection as latency_by_operation has
+// them of the whole run, in powers of two.
 function chosenLatency(run, now) {
-  const from = run.parts.durations_seconds.map(value => Math.round(value * 1e9));
+  const from = run.parts.durations_seconds;
+  const start = i => Math.max(from[i] ?? 2 * from.at(-1), from[1] / 2);
   const byOp = new Map();
   for (const p of selected(run, now)) {
-    const l = byOp.get(p.operation) || {op: p.operation, calls: 0, seconds: 0, counts: from.map(() => 0)};
+    const l = byOp.get(p.operation) || {name: p.operation, calls: 0, seconds: 0, counts: from.map(() => 0)};
     byOp.set(p.operation, l);
     l.seconds += p.seconds;
     p.counts.forEach((n, i) => { l.counts[p.first + i] += n; l.calls += n; });
   }
-  const latency = [...byOp.values()].filter(l => l.calls > 0).sort((a, b) => b.seconds - a.seconds).slice(0, shownOperations);
-  if (latency.length === 0) return null;
-  const low = Math.min(...latency.map(l => l.counts.findIndex(n => n > 0)));
-  const high = Math.max(...latency.map(l => l.counts.findLastIndex(n => n > 0)));
-  const start = i => Math.max(from[i] ?? 2 * from.at(-1), from[1] / 2);
-  for (const l of latency) l.bars = l.counts.map((n, i) => [start(i), start(i + 1) - 1, n]).filter(b => b[2] > 0);
+  return [...byOp.values()].filter(l => l.calls > 0).sort((a, b) => b.seconds - a.seconds)
+    .map(l => ({...l, bars: l.counts.map((calls, i) => ({from_seconds: start(i), to_seconds: start(i + 1) - 1e-9, calls})).filter(b => b.calls > 0)}));
+}
+
+// latencyBars returns the bars of some operations over one axis: {x, first, latency: [{op, calls,
+// bars: [first, last, calls]}]}. x are the bounds of all bars; whole says that there are eight to a
+// power of two, or one to a nanosecond, and else there is one. These are whole nanoseconds, as
+// the clock counts, so that equal bounds are found.
+function latencyBars(operations, whole) {
+  const nanos = value => Math.round(value * 1e9);
+  const latency = operations.slice(0, shownOperations).map(l => ({op: l.name, calls: l.calls, bars: l.bars.map(b => [nanos(b.from_seconds), nanos(b.to_seconds), b.calls])}));
+  const first = Math.max(Math.min(...latency.map(l => l.bars[0][0])), 1);
+  const last = Math.max(...latency.map(l => l.bars.at(-1)[1]));
   const x = [];
-  for (let i = low; i <= high + 1; i++) x.push(start(i));
-  return {x, first: start(low), latency};
+  for (let v = first; v <= last; v += !whole ? v : v < 16 ? 1 : 2 ** (Math.floor(Math.log2(v)) - 3)) x.push(v);
+  x.push(last + 1);
+  return {x, first, latency};
 }
 
 // latencyFigure shows the durations of a run's operations in one of two ways.
@@ -253,9 +247,9 @@ function latencyFigure(run, now) {
   const all = run.latency_by_operation;
   const chosen = nothing(without(now, 'operation')) ? all.filter(l => l.name === now.operation) : [];
   const whole = nothing(now) || chosen.length > 0;
-  const found = why ? null : whole ? latencyOf(chosen.length > 0 ? chosen : all) : chosenLatency(run, now);
-  if (!found) return unanswered(title, why || `No call of ${selectionPhrase(now)} has a duration.`);
-  const {x, first, latency} = found;
+  const operations = why ? [] : chosen.length > 0 ? chosen : whole ? all : chosenLatency(run, now);
+  if (operations.length === 0) return unanswered(title, why || `No call of ${selectionPhrase(now)} has a duration.`);
+  const {x, first, latency} = latencyBars(operations, whole);
   const place = new Map(x.map((v, i) => [v, i]));
   const xs = x.map(v => v / 1e9);
   const calls = latency.map(l => {

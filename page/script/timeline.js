@@ -28,9 +28,9 @@ function timelineFigure(run) {
   const {column_seconds: step, activities, seconds: together} = run.thread_time_over_time;
   const end = Math.max(run.run_time_seconds, 1e-9);
   const threads = t.lanes.map(l => ({name: l.name, thread: l.thread, first: l.first, cells: words(l.cells).map(partsOf), longest: words(l.longest), short: l.short ? words(l.short).map(partsOf) : []}));
-  const place = new Map(t.lanes.map((l, i) => [l.thread, i]));
-  // The path is on lanes, -1 for none.
-  const path = run.critical_path_segments.map(s => ({lane: place.get(s.thread) ?? -1, from: s.from_seconds, to: s.to_seconds, text: s.name + (s.file ? ' ' + s.file : '')}));
+  // The path is on lanes, -1 for none. Numbers of threads can be used again, later.
+  const laneOf = s => t.lanes.findLastIndex(l => l.thread === s.thread && l.first <= s.from_seconds / step + 1e-9);
+  const path = run.critical_path_segments.map(s => ({lane: laneOf(s), from: s.from_seconds, to: s.to_seconds, text: s.name + (s.file ? ' ' + s.file : '')}));
   const spans = spanRows(run, step);
   // A row of all threads together comes first, where there are several.
   const all = [...(threads.length > 1 ? [{name: 'all threads', first: 0, cells: together.map(list => list.map((n, k) => [k, n]).filter(p => p[1] > 0))}] : []), ...threads];
