@@ -195,7 +195,9 @@ func TestSchemas(t *testing.T) {
 	page := run(`pianola profile --html page.html app.txt >all.txt && cat page.html`)
 	data := regexp.MustCompile(`(?s)id="data">(.*?)</script>`).FindSubmatch(page)
 	require.NotNil(t, data)
-	var held struct{ Runs []struct{ Profile json.RawMessage } }
+	var held struct {
+		Runs []struct{ Profile json.RawMessage }
+	}
 	require.NoError(t, json.Unmarshal(data[1], &held))
 	check("profile", "the page", held.Runs[0].Profile)
 	used["common"] = true // the others refer to it
