@@ -1,8 +1,13 @@
 // Tables that sort and filter.
 
+// breakable returns the parts of a text, with places where a line may end after each slash.
+function breakable(text) {
+  return String(text).split(/(?<=\/)/).flatMap((part, i) => i > 0 ? [element('wbr'), part] : [part]);
+}
+
 // kinds say how a value is shown, and whether it is a number.
 const kinds = {
-  words: {show: v => v},
+  words: {show: breakable},
   number: {show: count, numeric: true},
   bytes: {show: bytes, numeric: true},
   seconds: {show: seconds, numeric: true, decimals: 9},
@@ -128,10 +133,11 @@ function newTable(what, columns, rows) {
       const v = row[c.key];
       const text = v === undefined || v === null ? unknown : kinds[c.kind].show(v);
       const name = kinds[c.kind].numeric ? 'number' : 'name';
-      if (k > 0) return element('td', {class: name}, text);
+      const parts = [text].flat();
+      if (k > 0) return element('td', {class: name}, ...parts);
       return element('th', {scope: 'row', class: name}, wanted ? element('button', {
         type: 'button', 'aria-pressed': String(is), title: is ? 'Show all again' : 'Show only this, in the whole page', onclick: () => selection.toggle(wanted),
-      }, text) : text);
+      }, ...parts) : '', ...(wanted ? [] : parts));
     }));
   }
 
