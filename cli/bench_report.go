@@ -112,18 +112,20 @@ type benchDocument struct {
 // checks found, and one table of all systems.
 func (b *bench) writeAnswers(w io.Writer, r *lab.Report, all []*compare.Comparison) error {
 	var t strings.Builder
-	tolerance := b.judging.text.Tolerance
 	for _, c := range all {
-		v := c.Judge(tolerance)
-		verdict := string(v.State)
-		if v.State != compare.Inconclusive {
-			verdict += " " + table.Percent(tolerance)
+		v := c.Judge(b.judging.text.Tolerance)
+		t.WriteString(format.Visible(c.Answer(&v)))
+		switch {
+		case len(c.Checks) > 0:
+		case v.State == compare.Within || v.State == compare.Outside:
+			fmt.Fprintf(&t, "; %s %s", v.State, table.Percent(*v.Tolerance))
+		case v.State == compare.Inconclusive:
+			fmt.Fprintf(&t, "; %s", v.State)
 		}
+		t.WriteByte('\n')
 		if len(c.Checks) > 0 {
-			fmt.Fprintf(&t, "%s\n%s", format.Visible(c.Answer(&v)), check.Text(c.Checks))
-			continue
+			t.WriteString(check.Text(c.Checks))
 		}
-		fmt.Fprintf(&t, "%s; %s\n", format.Visible(c.Answer(&v)), verdict)
 	}
 	t.WriteByte('\n')
 	if _, err := io.WriteString(w, t.String()); err != nil {

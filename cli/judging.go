@@ -9,7 +9,7 @@ import (
 )
 
 // judging is how a command line of compare or bench has two sides compared, and what
-// decides: the tolerance, or checks.
+// decides the exit status: checks or a tolerance, where one was asked for.
 type judging struct {
 	*cli.Context
 	form   *comparisonForm
@@ -21,10 +21,12 @@ type judging struct {
 var judgingFlags = []string{"tolerance", "fail-if", "all", "format", "json", "raw-csv"}
 
 func judgingOf(c *cli.Context) (*judging, error) {
-	j := &judging{Context: c, text: compare.TextOptions{All: c.Bool("all")}}
+	j := &judging{Context: c, text: compare.TextOptions{Tolerance: compare.NoTolerance, All: c.Bool("all")}}
 	var err error
-	if j.text.Tolerance, err = parseTolerance(c.String("tolerance")); err != nil {
-		return nil, usage(c, "--tolerance: %v", err)
+	if c.IsSet("tolerance") {
+		if j.text.Tolerance, err = parseTolerance(c.String("tolerance")); err != nil {
+			return nil, usage(c, "--tolerance: %v", err)
+		}
 	}
 	if j.form, err = comparisonFormOf(c); err != nil {
 		return nil, err
@@ -59,12 +61,16 @@ func (j *judging) putPage(o *output, c *compare.Comparison, runs [2][]page.Run) 
 }
 
 // status returns what a command ends with that prints comparisons: what the worst of
-// them says. Outside, or a check that failed, is worse than inconclusive.
+// them says. Outside, or a check that failed, is worse than inconclusive. Where nothing was
+// asked for, runs that can be compared end with 0, however different they are.
 func (j *judging) status(comparisons ...*compare.Comparison) (err error) {
 	for _, c := range comparisons {
-		one := statusOf(c.Judge(j.text.Tolerance).State)
-		if len(j.checks) > 0 {
+		var one error
+		switch v := c.Judge(j.text.Tolerance); {
+		case len(j.checks) > 0:
 			one = statusOfChecks(c.Checks)
+		case j.IsSet("tolerance") || !v.Possible():
+			one = statusOf(v.State)
 		}
 		if e, ok := one.(*exitError); ok && (err == nil || e.status == ExitFailure) {
 			err = one

@@ -24,10 +24,6 @@ type summary struct {
 	about    []format.Meta // how and where it ran
 }
 
-// toleranceOfReplay is the tolerance of the verdict that replay prints. compare
-// has an option for it.
-const toleranceOfReplay = 0.1
-
 // summarise summarises one run, and adds its events to a sum, unless that is nil.
 func (p *played) summarise(r *replay.Result, about []format.Meta, sum *profile.Sum) (*summary, error) {
 	var (
@@ -162,7 +158,7 @@ func (p *played) print(w io.Writer) error {
 	}
 	if c := p.compare(); c != nil {
 		fmt.Fprintln(w)
-		return c.WriteText(w, compare.TextOptions{Tolerance: toleranceOfReplay})
+		return c.WriteText(w, compare.TextOptions{Tolerance: compare.NoTolerance})
 	}
 	return nil
 }
@@ -290,7 +286,7 @@ func (set *playedSet) document() any {
 			t.Runs = append(t.Runs, s.document())
 		}
 		if c := p.compare(); c != nil {
-			t.Comparison = c.Document(toleranceOfReplay)
+			t.Comparison = c.Document(compare.NoTolerance)
 		}
 		traces = append(traces, t)
 	}

@@ -119,7 +119,7 @@ func (p *played) totalRow() []string {
 	if c := p.compare(); c != nil {
 		v := &c.Rows[profile.NumCategories]
 		row[1], row[2] = optional(v.Replay.Seconds, 6), optional(v.Ratio, 3)
-		verdict = string(c.Judge(toleranceOfReplay).State)
+		verdict = string(c.Judge(compare.NoTolerance).State)
 	}
 	return append(row, table.Count(executed), table.Count(failed), table.Count(differed), tens(stats.Median(late)), verdict)
 }

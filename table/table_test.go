@@ -1,7 +1,10 @@
 package table
 
 import (
+	"slices"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 )
@@ -19,6 +22,23 @@ func TestFormat(t *testing.T) {
 		require.Equal(t, test.want, Format(rows, test.left))
 	}
 	require.Empty(t, Format(nil, FirstLeft))
+}
+
+func TestFit(t *testing.T) {
+	long := strings.Repeat("directory/", 20) + "file"
+	lines := strings.Split(strings.TrimSuffix(Fit([][]string{{"file", "ms", "on"}, {long, "1.5", long}, {"short", "22.5", "b"}}, func(column int) bool { return column != 1 }), "\n"), "\n")
+	require.Len(t, lines, 3)
+	require.Equal(t, Width, utf8.RuneCountInString(lines[1]), "a long name takes what room there is")
+	require.True(t, strings.HasSuffix(lines[1], "directory/file"), lines[1])
+	require.Equal(t, 2, strings.Count(lines[1], "…"))
+	require.Contains(t, lines[2], "22.5")
+
+	numbers := [][]string{slices.Repeat([]string{"123456789"}, 20)}
+	require.Equal(t, Format(numbers, AllRight), Fit(numbers, AllRight), "numbers are not cut")
+	short := [][]string{{"a", "1"}}
+	require.Equal(t, Format(short, FirstLeft), Fit(short, FirstLeft))
+	many := [][]string{slices.Repeat([]string{"a name of thirty characters"}, 5)}
+	require.Equal(t, Total(slices.Repeat([]int{leastName}, 5)), utf8.RuneCountInString(strings.TrimSpace(Fit(many, AllLeft))), "cells keep a few characters")
 }
 
 func TestUnit(t *testing.T) {
