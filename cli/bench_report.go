@@ -11,6 +11,7 @@ import (
 	"pianola/format"
 	"pianola/lab"
 	"pianola/page"
+	"pianola/profile"
 	"pianola/stats"
 	"pianola/table"
 )
@@ -97,7 +98,7 @@ func writeLayers(w io.Writer, application page.Run) error {
 		_, err = io.WriteString(w, "\nlibraries in the recording\n")
 	}
 	if err == nil {
-		err = t.WriteText(w)
+		err = t.WriteText(w, profile.TextOptions{})
 	}
 	return err
 }

@@ -65,7 +65,7 @@ var optionGroups = []struct {
 	{"Modelled device", []string{"model", "latency", "bandwidth", "iops", "queue"}},
 	{"Saved runs", []string{"baseline", "save"}},
 	{"Inputs and limits", []string{"library", "telemetry", "fold", "no-compensate", "limit", "landlock"}},
-	{"Output", []string{"all", "format", "raw-csv", "interval", "calls"}},
+	{"Output", []string{"all", "wide", "format", "raw-csv", "interval", "calls"}},
 	{helpTitle, []string{"h", "help"}},
 }
 

@@ -59,7 +59,7 @@ func FuzzFollow(f *testing.F) {
 		}
 		require.Equal(t, p.All, files)
 		require.Equal(t, p.All, threads)
-		require.NoError(t, p.WriteText(io.Discard, true))
+		require.NoError(t, p.WriteText(io.Discard, TextOptions{All: true, Wide: true}))
 		_, err = json.Marshal(p.FullDocument())
 		require.NoError(t, err)
 	})

@@ -237,7 +237,7 @@ func (o *overview) layers() {
 			return
 		}
 		o.b.WriteByte('\n')
-		if err := t.WriteText(o.b); err != nil {
+		if err := t.WriteText(o.b, o.show); err != nil {
 			panic("internal error: " + err.Error()) // a buffer takes everything
 		}
 		o.more(all, shown, "functions", view)

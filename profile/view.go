@@ -14,6 +14,7 @@ type Table struct {
 	rows    [][]value
 	brief   int    // how many columns the text has, at most; 0 for all
 	of      string // what the rows are, for the text of a table without any
+	sorted  int    // the column of Sort
 }
 
 // heading is a column's name, in snake case, and what stands in it.
@@ -133,6 +134,7 @@ func (t *Table) Sort(key string) error {
 		}
 		return fmt.Errorf("no column %q: want one of %s", key, strings.Join(names, ", "))
 	}
+	t.sorted = at
 	slices.SortStableFunc(t.rows, func(a, b []value) int { return compareValues(&a[at], &b[at]) })
 	return nil
 }

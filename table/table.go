@@ -18,43 +18,61 @@ func FirstLeft(column int) bool { return column == 0 }
 func AllLeft(int) bool          { return true }
 func AllRight(int) bool         { return false }
 
-// Width is how many characters a line of a table has at most, and leastName to how many
-// Fit cuts a cell at least.
+// Width is how many characters a line of a table has at most. Names keep at least
+// leastName.
 const (
 	Width     = 100
-	leastName = 20
+	leastName = 28
 )
 
 // Fit is Format, but cuts the longest cells of columns that are aligned to the left, until
 // a line has at most Width characters. Numbers are never cut.
 func Fit(rows [][]string, left func(column int) bool) string {
-	widths := Widths(rows)
-	over := Total(widths) - Width
-	for over > 0 {
-		widest := -1
-		for i, w := range widths {
-			if left(i) && w > leastName && (widest < 0 || w > widths[widest]) {
-				widest = i
-			}
-		}
-		if widest < 0 {
-			break
-		}
-		widths[widest]--
-		over--
-	}
-	short := make([][]string, len(rows))
-	for i, row := range rows {
-		short[i] = slices.Clone(row)
-		for k, cell := range row {
-			short[i][k] = Cut(cell, widths[k])
-		}
-	}
-	return Format(short, left)
+	text, _ := Narrow(rows, left, func(int) bool { return true })
+	return text
 }
 
-// Widths returns how many characters the longest cell of each column has.
-func Widths(rows [][]string) (widths []int) {
+// Narrow is Fit, but leaves out columns from the right where cutting is not enough, except
+// for those that keep returns true for. It returns how many it left out.
+func Narrow(rows [][]string, left, keep func(column int) bool) (text string, leftOut int) {
+	widths := widthsOf(rows)
+	least := func(column int) int {
+		if left(column) {
+			return min(widths[column], leastName)
+		}
+		return widths[column]
+	}
+	var shown []int
+	over := -len(between) - Width
+	for i := range widths {
+		shown = append(shown, i)
+		over += least(i) + len(between)
+	}
+	for i := len(widths) - 1; i >= 0 && over > 0; i-- {
+		if !keep(i) {
+			shown = slices.Delete(shown, i, i+1)
+			over -= least(i) + len(between)
+		}
+	}
+	room := max(-over, 0) // for names, beyond the least
+	for _, i := range shown {
+		more := min(widths[i]-least(i), room)
+		widths[i] = least(i) + more
+		room -= more
+	}
+	narrow := make([][]string, len(rows))
+	for i, row := range rows {
+		for _, k := range shown {
+			if k < len(row) {
+				narrow[i] = append(narrow[i], Cut(row[k], widths[k]))
+			}
+		}
+	}
+	return Format(narrow, func(column int) bool { return left(shown[column]) }), len(widths) - len(shown)
+}
+
+// widthsOf returns how many characters the longest cell of each column has.
+func widthsOf(rows [][]string) (widths []int) {
 	for _, row := range rows {
 		for i, cell := range row {
 			if i == len(widths) {
@@ -66,22 +84,13 @@ func Widths(rows [][]string) (widths []int) {
 	return widths
 }
 
-// Total returns how long lines are whose columns are so wide.
-func Total(widths []int) int {
-	total := len(between) * max(len(widths)-1, 0)
-	for _, w := range widths {
-		total += w
-	}
-	return total
-}
-
 const between = "  " // columns
 
 // Format returns the rows as lines, with two spaces between columns and none at
 // the end of a line. Columns for which left returns true are aligned to the
 // left, the others to the right. text/tabwriter can't do both.
 func Format(rows [][]string, left func(column int) bool) string {
-	widths := Widths(rows)
+	widths := widthsOf(rows)
 	var b, line strings.Builder
 	for _, row := range rows {
 		line.Reset()

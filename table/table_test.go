@@ -37,8 +37,20 @@ func TestFit(t *testing.T) {
 	require.Equal(t, Format(numbers, AllRight), Fit(numbers, AllRight), "numbers are not cut")
 	short := [][]string{{"a", "1"}}
 	require.Equal(t, Format(short, FirstLeft), Fit(short, FirstLeft))
-	many := [][]string{slices.Repeat([]string{"a name of thirty characters"}, 5)}
-	require.Equal(t, Total(slices.Repeat([]int{leastName}, 5)), utf8.RuneCountInString(strings.TrimSpace(Fit(many, AllLeft))), "cells keep a few characters")
+}
+
+// Columns go from the right where names cannot be cut enough, but for those that are kept.
+func TestNarrow(t *testing.T) {
+	row := append([]string{strings.Repeat("n", 60)}, slices.Repeat([]string{"123456789"}, 12)...)
+	row[12] = "kept"
+	text, leftOut := Narrow([][]string{row}, FirstLeft, func(column int) bool { return column == 0 || column == 12 })
+	require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSpace(text)), Width)
+	require.Equal(t, 5, leftOut)
+	require.True(t, strings.HasSuffix(text, "kept\n"), text)
+	require.Contains(t, text, "…")
+	text, leftOut = Narrow([][]string{{"a", "1"}, {"b"}}, FirstLeft, AllRight)
+	require.Equal(t, "a  1\nb\n", text, "a row can be short")
+	require.Zero(t, leftOut)
 }
 
 func TestUnit(t *testing.T) {
