@@ -14,7 +14,7 @@ import (
 // WriteText writes the table for people: times in one unit, those of single calls in
 // microseconds, shares in per cent, of sizes the most frequent one, of names the first.
 // Columns that hold nothing are left out and, without Wide, those on the right that have no
-// room, except for the time and the column that the rows are sorted by. A table without
+// room, except for words, the time and the column that the rows are sorted by. A table without
 // rows is a line that says what the recording lacks.
 func (t *Table) WriteText(w io.Writer, options TextOptions) error {
 	if len(t.rows) == 0 {
@@ -27,7 +27,7 @@ func (t *Table) WriteText(w io.Writer, options TextOptions) error {
 		return column == 0 || k == words || k == nameList || k == causes
 	}
 	keep := func(column int) bool {
-		return column == 0 || t.columns[shown[column]].name == "seconds" || shown[column] == t.sorted
+		return left(column) || t.columns[shown[column]].name == "seconds" || shown[column] == t.sorted
 	}
 	text, leftOut := options.narrow(t.cells(shown), left, keep)
 	if leftOut > 0 {
