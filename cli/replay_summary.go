@@ -326,8 +326,8 @@ type replayDocument struct {
 	MemoryBytes      int64                   `json:"memory_bytes"` // 0 without --memory
 	Prepared         preparedDocument        `json:"prepared"`
 	Differences      []differenceDocument    `json:"differences"`
-	Notes            []string                `json:"notes,omitempty"` // how rings differed from the recorded ones
-	Ranks            []rankDocument          `json:"ranks,omitempty"` // with --ranks
+	Notes            []string                `json:"remarks,omitempty"` // how rings differed from the recorded ones
+	Ranks            []rankDocument          `json:"ranks,omitempty"`   // with --ranks
 	BetweenRanks     *edgesDocument          `json:"between_ranks,omitempty"`
 	Profile          any                     `json:"profile"`
 	Comparison       any                     `json:"comparison,omitempty"` // of a single complete run

@@ -6,7 +6,7 @@ package profile
 // A call is sequential if it begins where the descriptor's last call of the
 // same direction ended, and the first one if it begins at the start of the file. Else it
 // is strided if the distance between its start and that of the last call is the same as
-// between the two calls before. Else it is random. A first call that begins elsewhere is
+// between the two calls before. Else it is random. A first call that begins at another place is
 // none of the three.
 type Access struct {
 	Moves      int64 // calls that moved bytes

@@ -39,7 +39,7 @@ func TestFit(t *testing.T) {
 	require.Equal(t, Format(short, FirstLeft), Fit(short, FirstLeft))
 }
 
-// Columns go from the right where names cannot be cut enough, but for those that are kept.
+// Columns on the right are left out where names cannot be cut enough, except for those that are kept.
 func TestNarrow(t *testing.T) {
 	row := append([]string{strings.Repeat("n", 60)}, slices.Repeat([]string{"123456789"}, 12)...)
 	row[12] = "kept"
