@@ -231,26 +231,22 @@ func (p *Profile) intervalTable() *Table {
 		{heading{"in_flight_seconds", duration}, func(v *Span) value { io := v.IO(); return integer(io.Flight) }},
 		{heading{"files", nameList}, func(v *Span) value { return value{known: true, names: p.touched(v)} }},
 	}
-	if !p.Intervals.Tails {
-		return tableOf(p.Intervals.List, columns)
-	}
-	inText := len(columns)
-	for k := range NumIO {
-		name := strings.ReplaceAll(k.String(), " ", "_")
-		columns = append(columns, column[Span]{heading{name + "_in_flight_seconds", duration}, func(v *Span) value { return integer(v.Categories[k].Flight) }})
-		for i, quantile := range stats.QuantileNames {
-			quantile = strings.ReplaceAll(quantile, ".", "")
-			columns = append(columns, column[Span]{heading{name + "_" + quantile + "_seconds", latencies}, func(v *Span) value {
-				if v.Latency[k] == nil {
-					return value{}
-				}
-				return integer(v.Latency[k].List()[i])
-			}})
+	if p.Intervals.Tails {
+		for k := range NumIO {
+			name := strings.ReplaceAll(k.String(), " ", "_")
+			columns = append(columns, column[Span]{heading{name + "_in_flight_seconds", duration}, func(v *Span) value { return integer(v.Categories[k].Flight) }})
+			for i, quantile := range stats.QuantileNames {
+				quantile = strings.ReplaceAll(quantile, ".", "")
+				columns = append(columns, column[Span]{heading{name + "_" + quantile + "_seconds", latencies}, func(v *Span) value {
+					if v.Latency[k] == nil {
+						return value{}
+					}
+					return integer(v.Latency[k].List()[i])
+				}})
+			}
 		}
 	}
-	t := tableOf(p.Intervals.List, columns)
-	t.brief = inText
-	return t
+	return tableOf(p.Intervals.List, columns)
 }
 
 // touched returns the names of the files that calls of an interval began on.

@@ -12,7 +12,6 @@ import (
 type Table struct {
 	columns []heading
 	rows    [][]value
-	brief   int    // how many columns the text has, at most; 0 for all
 	of      string // what the rows are, for the text of a table without any
 	sorted  int    // the column of Sort
 }
@@ -94,8 +93,8 @@ var views = []struct {
 	{"node", "ranks", (*Profile).nodeTable},
 	{"shared", "ranks that share a file", (*Profile).sharedTable},
 	{"interval", "calls", func(p *Profile) *Table { return p.intervalTable() }},
-	{"layer", "calls of libraries", func(p *Profile) *Table { return spentTable(p.Layers, layerColumns) }},
-	{"span", "calls of libraries", func(p *Profile) *Table { return spentTable(p.functions(), functionColumns) }},
+	{"layer", "calls of libraries", func(p *Profile) *Table { return tableOf(p.Layers, layerColumns) }},
+	{"span", "calls of libraries", func(p *Profile) *Table { return tableOf(p.functions(), functionColumns) }},
 }
 
 // Views returns the names of the tables that a profile has, the default first.

@@ -1,7 +1,6 @@
 package profile
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -39,7 +38,7 @@ func (t *Table) WriteText(w io.Writer, options TextOptions) error {
 
 // shown returns the places of the columns that the text has.
 func (t *Table) shown() (places []int) {
-	for i := range t.columns[:cmp.Or(t.brief, len(t.columns))] {
+	for i := range t.columns {
 		if i == 0 || t.columns[i].name == "seconds" || slices.ContainsFunc(t.rows, func(row []value) bool { return row[i].holds() }) {
 			places = append(places, i)
 		}
