@@ -21,6 +21,12 @@ func TestFindings(t *testing.T) {
 	require.NoError(t, p.WriteText(&with, TextOptions{}))
 	require.True(t, strings.HasPrefix(without.String(), "sync took 100.0 % of the run time.\n"), without.String())
 	require.True(t, strings.HasPrefix(with.String(), "One took most.\n"), with.String())
+	for seconds, answer := range map[float64]string{0: "One took most.", 0.000001: "sync took 100.0 % of the run time.", 0.00001: "One took most."} {
+		p.Diagnosis[0].Seconds, p.Diagnosis[1].Seconds = seconds, 0
+		var text bytes.Buffer
+		require.NoError(t, p.WriteText(&text, TextOptions{}))
+		require.True(t, strings.HasPrefix(text.String(), answer+"\n"), "%v: %s", seconds, text.String())
+	}
 	_, rest, _ := strings.Cut(without.String(), "\n")
 	lines := strings.Split(with.String(), "\n")[1:]
 	at := strings.Index(rest, "\n\n")

@@ -85,13 +85,9 @@ func (o *overview) top(n, limit int) int {
 	return min(n, limit)
 }
 
-// answer says in one sentence what takes the time: the finding with the most of it, or,
-// where nothing was found, the largest parts.
+// answer says in one sentence what takes the time: the finding with the most of it, or the
+// largest parts where no finding is about more than the first of them.
 func (o *overview) answer() {
-	if len(o.Diagnosis) > 0 {
-		o.line("%s.", slices.MaxFunc(o.Diagnosis, func(a, b Finding) int { return cmp.Compare(a.Seconds, b.Seconds) }).Claim)
-		return
-	}
 	type share struct {
 		name  string
 		nanos int64
@@ -114,6 +110,13 @@ func (o *overview) answer() {
 	}
 	slices.SortStableFunc(shares, func(a, b share) int { return cmp.Compare(b.nanos, a.nanos) })
 	first := shares[0]
+	if len(o.Diagnosis) > 0 {
+		most := slices.MaxFunc(o.Diagnosis, func(a, b Finding) int { return cmp.Compare(a.Seconds, b.Seconds) })
+		if most.Seconds == 0 || most.Seconds >= format.Seconds(first.nanos) { // a finding without time says that the recording lacks something
+			o.line("%s.", most.Claim)
+			return
+		}
+	}
 	if first.nanos == 0 || whole <= 0 {
 		o.line("The recording does not tell what takes the time.")
 		return
