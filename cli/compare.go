@@ -48,9 +48,9 @@ func compareCommand() *cli.Command {
 		Description: "Says how true replays are to the application, or which of two groups of runs is faster. Each operand\n" +
 			"is a recording, a compiled trace or the log of a replay; -- stands between two groups.\n" +
 			"\n" +
-			"The exit status is 0 if all times are within the tolerance, 1 if one is outside, and 3 if the runs\n" +
-			"allow no verdict. With six or more runs of each side, the text says which differences are noise; see\n" +
-			"docs/reference/compare.md.\n" +
+			"The exit status is 0 if the runs could be compared, however different they are. It is 1 if a time is\n" +
+			"outside a --tolerance that was given, or a check of --fail-if failed, and 3 if no verdict is possible.\n" +
+			"With six or more runs of each side, the text says which differences are noise.\n" +
 			"\n" +
 			"Example: pianola compare trace.txt replay.log\n" +
 			"Example: pianola compare ext4/*.log -- xfs/*.log\n" +
@@ -59,7 +59,7 @@ func compareCommand() *cli.Command {
 		Flags: append([]cli.Flag{
 			&cli.StringSliceFlag{Name: "application", Usage: "take `FILE` as a recording of the application, and all operands as replays; repeatable"},
 			&cli.StringFlag{Name: "names", Usage: "call the sides `A,B` instead of after their files"},
-			&cli.StringFlag{Name: "tolerance", Value: defaultTolerance, Usage: "accept times that differ by `PART`: 10% or 0.1; 1 and above is per cent"},
+			&cli.StringFlag{Name: "tolerance", Usage: "end with status 1 if times differ by more than `PART`: 10% or 0.1; 1 and above is per cent"},
 			&cli.StringFlag{Name: "plot", Usage: "draw the cumulative profiles of the typical runs into `FILE`, .svg or .png"},
 			&cli.StringFlag{Name: "html", Usage: "write a page with charts and tables of the typical runs to `FILE`"},
 			&cli.BoolFlag{Name: "all", Usage: "print everything: latencies, calls, bytes, all operations and files"},

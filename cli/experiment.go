@@ -325,7 +325,7 @@ func writeLayers(w io.Writer, application *experiment.Side) error {
 		_, err = io.WriteString(w, "\nlibraries in the recording\n")
 	}
 	if err == nil {
-		err = t.WriteText(w)
+		err = t.WriteText(w, profile.TextOptions{})
 	}
 	return err
 }

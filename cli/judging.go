@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"cmp"
-
 	"github.com/urfave/cli/v2"
 
 	"pianola/check"
@@ -10,8 +8,8 @@ import (
 	"pianola/page"
 )
 
-// judging is how a command line has two sides compared, and what decides: the tolerance, or
-// checks.
+// judging is how a command line has two sides compared, and what decides the exit status:
+// checks or a tolerance, where one was asked for.
 type judging struct {
 	*cli.Context
 	form   *comparisonForm
@@ -22,14 +20,13 @@ type judging struct {
 // judgingFlags are the names of its flags, those of compare.
 var judgingFlags = []string{"tolerance", "fail-if", "all", "format", "json", "raw-csv"}
 
-// defaultTolerance is that of commands without the option, too.
-const defaultTolerance = "10%"
-
 func judgingOf(c *cli.Context) (*judging, error) {
-	j := &judging{Context: c, text: compare.TextOptions{All: c.Bool("all")}}
+	j := &judging{Context: c, text: compare.TextOptions{Tolerance: compare.NoTolerance, All: c.Bool("all")}}
 	var err error
-	if j.text.Tolerance, err = parseTolerance(cmp.Or(c.String("tolerance"), defaultTolerance)); err != nil {
-		return nil, usage(c, "--tolerance: %v", err)
+	if c.IsSet("tolerance") {
+		if j.text.Tolerance, err = parseTolerance(c.String("tolerance")); err != nil {
+			return nil, usage(c, "--tolerance: %v", err)
+		}
 	}
 	if j.form, err = comparisonFormOf(c); err != nil {
 		return nil, err
@@ -68,12 +65,16 @@ func (j *judging) putPage(o *output, c *compare.Comparison, runs [2][]page.Run) 
 }
 
 // status returns what a command ends with that prints comparisons: what the worst of
-// them says. Outside, or a check that failed, is worse than inconclusive.
+// them says. Outside, or a check that failed, is worse than inconclusive. Where nothing was
+// asked for, runs that can be compared end with 0, however different they are.
 func (j *judging) status(comparisons ...*compare.Comparison) (err error) {
 	for _, c := range comparisons {
-		one := statusOf(c.Judge(j.text.Tolerance).State)
-		if len(j.checks) > 0 {
+		var one error
+		switch v := c.Judge(j.text.Tolerance); {
+		case len(j.checks) > 0:
 			one = statusOfChecks(c.Checks)
+		case j.IsSet("tolerance") || !v.Possible():
+			one = statusOf(v.State)
 		}
 		if e, ok := one.(*exitError); ok && (err == nil || e.status == ExitFailure) {
 			err = one

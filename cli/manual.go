@@ -65,7 +65,7 @@ var optionGroups = []struct {
 	{"Modelled device", []string{"model", "latency", "bandwidth", "iops", "queue"}},
 	{"Saved runs", []string{"baseline", "save"}},
 	{"Inputs and limits", []string{"trace", "library", "telemetry", "fold", "no-compensate", "limit", "landlock"}},
-	{"Output", []string{"all", "format", "raw-csv", "interval", "calls"}},
+	{"Output", []string{"all", "wide", "format", "raw-csv", "interval", "calls"}},
 	{helpTitle, []string{"h", "help"}},
 }
 
@@ -178,10 +178,10 @@ func (o *optionText) text() string {
 
 // exitStatuses are those of all commands, in order.
 var exitStatuses = []struct{ status, meaning string }{
-	{"0", "The work is done. A comparison is within its tolerance, and its checks hold."},
-	{"1", "The work failed, a comparison is outside its tolerance, or a check of --fail-if failed."},
+	{"0", "The work is done. Runs could be compared, however different they are."},
+	{"1", "The work failed, a time is outside a --tolerance that was given, or a check of --fail-if failed."},
 	{"2", "The command line is wrong."},
-	{"3", "No verdict is possible: there are too few runs, or the recording holds too little of the application's I/O."},
+	{"3", "No verdict is possible: the recording holds too little of the application's I/O, or there are too few runs for a --tolerance or a --fail-if."},
 	{"125", "pianola record failed. Otherwise it ends with the status of the recorded command."},
 	{"126", "pianola record found the command but can't execute it."},
 	{"127", "pianola record found no such command."},

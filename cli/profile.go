@@ -33,6 +33,7 @@ func profileCommand() *cli.Command {
 			"Example: pianola profile --html profile.html trace.txt",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "all", Usage: "show all rows; with --json, also what the charts of a page are drawn from"},
+			&cli.BoolFlag{Name: "wide", Usage: "show all columns, and whole names, however wide"},
 			&cli.StringFlag{Name: "by", Usage: "show only the table by `VIEW`: " + strings.Join(profile.Views(), ", ")},
 			&cli.StringFlag{Name: "sort", Usage: "with --by: sort by `COLUMN`, a column of the CSV output; time means seconds"},
 			&cli.IntFlag{Name: "top", Value: 20, Usage: "with --by: show `N` rows"},
@@ -54,6 +55,7 @@ func profileCommand() *cli.Command {
 type profileReport struct {
 	form, by, sort string
 	top            int // rows of a table, 0 for all
+	text           profile.TextOptions
 	interval       int64
 	plot, html     string
 	extent         profile.Extent
@@ -167,6 +169,7 @@ func profileOptions(c *cli.Context) (*profileReport, error) {
 	if c.Bool("all") || o.form != "text" && !c.IsSet("top") {
 		o.top = 0
 	}
+	o.text = profile.TextOptions{All: o.top == 0, Wide: c.Bool("wide")}
 	if o.by != "" && o.sort != "" {
 		t, err := new(profile.Profile).Table(o.by)
 		if err == nil {
@@ -264,7 +267,7 @@ func (o *profileReport) writeOne(w io.Writer, p *profile.Profile) error {
 	case o.form == "benchstat":
 		return p.WriteBenchstat(w, "")
 	case o.by == "":
-		return p.WriteText(w, o.top == 0)
+		return p.WriteText(w, o.text)
 	}
 	t, all, err := o.table(p)
 	if err != nil {
@@ -273,7 +276,7 @@ func (o *profileReport) writeOne(w io.Writer, p *profile.Profile) error {
 	if o.form == "csv" {
 		return t.WriteCSV(w)
 	}
-	if err := t.WriteText(w); err != nil {
+	if err := t.WriteText(w, o.text); err != nil {
 		return err
 	}
 	if o.top > 0 && all > o.top {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,10 +24,6 @@ type summary struct {
 	replayed *profile.Profile
 	about    []format.Meta // how and where it ran
 }
-
-// toleranceOfReplay is the tolerance of the verdict that replay prints. compare
-// has an option for it.
-const toleranceOfReplay = 0.1
 
 // summarise summarises one run, and adds its events to a sum, unless that is nil.
 func (p *played) summarise(r *replay.Result, about []format.Meta, sum *profile.Sum) (*summary, error) {
@@ -152,27 +149,29 @@ func (set *playedSet) print(w io.Writer) error {
 	return nil
 }
 
+// print prints how true the complete runs are, and then what was replayed.
 func (p *played) print(w io.Writer) error {
-	if len(p.runs) == 1 {
-		if err := p.runs[0].print(w); err != nil {
+	if c := p.compare(); c != nil {
+		if err := c.WriteText(w, compare.TextOptions{Tolerance: compare.NoTolerance}); err != nil {
 			return err
 		}
-	} else if err := p.printRuns(w); err != nil {
-		return err
-	}
-	if c := p.compare(); c != nil {
 		fmt.Fprintln(w)
-		return c.WriteText(w, compare.TextOptions{Tolerance: toleranceOfReplay})
 	}
-	return nil
+	if len(p.runs) == 1 {
+		return p.runs[0].print(w)
+	}
+	return p.printRuns(w)
 }
 
 func (p *played) printRuns(w io.Writer) error {
-	rows := [][]string{{"run", "elapsed s", "executed", "failed", "differed", "lateness p50", "p99", "p99.9", "max", "waited for others"}}
+	rows := [][]string{{"run", "elapsed ms", "executed", "failed", "differed", "late p50", "p99", "p99.9", "max", "waited for others"}}
 	for i, s := range p.runs {
 		r := s.result
-		rows = append(rows, []string{table.Count(int64(i + 1)), table.Fixed(r.Elapsed.Seconds(), 6), table.Count(r.Executed), table.Count(r.Failed), table.Count(r.Differed),
-			tens(r.Lateness.P50), tens(r.Lateness.P99), tens(r.Lateness.P999), tens(r.Lateness.Max), r.OrderWait.Round(time.Microsecond).String()})
+		row := []string{table.Count(int64(i + 1)), millis(r.Elapsed.Nanoseconds()), table.Count(r.Executed), table.Count(r.Failed), table.Count(r.Differed)}
+		for _, nanos := range r.Lateness.List() {
+			row = append(row, millis(nanos))
+		}
+		rows = append(rows, append(slices.Delete(row, 6, 7), millis(r.OrderWait.Nanoseconds()))) // without p90
 	}
 	if err := printIndented(w, rows); err != nil {
 		return err
@@ -198,6 +197,9 @@ func (p *played) printRuns(w io.Writer) error {
 // tens prints nanoseconds, rounded to tens.
 func tens(nanos int64) string { return time.Duration(nanos).Round(10 * time.Nanosecond).String() }
 
+// millis prints nanoseconds in milliseconds.
+func millis(nanos int64) string { return milliseconds.Format(format.Seconds(nanos)) }
+
 // printIndented prints a table whose columns are all aligned to the right.
 func printIndented(w io.Writer, rows [][]string) error {
 	for i := range rows {
@@ -209,6 +211,11 @@ func printIndented(w io.Writer, rows [][]string) error {
 
 func (s *summary) print(w io.Writer) error {
 	r := s.result
+	as := "all results are as recorded"
+	if r.Differed > 0 {
+		as = fmt.Sprintf("%s other than recorded", table.Plural(int(r.Differed), "result"))
+	}
+	fmt.Fprintf(w, "%s replayed: %s\n", table.Plural(int(r.Executed), "event"), as)
 	rows := [][]string{{"operation", "executed", "left out", "failed", "differed"}}
 	row := func(name string, executed, left, failed, differed int64) {
 		rows = append(rows, []string{name, table.Count(executed), table.Count(left), table.Count(failed), table.Count(differed)})
@@ -290,7 +297,7 @@ func (set *playedSet) document() any {
 			t.Runs = append(t.Runs, s.document())
 		}
 		if c := p.compare(); c != nil {
-			t.Comparison = c.Document(toleranceOfReplay)
+			t.Comparison = c.Document(compare.NoTolerance)
 		}
 		traces = append(traces, t)
 	}
@@ -319,8 +326,8 @@ type replayDocument struct {
 	MemoryBytes      int64                   `json:"memory_bytes"` // 0 without --memory
 	Prepared         preparedDocument        `json:"prepared"`
 	Differences      []differenceDocument    `json:"differences"`
-	Notes            []string                `json:"notes,omitempty"` // how rings differed from the recorded ones
-	Ranks            []rankDocument          `json:"ranks,omitempty"` // with --ranks
+	Notes            []string                `json:"remarks,omitempty"` // how rings differed from the recorded ones
+	Ranks            []rankDocument          `json:"ranks,omitempty"`   // with --ranks
 	BetweenRanks     *edgesDocument          `json:"between_ranks,omitempty"`
 	Profile          any                     `json:"profile"`
 	Comparison       any                     `json:"comparison,omitempty"` // of a single complete run

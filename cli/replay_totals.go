@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	"pianola/compare"
@@ -66,7 +67,7 @@ const shownTotals = profile.NumIO
 // printTotals prints a row for each trace or copy, and one for all, and then what all
 // did together, by category.
 func (set *playedSet) printTotals(w io.Writer) error {
-	rows := [][]string{{"", "run time s", "of the recording", "executed", "failed", "differed", "lateness p99", "verdict"}}
+	rows := [][]string{{"", "run time ms", "of the recording", "executed", "failed", "differed", "late p99", "verdict"}}
 	var times []float64
 	for _, p := range set.list {
 		times = append(times, p.runTimes()...)
@@ -80,29 +81,24 @@ func (set *playedSet) printTotals(w io.Writer) error {
 		return n
 	}
 	rows = append(rows, []string{
-		"all", optional(all.Rows[profile.NumCategories].Replay.Seconds, 6), "",
+		"all", milliseconds.Optional(all.Rows[profile.NumCategories].Replay.Seconds), "",
 		table.Count(most(func(t *total) int64 { return t.executed })),
 		table.Count(most(func(t *total) int64 { return t.failed })),
 		table.Count(most(func(t *total) int64 { return t.differed })),
 	})
 	verdict := len(rows[0]) - 1
-	if _, err := io.WriteString(w, table.Format(rows, func(column int) bool { return column == 0 || column == verdict })); err != nil {
+	if _, err := io.WriteString(w, table.Fit(rows, func(column int) bool { return column == 0 || column == verdict })); err != nil {
 		return err
 	}
 	if len(times) > 0 {
 		spread := spreadOf(times)
-		fmt.Fprintf(w, "run times: %.6f to %.6f s, median %.6f s\n", spread.Least, spread.Largest, spread.Median)
+		fmt.Fprintf(w, "run times: %s to %s ms, median %s ms\n", milliseconds.Format(spread.Least), milliseconds.Format(spread.Largest), milliseconds.Format(spread.Median))
 	}
 	return printCategories(w, all)
 }
 
-// optional prints a figure that can be unknown.
-func optional(v *float64, decimals int) string {
-	if v == nil {
-		return table.Missing
-	}
-	return table.Fixed(*v, decimals)
-}
+// milliseconds is the unit of all times of replays that are not those of single calls.
+var milliseconds = table.Unit{Name: "ms", Seconds: 1e-3}
 
 // totalRow returns the row of a trace or a copy: medians over its runs, and the most
 // events of a run.
@@ -118,47 +114,45 @@ func (p *played) totalRow() []string {
 	verdict := "interrupted"
 	if c := p.compare(); c != nil {
 		v := &c.Rows[profile.NumCategories]
-		row[1], row[2] = optional(v.Replay.Seconds, 6), optional(v.Ratio, 3)
-		verdict = string(c.Judge(toleranceOfReplay).State)
+		row[1] = milliseconds.Optional(v.Replay.Seconds)
+		if v.Ratio != nil {
+			row[2] = table.Fixed(*v.Ratio, 3)
+		}
+		verdict = string(c.Judge(compare.NoTolerance).State)
 	}
-	return append(row, table.Count(executed), table.Count(failed), table.Count(differed), tens(stats.Median(late)), verdict)
+	return append(row, table.Count(executed), table.Count(failed), table.Count(differed), millis(stats.Median(late)), verdict)
 }
 
 // printCategories prints the sums and the quantiles of each category of a comparison's
 // replays.
 func printCategories(w io.Writer, c *compare.Comparison) error {
-	head := []string{"all together", "seconds", "calls", "bytes", "bytes/s"}
-	for i, name := range stats.QuantileNames {
-		if i == 0 {
-			name += " µs"
-		}
-		head = append(head, name)
-	}
-	rows := [][]string{head}
+	rows := [][]string{{"all together", "ms", "calls", "bytes", "bytes/s"}}
+	latencies := [][]string{append([]string{"latency, µs"}, stats.QuantileNames[:]...)}
 	elapsed := c.Rows[profile.NumCategories].Replay.Seconds
 	for k := range shownTotals {
 		m := &c.Rows[k].Replay
 		if m.Calls == 0 {
 			continue
 		}
-		row := []string{k.String(), optional(m.Seconds, 6), table.Count(m.Calls), table.Count(m.Bytes), table.Missing}
+		row := []string{k.String(), milliseconds.Optional(m.Seconds), table.Count(m.Calls), table.Count(m.Bytes), table.Missing}
 		if elapsed != nil && *elapsed > 0 {
 			row[4] = table.Bytes(float64(m.Bytes) / *elapsed)
 		}
-		for i := range stats.QuantileNames {
-			cell := table.Missing
-			if m.Tails != nil {
-				cell = table.Micros(int64(m.Tails.List()[i] * 1e9))
-			}
-			row = append(row, cell)
-		}
 		rows = append(rows, row)
+		if m.Tails != nil {
+			row = []string{k.String()}
+			for _, seconds := range m.Tails.List() {
+				row = append(row, table.Micros(int64(math.Round(seconds*1e9))))
+			}
+			latencies = append(latencies, row)
+		}
 	}
-	if len(rows) == 1 {
-		return nil
+	for _, t := range [][][]string{rows, latencies} {
+		if len(t) > 1 {
+			fmt.Fprintf(w, "\n%s", table.Fit(t, table.FirstLeft))
+		}
 	}
-	_, err := io.WriteString(w, "\n"+table.Format(rows, table.FirstLeft))
-	return err
+	return nil
 }
 
 // printCopies prints how the copies of a trace differed from the recording: each kind of

@@ -12,10 +12,10 @@ import (
 )
 
 // Answer returns the first sentence of a comparison: what binds the replays if storage
-// does not, which side is faster, by how much, and how certain that is. For replays of an
-// application it ends with the verdict, unless checks decide.
+// does not, which side is faster, by how much, in what, and how certain that is. For
+// replays of an application it ends with the verdict, unless checks decide.
 func (c *Comparison) Answer(v *Verdict) string {
-	answer := c.runTimes()
+	answer := c.runTimes() + c.most()
 	if bound := c.Bound(); bound != "" {
 		answer = bound + "; " + answer
 	}
@@ -71,6 +71,34 @@ func (c *Comparison) runTimes() string {
 	return fmt.Sprintf("%s %s %s %s, %s", who, verb, longer(*r.Ratio), base, c.runs())
 }
 
+// most names the class with most of the difference of two systems, as the end of a
+// sentence: "; the most in sync: 0.008 instead of 6.822 ms". It returns "" for replays,
+// whose verdict names the classes, and where no difference was found.
+func (c *Comparison) most() string {
+	whole := c.elapsed()
+	if c.ofReplays() || whole.Ratio == nil || whole.Finding == NoDifference || percentOff(*whole.Ratio) == "0.0" {
+		return ""
+	}
+	var most *Row
+	far := c.NoiseFloor
+	for k := range profile.NumIO {
+		r := &c.Rows[k]
+		d := r.difference() * math.Copysign(1, whole.difference())
+		if d > far && r.Finding != NoDifference {
+			most, far = r, d
+		}
+	}
+	if most == nil {
+		return ""
+	}
+	u := table.UnitOf(max(*most.Application.Seconds, *most.Replay.Seconds))
+	a, b := u.Format(*most.Application.Seconds), u.Format(*most.Replay.Seconds)
+	if whole.Finding == Differs && *whole.Ratio > 1 { // the first side is the subject
+		a, b = b, a
+	}
+	return fmt.Sprintf("; the most in %s: %s instead of %s %s", most.Name, b, a, u.Name)
+}
+
 // runs says how many runs each side has.
 func (c *Comparison) runs() string {
 	switch a, b := len(c.applications), len(c.replays); {
@@ -119,9 +147,9 @@ func (i *Interval) change() string {
 func (v *Verdict) text() string {
 	switch {
 	case v.State == Within:
-		return "within " + table.Percent(v.Tolerance)
+		return "within " + table.Percent(*v.Tolerance)
 	case v.State == Outside:
-		return "outside " + table.Percent(v.Tolerance) + " in " + labels(v.Outside)
+		return "outside " + table.Percent(*v.Tolerance) + " in " + labels(v.Outside)
 	case len(v.Undecided) == 0:
 		return "inconclusive because the run time is not known"
 	case v.Runs == 0:
@@ -143,11 +171,11 @@ func (c *Comparison) Remarks(v *Verdict) []string {
 	switch {
 	case v.Withheld != "":
 		parts = append(parts, "cannot be judged: "+v.Withheld)
-	case !c.ofReplays() && len(c.Checks) == 0:
+	case !c.ofReplays() && len(c.Checks) == 0 && v.Tolerance != nil:
 		parts = append(parts, v.text())
 	}
 	if len(v.NotExcluded) > 0 {
-		parts = append(parts, fmt.Sprintf("differences of up to %s cannot be ruled out in %s", table.Percent(2*v.Tolerance), labels(v.NotExcluded)))
+		parts = append(parts, fmt.Sprintf("differences of up to %s cannot be ruled out in %s", table.Percent(2**v.Tolerance), labels(v.NotExcluded)))
 	}
 	if len(v.Noise) > 0 {
 		u := table.UnitOf(c.longest())

@@ -3,6 +3,7 @@ package compare
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -205,6 +206,62 @@ func TestFindings(t *testing.T) {
 			require.Empty(t, c.Rows[profile.Writes].Finding)
 		})
 	}
+}
+
+// One of two systems is faster, and that is no failure: nothing is outside a tolerance that
+// was not asked for. The answer says in what class the difference is.
+func TestSystems(t *testing.T) {
+	runs := func(reads, writes, whole int64) (list []*profile.Profile) {
+		for i := range int64(MinRuns) {
+			list = append(list, made(t, reads+i, writes, 0, 0, whole+i))
+		}
+		return list
+	}
+	slow, fast := runs(800, 50, 1000), runs(300, 40, 400)
+	for _, test := range []struct {
+		name        string
+		application []*profile.Profile
+		replay      []*profile.Profile
+		want        string
+	}{
+		{"the second is faster", slow, fast, "new is 2.49 times as fast as old (2.47 to 2.51, 95 %), 6 runs of each; the most in read: 302.500 instead of 802.500 ms"},
+		{"the first is faster", fast, slow, "old is 2.49 times as fast as new (2.47 to 2.51, 95 %), 6 runs of each; the most in read: 302.500 instead of 802.500 ms"},
+		{"few runs", slow[:1], fast[:1], "new takes 60.0 % less time than old, one run of each; the most in read: 300.000 instead of 800.000 ms"},
+		{"few runs, and slower", fast[:1], slow[:1], "new takes 2.50 times as long as old, one run of each; the most in read: 800.000 instead of 300.000 ms"},
+		{"neither", slow, slow, "no difference found: new takes 0.3 % less to 0.3 % more time than old (95 %), 6 runs of each"},
+		{"no calls", []*profile.Profile{made(t, 0, 0, 0, 0, 1000)}, []*profile.Profile{made(t, 0, 0, 0, 0, 500)}, "new takes 50.0 % less time than old, one run of each"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := Profiles(test.application, test.replay)
+			c.Names = [2]string{"old", "new"}
+			v := c.Judge(NoTolerance)
+			require.Equal(t, Compared, v.State)
+			require.Nil(t, v.Tolerance)
+			require.Equal(t, test.want, c.Answer(&v))
+			var text, markdown bytes.Buffer
+			require.NoError(t, c.WriteText(&text, TextOptions{Tolerance: NoTolerance, All: true}))
+			require.NoError(t, c.WriteMarkdown(&markdown, TextOptions{Tolerance: NoTolerance}))
+			document, err := json.Marshal(c.Document(NoTolerance))
+			require.NoError(t, err)
+			for _, form := range []string{text.String(), markdown.String()} {
+				require.NotRegexp(t, "outside|within|undecided|10 %", form)
+			}
+			require.Contains(t, string(document), `"verdict":"compared"`)
+			require.NotContains(t, string(document), `"tolerance":`)
+		})
+	}
+	c := Profiles(slow, fast)
+	require.InDelta(t, DefaultTolerance, *new(c.Judge(NoTolerance)).Tolerance, 0, "of replays the question is how true they are")
+	require.Equal(t, Outside, c.Judge(NoTolerance).State)
+	c.Names = [2]string{"old", "new"}
+	require.Equal(t, Outside, c.Judge(0.1).State, "a tolerance that is asked for holds")
+
+	c = Profiles(slow, []*profile.Profile{made(t, 300, 40, 0, 0, 0)})
+	c.Names = [2]string{"old", "new"}
+	c.elapsed().Replay.Seconds, c.elapsed().Ratio = nil, nil
+	v := c.Judge(NoTolerance)
+	require.False(t, v.Possible())
+	require.Equal(t, Inconclusive, v.State)
 }
 
 // With enough runs the intervals decide. A row is undecided if its interval contains a

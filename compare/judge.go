@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Verdict says whether replays are within the tolerance of their application, and names
-// the rows that decided it. The lists are not nil. A row is in at most one of them.
+// Verdict says whether the second side is within the tolerance of the first, and names the
+// rows that decided it. The lists are not nil. A row is in at most one of them.
 type Verdict struct {
-	Tolerance   float64  `json:"tolerance"`
+	Tolerance   *float64 `json:"tolerance,omitempty"` // nil where none was asked for
 	State       State    `json:"verdict"`
 	Within      bool     `json:"within_tolerance"`      // State is Within
 	Withheld    string   `json:"withheld,omitempty"`    // reason why the coverage of the recording allows no verdict
@@ -27,8 +27,21 @@ type State string
 const (
 	Within       State = "within"
 	Outside      State = "outside"
-	Inconclusive State = "inconclusive" // rows are undecided, the coverage is too low, or the run time is unknown
+	Inconclusive State = "inconclusive" // rows are undecided, or the verdict is not Possible
+	Compared     State = "compared"     // no tolerance was asked for: which side is faster is the answer
 )
+
+// NoTolerance, as a tolerance, asks for none. Replays are then judged by
+// DefaultTolerance, because the question is how true they are. Other sides are not
+// judged: one of two systems is faster, and that is no failure.
+const (
+	NoTolerance      = -1
+	DefaultTolerance = 0.1
+)
+
+// Possible reports whether the runs can be compared: the recording holds enough of the
+// I/O, and both run times are known.
+func (v *Verdict) Possible() bool { return v.Withheld == "" && !slices.Contains(v.Unknown, ElapsedRow) }
 
 // standing is the effect of a row on a verdict.
 type standing uint8
@@ -49,8 +62,8 @@ var standingNames = [numStandings]string{
 	ignored: "-", unknown: "not known", short: "too short", inside: "within", notExcluded: "within", undecided: "undecided", outside: "outside",
 }
 
-// Judge decides whether each row's replay time differs from the application's
-// by at most the tolerance, a fraction of the application's time (0.1 is 10 %).
+// Judge decides whether each row's replay time differs from the application's by at most
+// the tolerance, a fraction of the application's time (0.1 is 10 %), or NoTolerance.
 //
 // With MinRuns runs of each side, intervals decide. A row is inside if its interval is,
 // and outside if all of its interval is. It is also inside if no difference is found
@@ -74,7 +87,13 @@ func (c *Comparison) Judge(tolerance float64) Verdict {
 	for s := range rows {
 		rows[s] = []string{}
 	}
-	v := Verdict{Tolerance: tolerance, Withheld: c.Coverage.Withheld()}
+	v := Verdict{Withheld: c.Coverage.Withheld()}
+	if tolerance < 0 && c.ofReplays() {
+		tolerance = DefaultTolerance
+	}
+	if tolerance >= 0 {
+		v.Tolerance = &tolerance
+	}
 	runs := 0
 	for i := range c.Rows {
 		s := c.standing(i, tolerance)
@@ -89,8 +108,10 @@ func (c *Comparison) Judge(tolerance float64) Verdict {
 		v.State = Inconclusive
 	case len(v.Outside) > 0:
 		v.State = Outside
-	case slices.Contains(v.Unknown, ElapsedRow):
+	case !v.Possible():
 		v.State = Inconclusive
+	case v.Tolerance == nil:
+		v.State = Compared
 	case len(v.Undecided) > 0:
 		v.State = Inconclusive
 		if runs <= maxUseful {
@@ -112,7 +133,7 @@ func (c *Comparison) standing(i int, tolerance float64) standing {
 	switch {
 	case a == nil || b == nil:
 		return unknown
-	case r.Name != ElapsedRow && !r.occurs():
+	case r.Name != ElapsedRow && !r.occurs() || tolerance < 0:
 		return ignored
 	case r.Name != ElapsedRow && min(*a, *b) < c.NoiseFloor && math.Abs(*b-*a) < c.NoiseFloor:
 		return short

@@ -16,7 +16,10 @@ func (c *Comparison) WriteMarkdown(w io.Writer, o TextOptions) error {
 	var b bytes.Buffer
 	b.WriteString("### " + markdown(c.Answer(&v)) + "\n\n")
 	c.markdownChecks(&b)
-	markdownTable(&b, c.times(table.UnitOf(c.longest()), &v, o.All), table.FirstLeft)
+	markdownTable(&b, c.times(table.UnitOf(c.longest()), &v), table.FirstLeft)
+	if o.All {
+		markdownTable(&b, c.amounts(), table.FirstLeft)
+	}
 	for _, line := range append(c.Remarks(&v), c.Coverage.String()) {
 		b.WriteString("- " + markdown(line) + "\n")
 	}

@@ -20,8 +20,8 @@ const differMost = 3
 
 // TextOptions select what WriteText writes.
 type TextOptions struct {
-	Tolerance float64
-	All       bool // all rows and tables, and not only a screenful
+	Tolerance float64 // see Judge
+	All       bool    // all rows and tables, and not only a screenful
 }
 
 // WriteText writes the answer, the remarks, and tables: the times, the latencies and
@@ -38,8 +38,9 @@ func (c *Comparison) WriteText(w io.Writer, o TextOptions) error {
 	}
 	fmt.Fprintf(&b, "%v\n\n", &c.Coverage)
 	unit := table.UnitOf(c.longest())
-	b.WriteString(table.Format(c.times(unit, &v, o.All), table.FirstLeft))
+	b.WriteString(table.Fit(c.times(unit, &v), table.FirstLeft))
 	if o.All {
+		below(&b, c.amounts())
 		c.latencies(&b)
 		c.mostDifferent(&b, "operations that differ most", unit, c.ioOperations())
 		c.mostDifferent(&b, "files that differ most", unit, c.Files)
@@ -58,17 +59,23 @@ func (c *Comparison) WriteText(w io.Writer, o TextOptions) error {
 	return err
 }
 
-// times returns the table of times. The last column is the verdict of each row.
-func (c *Comparison) times(u table.Unit, v *Verdict, all bool) [][]string {
+// times returns the table of times. The last column is the verdict of each row, if there is
+// one.
+func (c *Comparison) times(u table.Unit, v *Verdict) [][]string {
+	enough := slices.ContainsFunc(c.Rows, func(r Row) bool { return r.enough() })
 	several := max(len(c.applications), len(c.replays)) > 1
+	tolerance, judged := 0.0, v.Tolerance != nil
+	if judged {
+		tolerance = *v.Tolerance
+	}
 	columns := []struct {
 		head  string
 		shown bool
 		cell  func(r *Row, at int) string
 	}{
 		{"", true, func(r *Row, _ int) string { return Label(r.Name) }},
-		{c.Names[0] + " " + u.Name, true, func(r *Row, _ int) string { return u.Optional(r.Application.Seconds) }},
-		{c.Names[1] + " " + u.Name, true, func(r *Row, _ int) string { return u.Optional(r.Replay.Seconds) }},
+		{c.head(0) + u.Name, true, func(r *Row, _ int) string { return u.Optional(r.Application.Seconds) }},
+		{c.head(1) + u.Name, true, func(r *Row, _ int) string { return u.Optional(r.Replay.Seconds) }},
 		{"ratio", true, func(r *Row, _ int) string { return r.ratio() }},
 		{"interval", several, func(r *Row, _ int) string {
 			if r.Interval == nil {
@@ -76,18 +83,8 @@ func (c *Comparison) times(u table.Unit, v *Verdict, all bool) [][]string {
 			}
 			return r.Interval.String()
 		}},
-		{"finding", several, func(r *Row, _ int) string { return cmp.Or(r.Finding.String(), table.Missing) }},
-		{"distance", all, func(r *Row, _ int) string {
-			if r.Distance == nil {
-				return table.Missing
-			}
-			return table.Fixed(r.Distance.Max, 3)
-		}},
-		{"calls", all, func(r *Row, _ int) string { return table.Count(r.Application.Calls) }},
-		{c.Names[1] + " calls", all, func(r *Row, _ int) string { return table.Count(r.Replay.Calls) }},
-		{"bytes", all, func(r *Row, _ int) string { return table.Count(r.Application.Bytes) }},
-		{c.Names[1] + " bytes", all, func(r *Row, _ int) string { return table.Count(r.Replay.Bytes) }},
-		{table.Percent(v.Tolerance), true, func(_ *Row, at int) string { return standingNames[c.standing(at, v.Tolerance)] }},
+		{"finding", enough, func(r *Row, _ int) string { return cmp.Or(r.Finding.String(), table.Missing) }},
+		{table.Percent(tolerance), judged, func(_ *Row, at int) string { return standingNames[c.standing(at, tolerance)] }},
 	}
 	rows := make([][]string, 1)
 	for _, column := range columns {
@@ -97,7 +94,7 @@ func (c *Comparison) times(u table.Unit, v *Verdict, all bool) [][]string {
 	}
 	for k := range c.Rows {
 		r := &c.Rows[k]
-		if !c.judged(k) && !r.occurs() {
+		if r.Name != ElapsedRow && !r.occurs() {
 			continue
 		}
 		var row []string
@@ -109,6 +106,33 @@ func (c *Comparison) times(u table.Unit, v *Verdict, all bool) [][]string {
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// amounts returns the table of distances, calls and bytes.
+func (c *Comparison) amounts() [][]string {
+	rows := [][]string{{"", "distance", c.head(0) + "calls", c.head(1) + "calls", c.head(0) + "bytes", c.head(1) + "bytes"}}
+	for _, r := range c.shown() {
+		a, b, distance := &r.Application, &r.Replay, table.Missing
+		if r.Distance != nil {
+			distance = table.Fixed(r.Distance.Max, 3)
+		}
+		rows = append(rows, []string{Label(r.Name), distance, table.Count(a.Calls), table.Count(b.Calls), table.Count(a.Bytes), table.Count(b.Bytes)})
+	}
+	return rows
+}
+
+// head returns the name of a side as the start of the head of a column.
+func (c *Comparison) head(side int) string { return table.Cut(c.Names[side], headWidth) + " " }
+
+// headWidth is how many characters of the name of a side the head of a column has.
+const headWidth = 12
+
+// below writes a table below an empty line, unless it has no rows.
+func below(b *bytes.Buffer, rows [][]string) {
+	if len(rows) > 1 {
+		b.WriteByte('\n')
+		b.WriteString(table.Fit(rows, table.FirstLeft))
+	}
 }
 
 // hasLatencies reports whether the text shows latencies of a category: both sides have
@@ -131,10 +155,7 @@ func (c *Comparison) latencyRatios(b *bytes.Buffer) {
 		}
 		rows = append(rows, row)
 	}
-	if len(rows) > 1 {
-		b.WriteByte('\n')
-		b.WriteString(table.Format(rows, table.FirstLeft))
-	}
+	below(b, rows)
 }
 
 // latencies writes a table of the quantiles of both sides.
@@ -156,7 +177,7 @@ func (c *Comparison) latencies(b *bytes.Buffer) {
 			return func(i int) string { return table.Micros(int64(math.Round(t.List()[i] * 1e9))) }
 		}
 		add(r.Name, micros(r.Application.Tails))
-		add("  "+c.Names[1], micros(r.Replay.Tails))
+		add("  "+c.head(1), micros(r.Replay.Tails))
 		add("  ratio", func(i int) string { return fixed(r.Tails[i].Ratio) })
 		if r.Tails[0].Interval != nil {
 			for side, name := range []string{"    from", "    to"} {
@@ -169,10 +190,7 @@ func (c *Comparison) latencies(b *bytes.Buffer) {
 			}
 		}
 	}
-	if len(rows) > 1 {
-		b.WriteByte('\n')
-		b.WriteString(table.Format(rows, table.FirstLeft))
-	}
+	below(b, rows)
 }
 
 // longest returns the longest time of the table, in seconds.
@@ -211,7 +229,7 @@ func (c *Comparison) ioOperations() []Row {
 // mostDifferent writes a table of the first rows with different times, if there
 // are any.
 func (c *Comparison) mostDifferent(b *bytes.Buffer, what string, u table.Unit, list []Row) {
-	rows := [][]string{{what, c.Names[0] + " " + u.Name, c.Names[1] + " " + u.Name, "ratio", "difference", "calls", c.Names[1] + " calls"}}
+	rows := [][]string{{what, c.head(0) + u.Name, c.head(1) + u.Name, "ratio", "difference", "calls", c.head(1) + "calls"}}
 	for i := range list {
 		r := &list[i]
 		d := r.difference()
@@ -225,10 +243,7 @@ func (c *Comparison) mostDifferent(b *bytes.Buffer, what string, u table.Unit, l
 		rows = append(rows, []string{table.ShortName(r.Name), u.Optional(r.Application.Seconds), u.Optional(r.Replay.Seconds),
 			r.ratio(), sign + u.Format(math.Abs(d)), table.Count(r.Application.Calls), table.Count(r.Replay.Calls)})
 	}
-	if len(rows) > 1 {
-		b.WriteByte('\n')
-		b.WriteString(table.Format(rows, table.FirstLeft))
-	}
+	below(b, rows)
 }
 
 // Label returns the name of a row in words.

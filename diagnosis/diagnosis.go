@@ -49,13 +49,15 @@ const (
 	// minRun is the shortest run, in nanoseconds, that has a diagnosis. Below it the
 	// start of the program is most of the run.
 	minRun = 10_000_000
+
+	tooLittle = "The recording does not hold enough of the I/O for a diagnosis"
 )
 
 // Of returns at most five findings of a profile, sorted by time. A finding about how to
 // read the others is first. Of only reads the profile.
 func Of(p *profile.Profile, of Subject) []profile.Finding {
 	if why := p.Coverage.Withheld(); why != "" {
-		return []profile.Finding{{Rule: "coverage", Text: "The recording does not hold enough of the I/O for a diagnosis: " + why + "."}}
+		return []profile.Finding{{Rule: "coverage", Claim: tooLittle, Text: tooLittle + ": " + why + "."}}
 	}
 	s := newScene(p)
 	if p.RunTime < minRun || s.whole == 0 {
@@ -70,11 +72,12 @@ func Of(p *profile.Profile, of Subject) []profile.Finding {
 			continue
 		}
 		s.claim(&e)
-		text := r.text(s, &e)
+		claim := r.claim(s, &e)
+		text := claim + ": " + r.detail(s, &e) + "."
 		if r.advice != "" {
 			text += " " + r.advice
 		}
-		found := profile.Finding{Rule: r.name, Text: text, Seconds: format.Seconds(e.nanos), Share: s.share(&e), Try: of.lab(r.try), ReadsOnly: e.readsOnly()}
+		found := profile.Finding{Rule: r.name, Claim: claim, Text: text, Seconds: format.Seconds(e.nanos), Share: s.share(&e), Try: of.lab(r.try), ReadsOnly: e.readsOnly()}
 		if found.Try != "" {
 			found.Candidates = r.try
 		}

@@ -18,8 +18,9 @@ type rule struct {
 	least  float64                            // the minimum share of a finding, 0 for minShare
 	leads  bool                               // it says how to read the other findings, and is listed first
 	find   func(s *scene) evidence            // without time if the condition is not met
-	text   func(s *scene, e *evidence) string // what takes the time
-	advice string                             // what to do about it, empty for nothing
+	claim  func(s *scene, e *evidence) string // what takes how much of the time
+	detail func(s *scene, e *evidence) string // what was counted
+	advice string                             // sentences on what to do about it, empty for nothing
 	try    []string                           // candidates that the lab can try
 }
 
@@ -52,22 +53,23 @@ var rules = []rule{
 		// most that log: https://www.sqlite.org/wal.html
 		name: "rollback-journal",
 		find: rollbackJournal,
-		text: func(s *scene, e *evidence) string {
-			return fmt.Sprintf("The rollback journal of %s %s: %s. Transactions create and delete the journal.",
-				named(database(e)), s.took(e), journalSyncs(e))
+		claim: func(s *scene, e *evidence) string {
+			return "The rollback journal of " + named(database(e)) + " " + s.took(e)
 		},
-		advice: "SQLite's PRAGMA journal_mode=WAL writes a log instead. It is synced once per transaction and is not deleted.",
+		detail: func(_ *scene, e *evidence) string { return journalSyncs(e) },
+		advice: "Transactions create and delete the journal. SQLite's PRAGMA journal_mode=WAL writes a log instead. It is synced once per transaction and is not deleted.",
 		try:    []string{"sync=none"},
 	},
 	{
 		// A sync has to wait for the device, so only fewer syncs help (group commit:
 		// DeWitt and others, Implementation Techniques for Main Memory Database
 		// Systems, 1984).
-		name: "sync",
-		find: func(s *scene) evidence { return s.in(syncs) },
-		text: func(s *scene, e *evidence) string {
+		name:  "sync",
+		find:  func(s *scene) evidence { return s.in(syncs) },
+		claim: took("Syncs"),
+		detail: func(s *scene, e *evidence) string {
 			op := longest(s, syncs)[0]
-			text := fmt.Sprintf("Syncs%s %s: %d calls of %s", e.mostly(), s.took(e), s.Ops[op].Calls, op)
+			text := fmt.Sprintf("%d calls of %s%s", s.Ops[op].Calls, op, e.counts(syncs))
 			if l := s.OpLatency[op]; l != nil {
 				text += fmt.Sprintf(", p50 %s, p99 %s", micros(l.P50), micros(l.P99))
 			}
@@ -75,7 +77,7 @@ var rules = []rule{
 				w := f.Categories[writes]
 				text += fmt.Sprintf("; on average one follows %s writes of %s", number(float64(w.Calls)/float64(f.Categories[syncs].Calls)), table.Bytes(float64(w.Bytes)/float64(w.Calls)))
 			}
-			return text + "."
+			return text
 		},
 		advice: "Group more work before each sync. Without syncs, a crash of the machine loses data.",
 		try:    []string{"sync=none"},
@@ -94,8 +96,9 @@ var rules = []rule{
 			}
 			return e
 		},
-		text: func(s *scene, e *evidence) string {
-			return fmt.Sprintf("Writes%s %s: each waits until it is durable (O_SYNC or O_DSYNC), %s.", e.mostly(), s.took(e), each(profile.Total{Calls: e.calls, Bytes: e.bytes}))
+		claim: took("Writes"),
+		detail: func(_ *scene, e *evidence) string {
+			return "each waits until it is durable (O_SYNC or O_DSYNC), " + e.each()
 		},
 		advice: "Write without O_SYNC, and sync once after several writes.",
 		try:    []string{"sync=none"},
@@ -109,10 +112,11 @@ var rules = []rule{
 				return f.Flags&format.DIRECT != 0 && sequence(f, both(f), inSequence, 1) && mean(f, both(f)) < 64<<10
 			}), reads, writes)
 		},
-		text: func(s *scene, e *evidence) string {
-			return fmt.Sprintf("Direct I/O%s %s: sequential, one call at a time, %s. Each call waits for the storage.", e.mostly(), s.took(e), each(profile.Total{Calls: e.calls, Bytes: e.bytes}))
+		claim: took("Direct I/O"),
+		detail: func(_ *scene, e *evidence) string {
+			return "sequential, one call at a time, " + e.each() + e.counts(reads, writes)
 		},
-		advice: "Make larger calls, or use the page cache, which reads ahead and writes back later.",
+		advice: "Each call waits for the storage. Make larger calls, or use the page cache, which reads ahead and writes back later.",
 		try:    []string{"buffered", "coalesce=1MiB"},
 	},
 	{
@@ -125,9 +129,8 @@ var rules = []rule{
 					f.Categories[writes].Calls >= 8*f.Categories[syncs].Calls
 			}), writes)
 		},
-		text: func(s *scene, e *evidence) string {
-			return fmt.Sprintf("Small writes%s %s: sequential, %s.", e.mostly(), s.took(e), each(profile.Total{Calls: e.calls, Bytes: e.bytes}))
-		},
+		claim:  took("Small writes"),
+		detail: func(_ *scene, e *evidence) string { return "sequential, " + e.each() + e.counts(writes) },
 		advice: "A buffer in the program turns many calls into a few larger ones.",
 		try:    []string{"coalesce=64KiB"},
 	},
@@ -138,9 +141,8 @@ var rules = []rule{
 				return f.Flags&format.DIRECT == 0 && sequence(f, reads, inSequence, 1) && mean(f, reads) < page
 			}), reads)
 		},
-		text: func(s *scene, e *evidence) string {
-			return fmt.Sprintf("Small reads%s %s: sequential, %s.", e.mostly(), s.took(e), each(profile.Total{Calls: e.calls, Bytes: e.bytes}))
-		},
+		claim:  took("Small reads"),
+		detail: func(_ *scene, e *evidence) string { return "sequential, " + e.each() + e.counts(reads) },
 		advice: "A buffer in the program turns many calls into a few larger ones.",
 		try:    []string{"coalesce=64KiB"},
 	},
@@ -149,9 +151,10 @@ var rules = []rule{
 		find: func(s *scene) evidence {
 			return s.on(s.where(func(f *profile.File) bool { return rereadFactor(f) >= 4 && f.Access[reads].Moves >= many }), reads)
 		},
-		text: func(s *scene, e *evidence) string {
+		claim: took("Reads"),
+		detail: func(_ *scene, e *evidence) string {
 			f := first(e)
-			return fmt.Sprintf("Reads%s %s: %s was read %s times, %s in total from a range of %s.", e.mostly(), s.took(e), named(f.Name), number(rereadFactor(f)),
+			return fmt.Sprintf("%s was read %s times, %s in total from a range of %s", named(f.Name), number(rereadFactor(f)),
 				table.Bytes(float64(f.Categories[reads].Bytes)), table.Bytes(float64(f.Access[reads].To-f.Access[reads].From)))
 		},
 		advice: "With a larger cache, the program reads most of the data only once.",
@@ -161,9 +164,9 @@ var rules = []rule{
 		find: func(s *scene) evidence {
 			return s.on(s.where(func(f *profile.File) bool { return sequence(f, reads, 0, atRandom) && waits(f, reads) }), reads)
 		},
-		text: func(s *scene, e *evidence) string {
-			return fmt.Sprintf("Reads%s %s: random, from storage, one at a time per thread, %s, %s each.", e.mostly(), s.took(e),
-				each(profile.Total{Calls: e.calls, Bytes: e.bytes}), micros(first(e).Categories[reads].Nanos/max(first(e).Categories[reads].Calls, 1)))
+		claim: took("Reads"),
+		detail: func(_ *scene, e *evidence) string {
+			return "random, from storage, one at a time per thread, " + e.each() + ", " + e.readTime() + e.counts(reads)
 		},
 		advice: "If the program knows several offsets in advance, it can prefetch them or keep several requests in flight.",
 		try:    []string{"prefetch=8", "uring-batch=32", "cache=warm"},
@@ -173,9 +176,9 @@ var rules = []rule{
 		find: func(s *scene) evidence {
 			return s.on(s.where(func(f *profile.File) bool { return f.Access[reads].Moves >= many && waits(f, reads) }), reads)
 		},
-		text: func(s *scene, e *evidence) string {
-			return fmt.Sprintf("Reads%s %s: from storage, %s, %s each.", e.mostly(), s.took(e), each(profile.Total{Calls: e.calls, Bytes: e.bytes}),
-				micros(first(e).Categories[reads].Nanos/max(first(e).Categories[reads].Calls, 1)))
+		claim: took("Reads"),
+		detail: func(_ *scene, e *evidence) string {
+			return "from storage, " + e.each() + ", " + e.readTime() + e.counts(reads)
 		},
 		advice: "From the page cache, the reads take a fraction of this time.",
 		try:    []string{"cache=warm", "readahead=1MiB"},
@@ -188,8 +191,9 @@ var rules = []rule{
 				return f.Categories[profile.MappedReads].Calls+f.Categories[profile.MappedWrites].Calls >= many
 			}), profile.MappedReads, profile.MappedWrites)
 		},
-		text: func(s *scene, e *evidence) string {
-			return fmt.Sprintf("Page faults of mapped files%s %s: %s.", e.mostly(), s.took(e), table.Plural(int(e.calls), "fault"))
+		claim: took("Page faults of mapped files"),
+		detail: func(_ *scene, e *evidence) string {
+			return table.Plural(int(e.calls), "fault") + e.counts(profile.MappedReads, profile.MappedWrites)
 		},
 		advice: "Faults on pages in the page cache do not wait for storage. Where the access is random, madvise(MADV_RANDOM) reads no pages around those that are needed.",
 		try:    []string{"cache=warm"},
@@ -203,8 +207,9 @@ var rules = []rule{
 			}
 			return e
 		},
-		text: func(s *scene, e *evidence) string {
-			return fmt.Sprintf("Calls that always fail %s: %s on %s%s.", s.took(e), table.Plural(int(e.calls), "call"), table.Plural(len(e.parts), "name"), below(e.parts))
+		claim: func(s *scene, e *evidence) string { return "Calls that always fail " + s.took(e) },
+		detail: func(_ *scene, e *evidence) string {
+			return fmt.Sprintf("%s on %s%s", table.Plural(int(e.calls), "call"), table.Plural(len(e.parts), "name"), below(e.parts))
 		},
 		advice: "Most of these calls try the directories of a search path. Shorten the search path, or put the right directory first.",
 	},
@@ -212,8 +217,9 @@ var rules = []rule{
 		name:  "metadata",
 		least: 0.1, // most of the time is the kernel's own work, which storage hardly affects
 		find:  func(s *scene) evidence { return s.in(metadata) },
-		text: func(s *scene, e *evidence) string {
-			return fmt.Sprintf("Metadata calls%s %s: %s, mostly %s.", e.mostly(), s.took(e), table.Plural(int(e.calls), "call"), three(s, metadata))
+		claim: took("Metadata calls"),
+		detail: func(s *scene, e *evidence) string {
+			return fmt.Sprintf("%s, mostly %s", table.Plural(int(e.calls), "call"), three(s, metadata))
 		},
 		advice: "A replay in memory predicts what another file system can save.",
 		try:    []string{"backend=memory"},
@@ -226,8 +232,9 @@ var rules = []rule{
 			}
 			return s.in(reads)
 		},
-		text: func(s *scene, e *evidence) string {
-			return fmt.Sprintf("Reads%s %s: from the page cache (p99 %s), %s.", e.mostly(), s.took(e), micros(s.Latency[reads].P99), each(profile.Total{Calls: e.calls, Bytes: e.bytes}))
+		claim: took("Reads"),
+		detail: func(s *scene, e *evidence) string {
+			return fmt.Sprintf("from the page cache (p99 %s), %s%s", micros(s.Latency[reads].P99), e.each(), e.counts(reads))
 		},
 		advice: "The recording does not show how fast the storage reads. Replay it with a cold cache to measure that.",
 		try:    []string{"cache=cold"},
@@ -236,9 +243,12 @@ var rules = []rule{
 		// Dean and Barroso, The Tail at Scale, 2013.
 		name: "tail",
 		find: slowest,
-		text: func(s *scene, e *evidence) string {
+		claim: func(s *scene, e *evidence) string {
+			return fmt.Sprintf("The slowest 1 %% of %s calls %s", e.all[0], s.took(e))
+		},
+		detail: func(s *scene, e *evidence) string {
 			l := s.Latency[e.all[0]]
-			return fmt.Sprintf("The slowest 1 %% of %s calls %s: p50 %s, p99 %s, max %s.", e.all[0], s.took(e), micros(l.P50), micros(l.P99), micros(l.Max))
+			return fmt.Sprintf("p50 %s, p99 %s, max %s", micros(l.P50), micros(l.P99), micros(l.Max))
 		},
 		advice: "Such calls usually wait for write-back, a journal, a lock or another program.",
 	},
@@ -250,8 +260,9 @@ var rules = []rule{
 			}
 			return s.in(profile.Submitting)
 		},
-		text: func(s *scene, e *evidence) string {
-			return fmt.Sprintf("Calls that submit requests and wait for them %s: on average %.2f requests are in flight while any is.", s.took(e), depth(s.Depth))
+		claim: func(s *scene, e *evidence) string { return "Calls that submit requests and wait for them " + s.took(e) },
+		detail: func(s *scene, _ *evidence) string {
+			return fmt.Sprintf("on average %.2f requests are in flight while any is", depth(s.Depth))
 		},
 		advice: "Asynchronous I/O pays off only with several requests in flight.",
 	},
@@ -260,7 +271,10 @@ var rules = []rule{
 		least: idleShare,
 		leads: true,
 		find:  func(s *scene) evidence { return evidence{nanos: s.asleep + s.alone, whole: s.RunTime} },
-		text: func(s *scene, e *evidence) string {
+		claim: func(s *scene, e *evidence) string {
+			return fmt.Sprintf("The critical path is idle for %s of the run time", table.Share(e.nanos, s.RunTime))
+		},
+		detail: func(s *scene, _ *evidence) string {
 			var ways []string
 			if s.asleep > 0 {
 				ways = append(ways, "sleeping on timers for "+duration(s.asleep))
@@ -268,8 +282,7 @@ var rules = []rule{
 			if s.alone > 0 {
 				ways = append(ways, "waiting for events outside the recording for "+duration(s.alone))
 			}
-			return fmt.Sprintf("The critical path is idle for %s of the run time: %s. All threads together spent %s in I/O.",
-				table.Share(e.nanos, s.RunTime), strings.Join(ways, ", "), duration(s.Times.IO+s.Times.Submit))
+			return fmt.Sprintf("%s. All threads together spent %s in I/O", strings.Join(ways, ", "), duration(s.Times.IO+s.Times.Submit))
 		},
 		advice: "The program may poll at intervals. It then waits without a wake-up, and the critical path does not show for what.",
 	},
@@ -277,12 +290,12 @@ var rules = []rule{
 		name:  "no-processor",
 		least: 0.15, // other work on the machine always takes some of it
 		find:  func(s *scene) evidence { return s.time(profile.StepReady) },
-		text: func(s *scene, e *evidence) string {
-			who := "other programs"
+		claim: func(s *scene, e *evidence) string { return "Waiting for a processor " + s.took(e) },
+		detail: func(s *scene, _ *evidence) string {
 			if s.Times.Own*2 > s.Times.Ready {
-				who = "other threads of the program"
+				return "mostly because other threads of the program used it"
 			}
-			return fmt.Sprintf("Waiting for a processor %s, mostly because %s used it.", s.took(e), who)
+			return "mostly because other programs used it"
 		},
 		advice: "More processors or fewer other programs make the run shorter.",
 	},
@@ -295,10 +308,10 @@ var rules = []rule{
 			}
 			return s.time(profile.StepCompute)
 		},
-		text: func(s *scene, e *evidence) string {
-			return fmt.Sprintf("Compute %s. I/O takes %s: a replay in memory predicts what faster storage saves.", s.took(e), s.part(s.io))
-		},
-		try: []string{"backend=memory"},
+		claim:  func(s *scene, e *evidence) string { return "Compute " + s.took(e) },
+		detail: func(s *scene, _ *evidence) string { return "I/O takes " + s.part(s.io) },
+		advice: "A replay in memory predicts what faster storage saves.",
+		try:    []string{"backend=memory"},
 	},
 }
 
@@ -378,7 +391,7 @@ func database(e *evidence) string {
 }
 
 // journalSyncs counts the syncs of journals, and those of databases and directories, which
-// come with them.
+// come with them: each transaction on its own if all have as many.
 func journalSyncs(e *evidence) string {
 	var journals, databases, directories int64
 	for _, p := range e.parts {
@@ -392,16 +405,22 @@ func journalSyncs(e *evidence) string {
 			directories += n
 		}
 	}
-	text := table.Plural(int(journals), "sync") + " of the journal"
-	for _, other := range []struct {
+	all, each := journals+databases+directories, int64(1)
+	text := table.Plural(int(all), "sync")
+	if n := databases; n > 0 && journals%n == 0 && directories%n == 0 { // the database is synced once
+		each = n
+		text = fmt.Sprintf("%s of %s each", table.Plural(int(n), "transaction"), table.Plural(int(all/n), "sync"))
+	}
+	var of []string
+	for _, one := range []struct {
 		n  int64
 		of string
-	}{{databases, "of the database"}, {directories, "of the directory"}} {
-		if other.n > 0 {
-			text += fmt.Sprintf(", %d %s", other.n, other.of)
+	}{{journals, "journal"}, {directories, "directory"}, {databases, "database"}} {
+		if one.n > 0 {
+			of = append(of, fmt.Sprintf("%d of the %s", one.n/each, one.of))
 		}
 	}
-	return text
+	return text + " (" + strings.Join(of, ", ") + ")"
 }
 
 // allFailed reports whether all calls on a name failed.
@@ -445,12 +464,12 @@ func longest(s *scene, k profile.Category) (ops []format.Op) {
 func (s *scene) inOp(op format.Op) int64 { return s.Ops[op].Nanos - s.OpComm[op].Nanos }
 
 // three returns the names of the three operations of a category with the most time,
-// with their shares.
+// with their calls and shares.
 func three(s *scene, k profile.Category) string {
 	var words []string
 	ops := longest(s, k)
 	for _, op := range ops[:min(3, len(ops))] {
-		words = append(words, fmt.Sprintf("%s (%s)", op, table.Share(s.inOp(op), s.Categories[k].Nanos)))
+		words = append(words, fmt.Sprintf("%s (%s, %s)", op, table.Plural(int(s.Ops[op].Calls), "call"), table.Share(s.inOp(op), s.Categories[k].Nanos)))
 	}
 	return strings.Join(words, ", ")
 }

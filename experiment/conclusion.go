@@ -62,7 +62,7 @@ func (r *Report) Conclusion() string {
 	}
 	var lines []string
 	for _, p := range r.Pairs() {
-		v := p.Judge(0)
+		v := p.Judge(compare.NoTolerance)
 		lines = append(lines, format.Visible(p.Answer(&v)))
 	}
 	return strings.Join(lines, "\n")

@@ -4,9 +4,10 @@ package profile
 // moved bytes count.
 //
 // A call is sequential if it begins where the descriptor's last call of the
-// same direction ended. Else it is strided if the distance between its start
-// and that of the last call is the same as between the two calls before. Else
-// it is random. The first call of each descriptor is none of the three.
+// same direction ended, and the first one if it begins at the start of the file. Else it
+// is strided if the distance between its start and that of the last call is the same as
+// between the two calls before. Else it is random. A first call that begins at another place is
+// none of the three.
 type Access struct {
 	Moves      int64 // calls that moved bytes
 	From, To   int64 // the bytes from the first to behind the last that were moved, whatever lies between
@@ -18,8 +19,8 @@ type Access struct {
 	Strides    []Frequent // bytes from beginning to beginning, of strided calls
 }
 
-// SequentialShare returns the part of the calls that are sequential, of those
-// that follow another, and false where there are none.
+// SequentialShare returns the part of the calls that are sequential, of those that are
+// one of the three, and false where there are none.
 func (a *Access) SequentialShare() (float64, bool) {
 	n := a.Sequential + a.Strided + a.Random
 	if n == 0 {
@@ -53,9 +54,9 @@ func (a *accesses) count(r *run, begin, end, asked int64) {
 	a.asked.add(asked)
 	stride := begin - r.begin
 	switch {
-	case r.calls == 0:
-	case begin == r.end:
+	case begin == r.end: // 0 before the first call
 		a.sequential++
+	case r.calls == 0:
 	case r.calls > 1 && stride == r.stride:
 		a.strided++
 		a.strides.add(stride)

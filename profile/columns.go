@@ -231,29 +231,25 @@ func (p *Profile) intervalTable(of *Intervals) *Table {
 		{heading{"in_flight_seconds", duration}, func(v *Span) value { io := v.IO(); return integer(io.Flight) }},
 		{heading{"files", nameList}, func(v *Span) value { return value{known: true, names: p.touched(v)} }},
 	}
-	inText := len(columns)
-	for k := range NumIO {
-		if !of.Tails {
-			break
-		}
-		name := strings.ReplaceAll(k.String(), " ", "_")
-		columns = append(columns, column[Span]{heading{name + "_in_flight_seconds", duration}, func(v *Span) value { return integer(v.Categories[k].Flight) }})
-		for i, quantile := range stats.QuantileNames {
-			quantile = strings.ReplaceAll(quantile, ".", "")
-			columns = append(columns, column[Span]{heading{name + "_" + quantile + "_seconds", latencies}, func(v *Span) value {
-				if v.Latency[k] == nil {
-					return value{}
-				}
-				return integer(v.Latency[k].List()[i])
-			}})
+	if of.Tails {
+		for k := range NumIO {
+			name := strings.ReplaceAll(k.String(), " ", "_")
+			columns = append(columns, column[Span]{heading{name + "_in_flight_seconds", duration}, func(v *Span) value { return integer(v.Categories[k].Flight) }})
+			for i, quantile := range stats.QuantileNames {
+				quantile = strings.ReplaceAll(quantile, ".", "")
+				columns = append(columns, column[Span]{heading{name + "_" + quantile + "_seconds", latencies}, func(v *Span) value {
+					if v.Latency[k] == nil {
+						return value{}
+					}
+					return integer(v.Latency[k].List()[i])
+				}})
+			}
 		}
 	}
 	columns = append(columns,
 		column[Span]{heading{"mapped_reads", number}, func(v *Span) value { return integer(v.Categories[MappedReads].Calls) }},
 		column[Span]{heading{"mapped_writes", number}, func(v *Span) value { return integer(v.Categories[MappedWrites].Calls) }})
-	t := tableOf(of.List, columns)
-	t.brief = inText
-	return t
+	return tableOf(of.List, columns)
 }
 
 // touched returns the names of the files that calls of an interval began on.

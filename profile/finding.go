@@ -4,12 +4,15 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"pianola/table"
 )
 
 // Finding is one thing to look at: what takes the time, by how much, and what to do
 // about it.
 type Finding struct {
 	Rule    string  `json:"rule"`          // that found it
+	Claim   string  `json:"-"`             // what the text begins with: what takes how much of the time
 	Text    string  `json:"text"`          // sentences
 	Seconds float64 `json:"seconds"`       // that it is about
 	Share   float64 `json:"share"`         // of the run time or, as the text says, of the time that threads did not wait
@@ -20,7 +23,7 @@ type Finding struct {
 }
 
 // findingWidth is how many characters a line of a finding has, where words allow.
-const findingWidth = 110
+const findingWidth = table.Width
 
 // diagnosis shows what to look at first.
 func (o *overview) diagnosis() {
@@ -36,12 +39,12 @@ func (o *overview) diagnosis() {
 	}
 }
 
-// wrap breaks a text between words into lines of at most so many characters. All
-// but the first begin with the indent.
+// wrap breaks a text between words, but not before a per cent sign, into lines of at most
+// so many characters. All but the first begin with the indent.
 func wrap(text string, width int, indent string) string {
 	var b strings.Builder
 	at := 0
-	for i, word := range strings.Split(text, " ") {
+	for i, word := range strings.Split(strings.ReplaceAll(text, " %", "\x00%"), " ") {
 		n := utf8.RuneCountInString(word)
 		switch {
 		case i == 0:
@@ -55,5 +58,5 @@ func wrap(text string, width int, indent string) string {
 		b.WriteString(word)
 		at += n
 	}
-	return b.String()
+	return strings.ReplaceAll(b.String(), "\x00", " ")
 }

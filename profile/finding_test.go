@@ -16,21 +16,30 @@ import (
 func TestFindings(t *testing.T) {
 	p := read(t, on(format.OpSync, 1, 0, 10, 0, ""))
 	var without, with bytes.Buffer
-	require.NoError(t, p.WriteText(&without, false))
-	p.Diagnosis = []Finding{{Text: strings.Repeat("word ", 30) + "end.", Try: "pianola lab trace.txt --try " + strings.Repeat("x", 100)}, {Text: "Short."}}
-	require.NoError(t, p.WriteText(&with, false))
-	lines := strings.Split(with.String(), "\n")
-	at := strings.Index(without.String(), "\n\n")
-	head := strings.Count(without.String()[:at], "\n") + 1
+	require.NoError(t, p.WriteText(&without, TextOptions{}))
+	p.Diagnosis = []Finding{{Claim: "One took most", Seconds: 1, Text: strings.Repeat("word ", 30) + "end.", Try: "pianola lab trace.txt --try " + strings.Repeat("x", 100)}, {Claim: "Two", Seconds: 0.5, Text: "Short."}}
+	require.NoError(t, p.WriteText(&with, TextOptions{}))
+	require.True(t, strings.HasPrefix(without.String(), "sync took 100.0 % of the run time.\n"), without.String())
+	require.True(t, strings.HasPrefix(with.String(), "One took most.\n"), with.String())
+	for seconds, answer := range map[float64]string{0: "One took most.", 0.000001: "sync took 100.0 % of the run time.", 0.00001: "One took most."} {
+		p.Diagnosis[0].Seconds, p.Diagnosis[1].Seconds = seconds, 0
+		var text bytes.Buffer
+		require.NoError(t, p.WriteText(&text, TextOptions{}))
+		require.True(t, strings.HasPrefix(text.String(), answer+"\n"), "%v: %s", seconds, text.String())
+	}
+	_, rest, _ := strings.Cut(without.String(), "\n")
+	lines := strings.Split(with.String(), "\n")[1:]
+	at := strings.Index(rest, "\n\n")
+	head := strings.Count(rest[:at], "\n") + 1
 	require.Equal(t, []string{
 		"",
-		"1." + strings.Repeat(" word", 21),
-		"  " + strings.Repeat(" word", 9) + " end.",
+		"1." + strings.Repeat(" word", 19),
+		"  " + strings.Repeat(" word", 11) + " end.",
 		"   try: " + p.Diagnosis[0].Try,
 		"2. Short.",
 		"",
 	}, lines[head:head+6])
-	require.Equal(t, strings.Join(lines[:head], "\n")+"\n"+strings.Join(lines[head+5:], "\n"), without.String())
+	require.Equal(t, strings.Join(lines[:head], "\n")+"\n"+strings.Join(lines[head+5:], "\n"), rest)
 }
 
 // A step of the critical path tells files from pipes, and a file knows what was moved of it,

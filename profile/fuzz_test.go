@@ -59,7 +59,7 @@ func FuzzFollow(f *testing.F) {
 		}
 		require.Equal(t, p.All, files)
 		require.Equal(t, p.All, threads)
-		require.NoError(t, p.WriteText(io.Discard, true))
+		require.NoError(t, p.WriteText(io.Discard, TextOptions{All: true, Wide: true}))
 		for _, extent := range []Extent{Charts, Page} {
 			_, err = json.Marshal(p.FullDocument(extent))
 			require.NoError(t, err)

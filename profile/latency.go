@@ -30,8 +30,9 @@ var TailParts = func() (parts [12*6 + 1]float64) {
 	return parts
 }()
 
-// Bar counts the calls that took From to To nanoseconds, both included. There
-// are eight bars to a power of two.
+// Bar counts the calls that took From to To nanoseconds, both included. There are eight
+// bars to a power of two; the first begins with the shortest duration, and the last ends
+// with the longest.
 type Bar struct {
 	From, To int64
 	Calls    int64
@@ -60,13 +61,22 @@ func distribution(h *stats.Histogram) *Latency {
 	d.Tail = append(d.Tail[:last], d.Max)
 	h.Each(func(nanos, count int64) {
 		from, to := barOf(nanos)
-		if n := len(d.Bars); n > 0 && d.Bars[n-1].From == from {
+		if n := len(d.Bars); n > 0 && d.Bars[n-1].To == to {
 			d.Bars[n-1].Calls += count
 		} else {
 			d.Bars = append(d.Bars, Bar{from, to, count})
 		}
 	})
+	within(d.Bars, d.Min, d.Max)
 	return d
+}
+
+// within cuts bars to the durations that there were, from the shortest to the longest.
+func within(bars []Bar, shortest, longest int64) {
+	if n := len(bars); n > 0 {
+		bars[0].From = max(bars[0].From, shortest)
+		bars[n-1].To = min(bars[n-1].To, longest)
+	}
 }
 
 // barOf returns the first and the last value of the bar that holds v.

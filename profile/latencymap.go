@@ -11,10 +11,8 @@ import (
 type LatencyMap struct {
 	ColumnNanos int64     // length of a column; the first starts with the recording
 	Columns     int       // up to the last that holds anything
-	Rows        []Bar     // the durations of each row, from the shortest, and all its calls
+	Rows        []Bar     // the durations of each row, from the shortest to the longest, and all its calls
 	Cells       [][]int64 // by column, then row
-
-	longest int64 // duration of all
 }
 
 const (
@@ -78,7 +76,7 @@ func (m *latencyMap) snapshot() *LatencyMap {
 	if m == nil {
 		return nil
 	}
-	out := &LatencyMap{ColumnNanos: 1 << m.shift, longest: m.longest}
+	out := &LatencyMap{ColumnNanos: 1 << m.shift}
 	var sums [mapRows]int64
 	first, last := mapRows, -1
 	for i := range m.cells {
@@ -94,30 +92,9 @@ func (m *latencyMap) snapshot() *LatencyMap {
 		from, to := rowBounds(row)
 		out.Rows = append(out.Rows, Bar{from, to, sums[row]})
 	}
+	within(out.Rows, 0, m.longest)
 	for i := range out.Columns {
 		out.Cells = append(out.Cells, slices.Clone(m.cells[i][first:last+1]))
 	}
 	return out
-}
-
-// P99 returns a duration that 99 % of the calls do not exceed that began from one time to
-// another, to the length of a column, 0 where there are none: the upper bound of a row,
-// or the longest duration of all if that is shorter.
-func (m *LatencyMap) P99(from, to int64) (nanos int64) {
-	if from = from / m.ColumnNanos; from >= int64(m.Columns) {
-		return 0
-	}
-	to = min(max(to/m.ColumnNanos, from+1), int64(m.Columns))
-	sums, all := make([]int64, len(m.Rows)), int64(0)
-	for _, column := range m.Cells[from:to] {
-		for row, n := range column {
-			sums[row] += n
-			all += n
-		}
-	}
-	for row, rest := 0, all-all/100; rest > 0; row++ {
-		rest -= sums[row]
-		nanos = m.Rows[row].To
-	}
-	return min(nanos, m.longest)
 }

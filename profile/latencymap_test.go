@@ -2,6 +2,8 @@ package profile
 
 import (
 	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -50,9 +52,37 @@ func TestLatencyMap(t *testing.T) {
 	require.Len(t, p.LatencyMaps[Writes].Rows, 1)
 	require.Nil(t, p.LatencyMaps[Syncs])
 
-	require.EqualValues(t, 3e6, m.P99(0, 2e9), "the longest, not the bound of its row")
-	require.EqualValues(t, 3e6, m.P99(1e9, 1e9))
-	require.Zero(t, m.P99(m.ColumnNanos, 2*m.ColumnNanos), "nothing began there")
-	require.Zero(t, m.P99(5e9, 6e9))
-	require.Less(t, m.P99(0, m.ColumnNanos), int64(8192))
+	require.EqualValues(t, 3e6, m.Rows[last].To, "the longest, not the bound of its row")
+}
+
+// No figure of durations is above the longest or below the shortest, although classes of
+// durations are wider.
+func TestDurationsHaveBounds(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for range 50 {
+		var events []format.Event
+		shortest, longest := int64(math.MaxInt64), int64(0)
+		for range 1 + rnd.IntN(300) {
+			nanos := rnd.Int64N(1 << (1 + rnd.IntN(40)))
+			events = append(events, format.Event{Op: format.OpRead, TID: 1, Dur: nanos, Ret: 1})
+			shortest, longest = min(shortest, nanos), max(longest, nanos)
+		}
+		p := read(t, events...)
+		l := p.Latency[Reads]
+		require.Equal(t, []int64{shortest, longest}, []int64{l.Min, l.Max})
+		list := l.List()
+		quantiles := append([]int64{l.Min}, list[:]...)
+		require.True(t, slices.IsSorted(quantiles), "%d", quantiles)
+		require.True(t, slices.IsSorted(l.Tail), "%d", l.Tail)
+		require.Equal(t, longest, l.Tail[len(l.Tail)-1])
+		require.Equal(t, []int64{shortest, longest}, []int64{l.Bars[0].From, l.Bars[len(l.Bars)-1].To})
+		rows := p.LatencyMaps[Reads].Rows
+		require.Equal(t, longest, rows[len(rows)-1].To)
+		var calls int64
+		for _, b := range l.Bars {
+			require.LessOrEqual(t, b.From, b.To)
+			calls += b.Calls
+		}
+		require.EqualValues(t, len(events), calls)
+	}
 }

@@ -149,7 +149,7 @@ func (p *Profile) functions() (list []Function) {
 
 func (f Function) fullName() string { return f.Layer + ":" + f.Name }
 
-// spentColumns are the columns of layers and of functions. The text has the first briefSpent.
+// spentColumns are the columns of layers and of functions.
 func spentColumns[T any](of func(*T) *Spent) []column[T] {
 	whole := func(name string, get func(s *Spent) int64) column[T] {
 		return column[T]{heading{name, number}, func(row *T) value { return integer(get(of(row))) }}
@@ -184,9 +184,6 @@ func spentColumns[T any](of func(*T) *Spent) []column[T] {
 	}
 }
 
-// briefSpent is how many of spentColumns the text has.
-const briefSpent = 13
-
 var layerColumns = slices.Concat(
 	[]column[Layer]{
 		{heading{"name", words}, func(l *Layer) value { return text(l.Name) }},
@@ -217,13 +214,6 @@ func functionQuantile(get func(l *Latency) int64) func(*Function) value {
 	}
 }
 
-// spentTable returns a table of layers or functions.
-func spentTable[T any](rows []T, columns []column[T]) *Table {
-	t := tableOf(rows, columns)
-	t.brief = 2 + briefSpent
-	return t
-}
-
 // layers shows what the libraries did that were recorded.
 func (o *overview) layers() {
 	for _, view := range []string{"layer", "span"} {
@@ -237,7 +227,7 @@ func (o *overview) layers() {
 			return
 		}
 		o.b.WriteByte('\n')
-		if err := t.WriteText(o.b); err != nil {
+		if err := t.WriteText(o.b, o.show); err != nil {
 			panic("internal error: " + err.Error()) // a buffer takes everything
 		}
 		o.more(all, shown, "functions", view)

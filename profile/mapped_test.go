@@ -42,7 +42,7 @@ func TestMappedFiles(t *testing.T) {
 	require.EqualValues(t, 4096, written)
 	require.EqualValues(t, 12, a.Heat.Rows, "up to the offset of the last byte")
 	var text strings.Builder
-	require.NoError(t, p.WriteText(&text, true))
+	require.NoError(t, p.WriteText(&text, TextOptions{All: true, Wide: true}))
 	require.Regexp(t, `mapped read +0.200 +\S+ % +3 +1`, text.String())
 	require.Regexp(t, `(?m)^/a +\S+ +1 +0 +3 `, text.String())
 }

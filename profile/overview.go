@@ -2,6 +2,7 @@ package profile
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -19,16 +20,21 @@ const (
 	topSteps      = 8
 	topThreads    = 5
 	topChannels   = 8
-	barsWidth     = 60 // characters of the bars over time
 )
 
-// WriteText writes an overview: how long the run was, what to look at, how much was read and
-// written, which operations, files and threads took the time, and what the rest
-// of it was. With all set every table is shown whole.
-func (p *Profile) WriteText(w io.Writer, all bool) error {
+// TextOptions select how much a text has.
+type TextOptions struct {
+	All  bool // all rows of a table
+	Wide bool // all columns, and whole names; otherwise a line has at most table.Width characters
+}
+
+// WriteText writes an overview: what takes the time, how long the run was, what to look at,
+// how much was read and written, which operations, files and threads took the time, and
+// what the rest of it was.
+func (p *Profile) WriteText(w io.Writer, options TextOptions) error {
 	var b bytes.Buffer
-	o := overview{Profile: p, b: &b, all: all}
-	for _, part := range []func(){o.head, o.diagnosis, o.categories, o.time, o.critical, o.course, o.access, o.operations, o.layers, o.files, o.owners, o.ranks} {
+	o := overview{Profile: p, b: &b, show: options}
+	for _, part := range []func(){o.answer, o.head, o.diagnosis, o.categories, o.time, o.critical, o.access, o.operations, o.layers, o.files, o.owners, o.ranks} {
 		part()
 	}
 	_, err := w.Write(b.Bytes())
@@ -38,24 +44,90 @@ func (p *Profile) WriteText(w io.Writer, all bool) error {
 // overview writes the parts of an overview.
 type overview struct {
 	*Profile
-	b   *bytes.Buffer
-	all bool
+	show TextOptions
+	b    *bytes.Buffer
 }
 
 func (o *overview) line(form string, args ...any) { fmt.Fprintf(o.b, form+"\n", args...) }
 
-// table writes a table below an empty line.
+// wrapped writes a line, or several where it is long.
+func (o *overview) wrapped(form string, args ...any) {
+	o.line("%s", wrap(fmt.Sprintf(form, args...), table.Width, "  "))
+}
+
+// table writes a table below an empty line. Its last columns are left out where it is too
+// wide.
 func (o *overview) table(rows [][]string) {
 	o.b.WriteByte('\n')
-	o.b.WriteString(table.Format(rows, table.FirstLeft))
+	text, leftOut := o.show.narrow(rows, table.FirstLeft, table.FirstLeft)
+	o.b.WriteString(text)
+	if leftOut > 0 {
+		o.line("… %s; --wide shows them", moreColumns(leftOut))
+	}
 }
+
+// narrow returns a table of at most table.Width characters a line, and how many columns it
+// leaves out; with Wide it returns the whole one.
+func (o TextOptions) narrow(rows [][]string, left, keep func(column int) bool) (text string, leftOut int) {
+	if o.Wide {
+		return table.Format(rows, left), 0
+	}
+	return table.Narrow(rows, left, keep)
+}
+
+func moreColumns(n int) string { return table.Plural(n, "more column") }
 
 // top returns how many rows of n are shown.
 func (o *overview) top(n, limit int) int {
-	if o.all {
+	if o.show.All {
 		return n
 	}
 	return min(n, limit)
+}
+
+// answer says in one sentence what takes the time: the finding with the most of it, or the
+// largest parts where no finding is about more than the first of them.
+func (o *overview) answer() {
+	type share struct {
+		name  string
+		nanos int64
+	}
+	var shares []share
+	whole, of := o.RunTime, "run time"
+	for _, s := range o.Critical {
+		i := slices.IndexFunc(shares, func(h share) bool { return h.name == s.Name })
+		if i < 0 {
+			i = len(shares)
+			shares = append(shares, share{name: s.Name})
+		}
+		shares[i].nanos += s.Nanos
+	}
+	if len(shares) == 0 {
+		whole, of = o.Times.Sum(), "time of threads"
+		for _, p := range parts {
+			shares = append(shares, share{p.name, p.nanos(&o.Times)})
+		}
+	}
+	slices.SortStableFunc(shares, func(a, b share) int { return cmp.Compare(b.nanos, a.nanos) })
+	first := shares[0]
+	if len(o.Diagnosis) > 0 {
+		most := slices.MaxFunc(o.Diagnosis, func(a, b Finding) int { return cmp.Compare(a.Seconds, b.Seconds) })
+		if most.Seconds == 0 || most.Seconds >= format.Seconds(first.nanos) { // a finding without time says that the recording lacks something
+			o.line("%s.", most.Claim)
+			return
+		}
+	}
+	if first.nanos == 0 || whole <= 0 {
+		o.line("The recording does not tell what takes the time.")
+		return
+	}
+	text := fmt.Sprintf("%s took %s of the %s", first.name, table.Share(first.nanos, whole), of)
+	for _, s := range shares[1:min(3, len(shares))] {
+		if s.nanos*100 >= whole {
+			text += ", " + s.name + " " + table.Share(s.nanos, whole)
+		}
+	}
+	o.line("%s.", text)
 }
 
 func (o *overview) head() {
@@ -71,10 +143,11 @@ func (o *overview) head() {
 func (o *overview) categories() {
 	io := o.IO()
 	u := table.UnitOf(format.Seconds(max(io.Nanos, o.Categories[Communication].Nanos, o.Categories[Submitting].Nanos)))
-	rows := [][]string{append([]string{"", u.Name, "of I/O", "calls", "errors", "bytes", "bytes/s"}, quantileHeads...)}
+	rows := [][]string{{"", u.Name, "of I/O", "calls", "errors", "bytes", "bytes/s"}}
+	latencies := [][]string{append([]string{"latency, µs"}, stats.QuantileNames[:]...)}
 	for k := range NumCategories {
 		t := &o.Categories[k]
-		if k >= NumCalls && t.Calls == 0 {
+		if t.Calls == 0 {
 			continue
 		}
 		seconds := t.seconds()
@@ -85,28 +158,24 @@ func (o *overview) categories() {
 		if k <= Writes || k >= MappedReads && k <= Communication {
 			row[5], row[6] = table.Bytes(float64(t.Bytes)), rate(t.Bytes, o.RunTime)
 		}
-		row = append(row, o.Latency[k].cells()...)
 		if o.All.Flight > 0 {
 			row = append(row, inFlightText(t, u))
 		}
 		rows = append(rows, row)
+		if o.Latency[k] != nil {
+			latencies = append(latencies, append([]string{k.String()}, o.Latency[k].cells()...))
+		}
 	}
 	if o.All.Flight > 0 {
 		rows[0] = append(rows[0], "in flight "+u.Name)
 	}
-	o.table(rows)
-}
-
-// quantileHeads are the heads of the columns of Latency.cells.
-var quantileHeads = func() (heads []string) {
-	for i, name := range stats.QuantileNames {
-		if i == 0 {
-			name += " µs"
-		}
-		heads = append(heads, name)
+	if len(rows) > 1 {
+		o.table(rows)
 	}
-	return heads
-}()
+	if len(latencies) > 1 {
+		o.table(latencies)
+	}
+}
 
 // cells prints the quantiles in microseconds.
 func (l *Latency) cells() []string {
@@ -191,7 +260,7 @@ func (t *Times) list(parts []part) string {
 func (o *overview) time() {
 	t := &o.Times
 	o.b.WriteByte('\n')
-	o.line("time of threads: %s: %s", took(t.Sum()), t.list(occurring([]*Times{t})))
+	o.wrapped("time of threads: %s: %s", took(t.Sum()), t.list(occurring([]*Times{t})))
 	o.depth()
 	if len(o.Concurrency) == 0 {
 		return
@@ -203,10 +272,10 @@ func (o *overview) time() {
 		}
 	}
 	const shown = 6
-	if len(levels) > shown && !o.all {
+	if len(levels) > shown && !o.show.All {
 		levels = append(levels[:shown], "…")
 	}
-	o.line("threads in I/O at once: %s", strings.Join(levels, ", "))
+	o.wrapped("threads in I/O at once: %s", strings.Join(levels, ", "))
 }
 
 // depth shows how many requests were in flight at once.
@@ -230,73 +299,12 @@ func (o *overview) critical() {
 	rows := [][]string{{"critical path", u.Name, "of run time", "file"}}
 	list := o.Critical
 	for _, s := range list[:o.top(len(list), topSteps)] {
-		rows = append(rows, []string{s.Name, u.Format(format.Seconds(s.Nanos)), table.Share(s.Nanos, o.RunTime), o.name(s.File)})
+		rows = append(rows, []string{s.Name, u.Format(format.Seconds(s.Nanos)), table.Share(s.Nanos, o.RunTime), table.Name(s.File)})
 	}
 	o.b.WriteByte('\n')
-	o.b.WriteString(table.Format(rows, func(column int) bool { return column == 0 || column == 3 }))
+	text, _ := o.show.narrow(rows, func(column int) bool { return column == 0 || column == 3 }, table.AllLeft)
+	o.b.WriteString(text)
 	o.b.WriteByte('\n')
-}
-
-// course shows over time how much was read and written, how much was under way, and
-// how long 99 % of the calls of a class took at most.
-func (o *overview) course() {
-	list := o.Intervals.List
-	if len(list) == 0 {
-		return
-	}
-	each := (len(list) + barsWidth - 1) / barsWidth
-	nanos := o.Intervals.Nanos * int64(each)
-	show := func(name string, of func(*Span) int64, most func(perSecond float64) string) {
-		sums := make([]int64, (len(list)+each-1)/each)
-		for i := range list {
-			sums[i/each] += of(&list[i])
-		}
-		if n := slices.Max(sums); n > 0 {
-			o.bars(name, sums, most(float64(n)*1e9/float64(nanos)), nanos)
-		}
-	}
-	perSecond := func(v float64) string { return "at most " + table.Bytes(v) + "/s" }
-	show("read", func(v *Span) int64 { return v.Fetched() }, perSecond)
-	show("written", func(v *Span) int64 { return v.Stored() }, perSecond)
-	show("in I/O", func(v *Span) int64 { io := v.IO(); return io.Nanos + io.Flight }, func(v float64) string {
-		return "at most " + table.Fixed(v/1e9, 1) + " threads and requests on average"
-	})
-	for k := range NumIO {
-		m := o.LatencyMaps[k]
-		if m == nil || o.Categories[k].Nanos+o.Categories[k].Flight < o.RunTime/minTail {
-			continue
-		}
-		var p99 []int64
-		for at := int64(0); at <= list[len(list)-1].Start; at += nanos {
-			p99 = append(p99, m.P99(at, at+nanos))
-		}
-		o.bars("p99 "+k.String(), p99, "at most "+took(slices.Max(p99)), nanos)
-	}
-}
-
-// bars writes a line with values over time, so many nanoseconds each.
-func (o *overview) bars(name string, values []int64, most string, nanos int64) {
-	o.line("%-13s%s  %s, each %s", name, bars(values), most, took(nanos))
-}
-
-// minTail is the part of the run time that a class must take for its tail to be shown
-// over time.
-const minTail = 100
-
-// bars draws values as a row of characters.
-func bars(values []int64) string {
-	const levels = "▁▂▃▄▅▆▇█"
-	most := slices.Max(values)
-	var b strings.Builder
-	for _, n := range values {
-		if n == 0 {
-			b.WriteByte(' ')
-			continue
-		}
-		at := int(float64(n) / float64(most) * 7.999)
-		b.WriteString(levels[at*len("█"):][:len("█")])
-	}
-	return b.String()
 }
 
 func (o *overview) access() {
@@ -308,14 +316,20 @@ func (o *overview) access() {
 			continue
 		}
 		var facts []string
-		if n > 0 {
-			facts = append(facts, fmt.Sprintf("%s sequential, %s strided, %s random", table.Share(a.Sequential, n), table.Share(a.Strided, n), table.Share(a.Random, n)))
+		var patterns []string
+		for i, calls := range []int64{a.Sequential, a.Strided, a.Random} {
+			if calls > 0 {
+				patterns = append(patterns, table.Share(calls, n)+[]string{" sequential", " strided", " random"}[i])
+			}
+		}
+		if patterns != nil {
+			facts = append(facts, strings.Join(patterns, ", "))
 		}
 		if sizes := o.sizes(Category(k)); sizes != "" {
 			facts = append(facts, sizes)
 		}
 		if len(facts) > 0 {
-			o.line("%-13s%s", name, strings.Join(facts, "; "))
+			o.wrapped("%-13s%s", name, strings.Join(facts, "; "))
 		}
 	}
 }
@@ -338,7 +352,7 @@ func (o *overview) operations() {
 	t, _ := o.Table("operation")
 	u := t.unit()
 	comm := o.Categories[Communication].Calls > 0
-	rows := [][]string{append([]string{"operation", u.Name, "calls", "errors", "bytes"}, quantileHeads...)}
+	rows := [][]string{{"operation", u.Name, "calls", "errors", "bytes"}}
 	if comm {
 		rows[0] = slices.Insert(rows[0], 2, "of it communication")
 	}
@@ -346,7 +360,6 @@ func (o *overview) operations() {
 	for _, op := range list[:o.top(len(list), topOperations)] {
 		seconds, inside := op.Total.seconds(), op.comm.seconds()
 		row := []string{op.op.String(), duration.show(&seconds, u), table.Count(op.Calls), table.Count(op.Errors), table.Bytes(float64(op.Bytes))}
-		row = append(row, op.latency.cells()...)
 		if comm {
 			row = slices.Insert(row, 2, duration.show(&inside, u))
 		}
@@ -354,6 +367,13 @@ func (o *overview) operations() {
 	}
 	o.table(rows)
 	o.more(len(list), len(rows)-1, "operations", "operation")
+	if o.show.All {
+		latencies := [][]string{append([]string{"latency of operations, µs"}, stats.QuantileNames[:]...)}
+		for _, op := range list {
+			latencies = append(latencies, append([]string{op.op.String()}, op.latency.cells()...))
+		}
+		o.table(latencies)
+	}
 }
 
 // more says that rows are left out.
@@ -376,13 +396,13 @@ func (o *overview) files() {
 		files = append(files, f)
 	}
 	sortByTime(channels, func(f *File) int64 { return f.Categories[Communication].Nanos }, func(f *File) string { return f.Name })
-	var longest, last int64
+	var longest int64
 	for i := range files {
 		io := files[i].IO()
-		longest, last = max(longest, io.Nanos), max(last, files[i].Last)
+		longest = max(longest, io.Nanos)
 	}
-	u, since := table.UnitOf(format.Seconds(longest)), table.UnitOf(format.Seconds(last))
-	rows := [][]string{{"file", u.Name, "reads", "writes", "read", "written", "seq.", "read size", "write size", "first " + since.Name, "last"}}
+	u := table.UnitOf(format.Seconds(longest))
+	rows := [][]string{{"file", u.Name, "reads", "writes", "read", "written", "seq.", "sizes"}}
 	faults := o.Categories[MappedReads].Calls+o.Categories[MappedWrites].Calls > 0
 	if faults {
 		rows[0] = slices.Insert(rows[0], 4, "faults")
@@ -391,9 +411,8 @@ func (o *overview) files() {
 		io := f.IO()
 		total := io.seconds()
 		row := []string{
-			o.name(f.Name), duration.show(&total, u), table.Count(f.Categories[Reads].Calls), table.Count(f.Categories[Writes].Calls),
-			table.Bytes(float64(f.Fetched())), table.Bytes(float64(f.Stored())), f.sequential(),
-			mostFrequent(f.Access[Reads].Sizes), mostFrequent(f.Access[Writes].Sizes), since.Format(format.Seconds(f.First)), since.Format(format.Seconds(f.Last)),
+			table.Name(f.Name), duration.show(&total, u), table.Count(f.Categories[Reads].Calls), table.Count(f.Categories[Writes].Calls),
+			table.Bytes(float64(f.Fetched())), table.Bytes(float64(f.Stored())), f.sequential(), f.sizes(),
 		}
 		if faults {
 			row = slices.Insert(row, 4, table.Count(f.Categories[MappedReads].Calls+f.Categories[MappedWrites].Calls))
@@ -411,18 +430,13 @@ func (o *overview) files() {
 
 // channels shows with what there was communication.
 func (o *overview) channels(list []*File) {
-	var last int64
-	for i := range list {
-		last = max(last, list[i].Last)
-	}
-	u, since := table.UnitOf(format.Seconds(list[0].Categories[Communication].Nanos)), table.UnitOf(format.Seconds(last))
-	rows := [][]string{{"communication", u.Name, "calls", "errors", "bytes", "first " + since.Name, "last"}}
+	u := table.UnitOf(format.Seconds(list[0].Categories[Communication].Nanos))
+	rows := [][]string{{"communication", u.Name, "calls", "errors", "bytes"}}
 	for _, f := range list[:o.top(len(list), topChannels)] {
 		t := &f.Categories[Communication]
 		seconds := t.seconds()
 		rows = append(rows, []string{
-			o.name(f.Name), duration.show(&seconds, u), table.Count(t.Calls), table.Count(t.Errors), table.Bytes(float64(t.Bytes)),
-			since.Format(format.Seconds(f.First)), since.Format(format.Seconds(f.Last)),
+			table.Name(f.Name), duration.show(&seconds, u), table.Count(t.Calls), table.Count(t.Errors), table.Bytes(float64(t.Bytes)),
 		})
 	}
 	o.table(rows)
@@ -437,12 +451,25 @@ func (f *File) sequential() string {
 	return share.show(&v, table.Unit{})
 }
 
+// sizes returns the most frequent size of reads, and that of writes: "4096 / 20".
+func (f *File) sizes() string {
+	var words []string
+	for k := range f.Access {
+		if list := f.Access[k].Sizes; len(list) > 0 {
+			words = append(words, table.Count(list[0].Value))
+		} else {
+			words = append(words, table.Missing)
+		}
+	}
+	return strings.Join(words, " / ")
+}
+
 // owners shows processes where there are more than one, and threads where there
 // are more than processes.
 func (o *overview) owners() {
 	if len(o.Processes) > 1 {
 		rows := ownerRows("process", o.Processes[:o.top(len(o.Processes), topThreads)], func(p *Process) (string, *Usage, *Times) {
-			return o.name(fmt.Sprintf("%d %s", p.ID, p.Command)), &p.Usage, &p.Times
+			return table.Name(fmt.Sprintf("%d %s", p.ID, p.Command)), &p.Usage, &p.Times
 		})
 		o.table(rows)
 		o.more(len(o.Processes), len(rows)-1, "processes", "process")
@@ -472,7 +499,7 @@ func ownerRows[T any](what string, list []T, of func(*T) (string, *Usage, *Times
 		}
 		head = append(head, name)
 	}
-	rows := [][]string{append(head, "calls", "read", "written", "first", "last")}
+	rows := [][]string{append(head, "calls", "read", "written")}
 	for i := range list {
 		name, usage, times := of(&list[i])
 		row := []string{name}
@@ -480,18 +507,9 @@ func ownerRows[T any](what string, list []T, of func(*T) (string, *Usage, *Times
 			row = append(row, u.Format(format.Seconds(p.nanos(times))))
 		}
 		all := usage.All()
-		rows = append(rows, append(row, table.Count(all.Calls), table.Bytes(float64(usage.Fetched())),
-			table.Bytes(float64(usage.Stored())), u.Format(format.Seconds(usage.First)), u.Format(format.Seconds(usage.Last))))
+		rows = append(rows, append(row, table.Count(all.Calls), table.Bytes(float64(usage.Fetched())), table.Bytes(float64(usage.Stored()))))
 	}
 	return rows
-}
-
-// name returns a name for a cell, with its middle only where all is shown.
-func (o *overview) name(name string) string {
-	if o.all {
-		return table.Name(name)
-	}
-	return table.ShortName(name)
 }
 
 // took prints a time in the unit that suits it.

@@ -55,7 +55,7 @@ func TestRequests(t *testing.T) {
 	require.Contains(t, byName, "registered file 0?")
 
 	var out strings.Builder
-	require.NoError(t, p.WriteText(&out, false))
+	require.NoError(t, p.WriteText(&out, TextOptions{}))
 	require.Contains(t, out.String(), "in flight µs")
 	require.Contains(t, out.String(), "\nrequests in flight: 1.33 on average while there were any, 2 at most\n")
 	require.Regexp(t, `(?m)^submit and wait +319\.000`, out.String())

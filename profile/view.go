@@ -12,8 +12,8 @@ import (
 type Table struct {
 	columns []heading
 	rows    [][]value
-	brief   int    // how many columns the text has, at most; 0 for all
 	of      string // what the rows are, for the text of a table without any
+	sorted  int    // the column of Sort
 }
 
 // heading is a column's name, in snake case, and what stands in it.
@@ -93,8 +93,8 @@ var views = []struct {
 	{"node", "ranks", (*Profile).nodeTable},
 	{"shared", "ranks that share a file", (*Profile).sharedTable},
 	{"interval", "calls", func(p *Profile) *Table { return p.intervalTable(&p.Intervals) }},
-	{"layer", "calls of libraries", func(p *Profile) *Table { return spentTable(p.Layers, layerColumns) }},
-	{"span", "calls of libraries", func(p *Profile) *Table { return spentTable(p.functions(), functionColumns) }},
+	{"layer", "calls of libraries", func(p *Profile) *Table { return tableOf(p.Layers, layerColumns) }},
+	{"span", "calls of libraries", func(p *Profile) *Table { return tableOf(p.functions(), functionColumns) }},
 }
 
 // Views returns the names of the tables that a profile has, the default first.
@@ -133,6 +133,7 @@ func (t *Table) Sort(key string) error {
 		}
 		return fmt.Errorf("no column %q: want one of %s", key, strings.Join(names, ", "))
 	}
+	t.sorted = at
 	slices.SortStableFunc(t.rows, func(a, b []value) int { return compareValues(&a[at], &b[at]) })
 	return nil
 }

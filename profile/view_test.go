@@ -2,9 +2,11 @@ package profile
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -38,19 +40,65 @@ func TestViews(t *testing.T) {
 		table, err := p.Table(name)
 		require.NoError(t, err)
 		text.WriteString("by " + name + "\n")
-		require.NoError(t, table.WriteText(&text))
+		require.NoError(t, table.WriteText(&text, TextOptions{Wide: true}))
 		csv.WriteString("by " + name + "\n")
 		require.NoError(t, table.WriteCSV(&csv))
 	}
 	testkit.Golden(t, "views.txt", text.Bytes())
 	testkit.Golden(t, "views.csv", csv.Bytes())
 	var b bytes.Buffer
-	require.NoError(t, p.WriteText(&b, true))
+	require.NoError(t, p.WriteText(&b, TextOptions{All: true, Wide: true}))
 	testkit.Golden(t, "view.txt", b.Bytes())
 	b.Reset()
 	testkit.Golden(t, "view.json", testkit.JSON(t, p.FullDocument(Sums)))
 	require.NoError(t, p.WriteBenchstat(&b, ""))
 	testkit.Golden(t, "view.benchstat", b.Bytes())
+}
+
+// Tables fit a terminal, however long names are, and say what they leave out. The column
+// that the rows are sorted by stays.
+func TestTablesFit(t *testing.T) {
+	var events []format.Event
+	for i := range int64(200) {
+		name := fmt.Sprintf("/%s/%d", strings.Repeat("a directory ", 12), i)
+		events = append(events, on(format.OpOpenat, 1, 10*i, 1, 3, name, format.AtFDCWD), on(format.OpRead, int32(1+i%7), 10*i+2, 3, 123_456_789, "", 3, 0, 1<<40),
+			on(format.OpWrite, 1, 10*i+6, 2, 1_000_000+i, "", 3, 0, 1<<40), on(format.OpFsync, 1, 10*i+8, 1, 0, "", 3), on(format.OpClose, 1, 10*i+9, 1, 0, "", 3))
+	}
+	p := readWith(t, format.Header{}, events...)
+	for _, name := range Views() {
+		for _, key := range []string{"", "last_seconds"} {
+			table, err := p.Table(name)
+			require.NoError(t, err)
+			if key != "" && table.Sort(key) != nil {
+				continue
+			}
+			var narrow, wide strings.Builder
+			require.NoError(t, table.WriteText(&narrow, TextOptions{}))
+			require.NoError(t, table.WriteText(&wide, TextOptions{Wide: true}))
+			requireFits(t, narrow.String())
+			if longestLine(wide.String()) <= 100 {
+				require.Equal(t, wide.String(), narrow.String())
+			}
+			if key != "" && len(table.rows) > 0 {
+				require.Regexp(t, `^.* last (s|ms|µs)`, narrow.String())
+			}
+		}
+	}
+	var b strings.Builder
+	require.NoError(t, p.WriteText(&b, TextOptions{All: true}))
+	requireFits(t, b.String())
+}
+
+func longestLine(text string) (n int) {
+	for line := range strings.Lines(text) {
+		n = max(n, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")))
+	}
+	return n
+}
+
+func requireFits(t *testing.T, text string) {
+	t.Helper()
+	require.LessOrEqual(t, longestLine(text), 100, "%s", text)
 }
 
 func TestCallsWithoutDuration(t *testing.T) {
@@ -61,7 +109,7 @@ func TestCallsWithoutDuration(t *testing.T) {
 		says   bool
 	}{{[]format.Event{exit}, false}, {[]format.Event{read1, exit}, true}} {
 		var b bytes.Buffer
-		require.NoError(t, read(t, test.events...).WriteText(&b, false))
+		require.NoError(t, read(t, test.events...).WriteText(&b, TextOptions{}))
 		require.Equal(t, test.says, strings.Contains(b.String(), "calls without a duration, which are not in the times: 1\n"))
 	}
 }
@@ -98,9 +146,9 @@ func TestReports(t *testing.T) {
 	testkit.Golden(t, "profile.json", testkit.JSON(t, unknown.FullDocument(Sums)))
 	for name, p := range map[string]*Profile{"profile.txt": unknown, "application.txt": app} {
 		var b bytes.Buffer
-		require.NoError(t, p.WriteText(&b, false))
+		require.NoError(t, p.WriteText(&b, TextOptions{}))
 		testkit.Golden(t, name, b.Bytes())
 	}
-	require.ErrorIs(t, app.WriteText(testkit.Broken{}, true), os.ErrClosed)
+	require.ErrorIs(t, app.WriteText(testkit.Broken{}, TextOptions{All: true, Wide: true}), os.ErrClosed)
 	require.ErrorIs(t, app.WriteBenchstat(testkit.Broken{}, ""), os.ErrClosed)
 }

@@ -1,7 +1,6 @@
 package profile
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -11,38 +10,45 @@ import (
 	"pianola/table"
 )
 
-// WriteText writes the table for people: times in one unit, those of single
-// calls in microseconds, shares in per cent, of sizes the most frequent one, of
-// names the first. Rare columns are left out where they hold nothing. A table without
+// WriteText writes the table for people: times in one unit, those of single calls in
+// microseconds, shares in per cent, of sizes the most frequent one, of names the first.
+// Columns that hold nothing are left out and, without Wide, those on the right that have no
+// room, except for words, the time and the column that the rows are sorted by. A table without
 // rows is a line that says what the recording lacks.
-func (t *Table) WriteText(w io.Writer) error {
+func (t *Table) WriteText(w io.Writer, options TextOptions) error {
 	if len(t.rows) == 0 {
 		_, err := fmt.Fprintf(w, "the recording has no %s\n", t.of)
 		return err
 	}
 	shown := t.shown()
-	_, err := io.WriteString(w, table.Format(t.cells(shown), func(column int) bool {
+	left := func(column int) bool {
 		k := t.columns[shown[column]].kind
 		return column == 0 || k == words || k == nameList || k == causes
-	}))
+	}
+	keep := func(column int) bool {
+		return left(column) || t.columns[shown[column]].name == "seconds" || shown[column] == t.sorted
+	}
+	text, leftOut := options.narrow(t.cells(shown), left, keep)
+	if leftOut > 0 {
+		text += fmt.Sprintf("… %s; --wide shows them\n", moreColumns(leftOut))
+	}
+	_, err := io.WriteString(w, text)
 	return err
-}
-
-// rare are the columns of what many recordings have none of.
-var rare = map[string]bool{
-	"communication_calls": true, "communication_bytes": true, "communication_seconds": true,
-	"mapped_reads": true, "mapped_writes": true, "bytes_mapped_read": true, "bytes_mapped_written": true, "mapped_read_seconds": true, "mapped_write_seconds": true,
-	"ready_seconds": true, "own_seconds": true, "timer_seconds": true, "storage_seconds": true, "failed": true,
 }
 
 // shown returns the places of the columns that the text has.
 func (t *Table) shown() (places []int) {
-	for i, h := range t.columns[:cmp.Or(t.brief, len(t.columns))] {
-		if !rare[h.name] || slices.ContainsFunc(t.rows, func(row []value) bool { return !row[i].known || row[i].n != 0 }) {
+	for i := range t.columns {
+		if i == 0 || t.columns[i].name == "seconds" || slices.ContainsFunc(t.rows, func(row []value) bool { return row[i].holds() }) {
 			places = append(places, i)
 		}
 	}
 	return places
+}
+
+// holds reports whether a value is more than nothing.
+func (v *value) holds() bool {
+	return v.known && (v.n != 0 || v.f != 0 || v.s != "" || len(v.list)+len(v.names)+len(v.calls) > 0)
 }
 
 func (t *Table) cells(shown []int) [][]string {

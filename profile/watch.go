@@ -56,7 +56,11 @@ func (o *overview) newest(v *Span) {
 	o.table(rows)
 }
 
-// watched shows intervals as bars: bytes, what was under way, and p99 of each class.
+// barsWidth is how many characters the bars have, one an interval.
+const barsWidth = 60
+
+// watched shows intervals as bars above an axis of time: bytes, what was under way, and
+// p99 of each class.
 func (o *overview) watched(list []Span) {
 	o.b.WriteByte('\n')
 	show := func(name string, of func(*Span) int64, most func(n int64) string) {
@@ -65,7 +69,7 @@ func (o *overview) watched(list []Span) {
 			values = append(values, of(&list[i]))
 		}
 		if n := slices.Max(values); n > 0 {
-			o.line("%-13s%s%s  at most %s", name, strings.Repeat(" ", barsWidth-len(values)), bars(values), most(n))
+			o.line("%-17s%s%s  at most %s", name, strings.Repeat(" ", barsWidth-len(values)), bars(values), most(n))
 		}
 	}
 	length := format.Seconds(o.Intervals.Nanos)
@@ -83,6 +87,23 @@ func (o *overview) watched(list []Span) {
 			return v.Latency[k].P99
 		}, short)
 	}
+	o.line("%-17s%-*s%s", "", barsWidth-len("now"), short(barsWidth*o.Intervals.Nanos)+" ago", "now")
+}
+
+// bars draws values as a row of characters.
+func bars(values []int64) string {
+	const levels = "▁▂▃▄▅▆▇█"
+	most := slices.Max(values)
+	var b strings.Builder
+	for _, n := range values {
+		if n == 0 {
+			b.WriteByte(' ')
+			continue
+		}
+		at := int(float64(n) / float64(most) * 7.999)
+		b.WriteString(levels[at*len("█"):][:len("█")])
+	}
+	return b.String()
 }
 
 // longest shows the files that calls took longest on, so many lines with the head.

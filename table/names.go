@@ -21,15 +21,17 @@ func Name(name string) string {
 	return name
 }
 
-// ShortName is Name, but cuts out the middle of a name that is too long for a cell. The
-// end of a path is the most telling part.
-func ShortName(name string) string {
-	name = Name(name)
+// ShortName is Name, but cut to nameWidth.
+func ShortName(name string) string { return Cut(Name(name), nameWidth) }
+
+// Cut cuts out the middle of a name of more than so many characters. The end of a path is
+// the most telling part.
+func Cut(name string, width int) string {
 	n := utf8.RuneCountInString(name)
-	if n <= nameWidth {
+	if n <= width {
 		return name
 	}
 	runes := []rune(name)
-	const head = nameWidth / 4
-	return string(runes[:head]) + "…" + string(runes[n-(nameWidth-head-1):])
+	head := width / 4
+	return string(runes[:head]) + "…" + string(runes[n-(width-head-1):])
 }

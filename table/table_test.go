@@ -1,7 +1,10 @@
 package table
 
 import (
+	"slices"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 )
@@ -19,6 +22,35 @@ func TestFormat(t *testing.T) {
 		require.Equal(t, test.want, Format(rows, test.left))
 	}
 	require.Empty(t, Format(nil, FirstLeft))
+}
+
+func TestFit(t *testing.T) {
+	long := strings.Repeat("directory/", 20) + "file"
+	lines := strings.Split(strings.TrimSuffix(Fit([][]string{{"file", "ms", "on"}, {long, "1.5", long}, {"short", "22.5", "b"}}, func(column int) bool { return column != 1 }), "\n"), "\n")
+	require.Len(t, lines, 3)
+	require.Equal(t, Width, utf8.RuneCountInString(lines[1]), "a long name takes what room there is")
+	require.True(t, strings.HasSuffix(lines[1], "directory/file"), lines[1])
+	require.Equal(t, 2, strings.Count(lines[1], "…"))
+	require.Contains(t, lines[2], "22.5")
+
+	numbers := [][]string{slices.Repeat([]string{"123456789"}, 20)}
+	require.Equal(t, Format(numbers, AllRight), Fit(numbers, AllRight), "numbers are not cut")
+	short := [][]string{{"a", "1"}}
+	require.Equal(t, Format(short, FirstLeft), Fit(short, FirstLeft))
+}
+
+// Columns on the right are left out where names cannot be cut enough, except for those that are kept.
+func TestNarrow(t *testing.T) {
+	row := append([]string{strings.Repeat("n", 60)}, slices.Repeat([]string{"123456789"}, 12)...)
+	row[12] = "kept"
+	text, leftOut := Narrow([][]string{row}, FirstLeft, func(column int) bool { return column == 0 || column == 12 })
+	require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSpace(text)), Width)
+	require.Equal(t, 5, leftOut)
+	require.True(t, strings.HasSuffix(text, "kept\n"), text)
+	require.Contains(t, text, "…")
+	text, leftOut = Narrow([][]string{{"a", "1"}, {"b"}}, FirstLeft, AllRight)
+	require.Equal(t, "a  1\nb\n", text, "a row can be short")
+	require.Zero(t, leftOut)
 }
 
 func TestUnit(t *testing.T) {

@@ -204,8 +204,8 @@ func tryReplay(ctx context.Context) (*replay.Result, error) {
 	}
 	defer os.RemoveAll(dir)
 	var spools [3]*os.File // of the trace, and of what the compiler needs
-	for i := range spools {
-		if spools[i], err = files.Spool(dir); err != nil {
+	for i, in := range []string{dir, "", ""} {
+		if spools[i], err = files.Spool(in); err != nil {
 			return nil, err
 		}
 		defer spools[i].Close()

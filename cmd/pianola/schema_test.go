@@ -71,9 +71,9 @@ func closeObjects(t *testing.T, schema any, properties map[string]bool) {
 // files, rings, failures, large samples and other machines.
 var seldom = strings.Fields(`
 	optional hint withheld missing kind application_at speed recorded_seconds error
-	notes example reason runs_needed not_excluded root_name calls_without_duration communication
+	example reason runs_needed not_excluded root_name calls_without_duration communication
 	in_flight_seconds flight_nanos requests_in_flight_seconds ring batch reaped how waker woken held delay
-	blocked explained_seconds unexplained_seconds woken_in ready own storage timer file
+	blocked explained_seconds unexplained_seconds woken_in ready own storage timer wait file
 	mapped_read mapped_read_p50_seconds mapped_read_p90_seconds mapped_read_p99_seconds mapped_read_p999_seconds mapped_read_max_seconds
 	mapped_write mapped_write_p50_seconds mapped_write_p90_seconds mapped_write_p99_seconds mapped_write_p999_seconds mapped_write_max_seconds
 	read_p99 sync_p99 refused why

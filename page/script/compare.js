@@ -46,7 +46,7 @@ function verdictSections(f) {
   const note = several ? `Medians of ${f.application.runs} runs of ${f.names[0]} and ${f.replay.runs} of ${f.names[1]}. ` : '';
   return [
     element('p', {class: 'verdict ' + verdictOf(f)},
-      element('strong', {}, element('span', {'aria-hidden': 'true'}, {within: '✓ ', outside: '✗ ', inconclusive: '? ', differs: '≠ '}[verdictOf(f)]), ofReplays(f) ? capitalized(f.answer) : f.answer),
+      element('strong', {}, element('span', {'aria-hidden': 'true'}, {within: '✓ ', outside: '✗ ', inconclusive: '? ', differs: '≠ ', compared: ''}[verdictOf(f)]), ofReplays(f) ? capitalized(f.answer) : f.answer),
       ...f.remarks.map(text => element('span', {}, text))),
     timesSection(f),
     checksSection(f),
@@ -133,6 +133,7 @@ function differTable(what, label, names, list) {
 
 // standingOf returns the class, the mark and the words of what a row adds to the verdict.
 function standingOf(f, row) {
+  if (f.tolerance === undefined) return ['', '', 'not judged'];
   if (f.below_noise_floor.includes(row)) return ['small', '', 'too short to be judged'];
   if (f.outside.includes(row) && fails(f, row)) return ['outside', ' ✗', 'outside the tolerance'];
   if (f.outside.includes(row)) return ['differs', ' ≠', 'outside the tolerance'];

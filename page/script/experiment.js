@@ -4,12 +4,15 @@ const measures = [['elapsed', 'run time'], ['read', 'read'], ['write', 'write'],
 
 const timeOf = (side, key) => side[key + '_seconds'];
 
+// few reports whether a side has too few runs for an interval.
+const few = (side, key) => (side.finding || {})[key] === 'too_few_runs_to_tell';
+
 // barsOf draws a measure of the sides of a subject.
 function barsOf(subject, key) {
   const sides = subject.sides.filter(s => timeOf(s, key) !== undefined);
   const bound = (side, name) => {
     const base = sides.find(s => s.name === side.base), ratio = (side[name] || {})[key];
-    return base && ratio !== undefined ? ratio * timeOf(base, key) : undefined;
+    return base && ratio !== undefined && !few(side, key) ? ratio * timeOf(base, key) : undefined;
   };
   return barList(sides.map(s => ({
     name: s.name, value: timeOf(s, key), low: bound(s, 'interval_low'), high: bound(s, 'interval_high'),
@@ -39,7 +42,7 @@ function remarkOf(s) {
 // rowOf returns a side as a row of the table.
 function rowOf(subject, s) {
   const row = {
-    subject: subject.name, name: s.name, base: s.base, gain: s.gain, low: s.gain_low, high: s.gain_high, runs: s.runs, failed: s.failed, differed: s.differed, io: s.io_seconds,
+    subject: subject.name, name: s.name, base: s.base, gain: s.gain, low: few(s, 'elapsed') ? undefined : s.gain_low, high: few(s, 'elapsed') ? undefined : s.gain_high, runs: s.runs, failed: s.failed, differed: s.differed, io: s.io_seconds,
     finding: ((s.finding || {}).elapsed || '').replaceAll('_', ' ') || undefined, remark: remarkOf(s),
   };
   for (const [key] of measures) {
