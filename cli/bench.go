@@ -44,23 +44,7 @@ func benchCommand() *cli.Command {
 			"Example: pianola bench -- sqlite3 app.db '.read load.sql'\n" +
 			"Example: pianola bench --root nvme=/mnt/nvme/root --root hdd=/mnt/hdd/root -- ./load.sh\n" +
 			"Example: pianola bench --workload postgresql,sqlite3 --root /mnt/volume\n" +
-			"Example: pianola bench --record-runs 6 --setup 'rm -f app.db' -- ./load.sh",
-		Flags: slices.Concat([]cli.Flag{
-			&cli.IntFlag{Name: "runs", Value: compare.MinRuns, Usage: "replay `N` times on each root"},
-			rootsFlag(),
-			&cli.StringFlag{Name: "workload", Usage: "replay the workloads `NAME,…` instead of a command, or quick or all of them"},
-			libraryFlag(),
-			&cli.IntFlag{Name: "record-runs", Value: 1, Usage: "record the command `N` times; the first recording is replayed, and all are compared"},
-			setupFlag(),
-			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "leave the recordings, the trace, all logs and the page in `DIR`, which is created if missing"},
-			&cli.StringFlag{Name: "html", Usage: "write a page with charts and tables to `FILE`"},
-		}, flagsOf(compareCommand(), judgingFlags...), []cli.Flag{
-			&cli.StringFlag{Name: "baseline", Usage: "compare the replays with the runs in `FILE`, which --save wrote, instead of with the command"},
-			&cli.StringFlag{Name: "save", Usage: "save the figures of the replays to `FILE`"},
-		},
-			flagsOf(recordCommand(), "user", "no-faults", "no-command", "no-host", "tracer", "ring", "layer", "layer-text", "slow-functions"), []cli.Flag{
-				&cli.BoolFlag{Name: "memory", Usage: "also record memory calls, and use memory in replays as the command did"},
-			}, flagsOf(replayCommand(), "cache", "timing", "speed", "wait", "order", "outside", "backend", "plugin-timeout", "model", "latency", "bandwidth", "iops", "queue", "compressibility", "landlock", "limit", "keep")),
+			"Example: pianola bench --recordings 6 --setup 'rm -f app.db' -- ./load.sh",
 		Action: runBench,
 	})
 }
@@ -150,8 +134,8 @@ func runBench(c *cli.Context) error {
 // benchOf parses the command line.
 func benchOf(c *cli.Context) (b *bench, err error) {
 	b = &bench{labRunner: &labRunner{Context: c}, page: c.String("html")}
-	for _, name := range []string{"runs", "record-runs"} {
-		if n := c.Int(name); n < 1 || n > compare.MaxRuns {
+	for _, name := range []string{"runs", "recordings"} {
+		if n := c.Int(name); c.IsSet(name) && (n < 1 || n > compare.MaxRuns) {
 			return nil, usage(c, "--%s: %d is not from 1 to %d", name, n, compare.MaxRuns)
 		}
 	}
@@ -252,7 +236,7 @@ func (b *bench) close() {
 
 // recordings returns the names of the recordings.
 func (b *bench) recordings() []string {
-	return numbered(filepath.Join(b.dir, "trace.txt"), b.Int("record-runs"))
+	return numbered(filepath.Join(b.dir, "trace.txt"), max(b.Int("recordings"), 1))
 }
 
 // record records the command. Its standard output is not that of bench, which is the

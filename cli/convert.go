@@ -18,7 +18,6 @@ import (
 )
 
 func convertCommand() *cli.Command {
-	kinds := export.Kinds()
 	return command(&cli.Command{
 		Name:  "convert",
 		Usage: "convert a trace, a recording or a log to text or other formats",
@@ -37,12 +36,6 @@ func convertCommand() *cli.Command {
 			"Example: pianola convert --format fio -o trace.iolog trace.bin\n" +
 			"Example: pianola convert --format strace replay.log\n" +
 			"Example: pianola convert --format parquet -o dataset trace.txt replay.log",
-		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "format", Value: kinds[0], Usage: "convert to `FORMAT`: " + strings.Join(kinds, ", ")},
-			rawCSV(),
-			limitFlag(),
-			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Value: "-", Usage: "write to `FILE` (- for standard output)"},
-		},
 		Action: runConvert,
 	})
 }
@@ -56,7 +49,7 @@ func runConvert(c *cli.Context) error {
 	if kind == "parquet" && out == "-" && isScreen(os.Stdout) {
 		return usage(c, "a Parquet file is not for a terminal: name one with -o")
 	}
-	if err := parseLimits(c); err != nil {
+	if err := parseLimits(c, nil); err != nil {
 		return err
 	}
 	const what = "compiled trace, recording or log"

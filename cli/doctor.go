@@ -33,7 +33,6 @@ func doctorCommand() *cli.Command {
 			"Then it lists the features of this machine that Pianola uses, and what is lost without the missing\n" +
 			"ones.\n\n" +
 			"Example: pianola doctor",
-		Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print one JSON document (docs/schema)"}},
 		Action: runDoctor,
 	})
 }

@@ -12,11 +12,6 @@ import (
 	"pianola/plugin"
 )
 
-// pluginTimeout returns the flag of all commands that run plug-ins.
-func pluginTimeout() cli.Flag {
-	return &cli.DurationFlag{Name: "plugin-timeout", Value: plugin.DefaultTimeout, Usage: "stop a plug-in that makes no progress for `D`; 0 means never"}
-}
-
 // parseProgram parses exec:PROGRAM.
 func parseProgram(c *cli.Context, text string) (*plugin.Program, error) {
 	p, err := plugin.Parse(text)

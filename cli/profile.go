@@ -32,21 +32,6 @@ func profileCommand() *cli.Command {
 			"Example: pianola profile trace.txt\n" +
 			"Example: pianola profile --by file --sort bytes_read --top 5 trace.txt\n" +
 			"Example: pianola profile --html profile.html trace.txt",
-		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "all", Usage: "show all rows"},
-			&cli.StringFlag{Name: "by", Usage: "show only the table by `VIEW`: " + strings.Join(profile.Views(), ", ")},
-			&cli.StringFlag{Name: "sort", Usage: "with --by: sort by `COLUMN`, a column of the CSV output; time means seconds"},
-			&cli.IntFlag{Name: "top", Value: 20, Usage: "with --by: show `N` rows"},
-			&cli.DurationFlag{Name: "interval", Usage: "cut the run into intervals of `D`, such as 1s", DefaultText: "chosen from its length"},
-			&cli.StringFlag{Name: "format", Value: profileForms[0], Usage: "print as `FORMAT`: " + strings.Join(profileForms, ", ")},
-			&cli.BoolFlag{Name: "json", Usage: "print JSON (docs/schema), as --format json does"},
-			rawCSV(),
-			limitFlag(),
-			&cli.StringFlag{Name: "plot", Usage: "draw the cumulative profile into `FILE`, .svg or .png"},
-			&cli.StringFlag{Name: "html", Usage: "write a page with charts and tables to `FILE`"},
-			&cli.StringFlag{Name: "calls", Usage: "with --html: include the single calls of the part `FROM-TO`, such as 1.5s-2s", DefaultText: "the whole run"},
-			&cli.BoolFlag{Name: "follow", Usage: "show the profile of a recording that is still being written, every second"},
-		},
 		Action: runProfile,
 	})
 }
@@ -65,7 +50,7 @@ func runProfile(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := parseLimits(c); err != nil {
+	if err := parseLimits(c, nil); err != nil {
 		return err
 	}
 	if c.Bool("follow") {

@@ -11,11 +11,6 @@ import (
 	"pianola/lab"
 )
 
-// rootsFlag is the flag of commands that compare roots.
-func rootsFlag() cli.Flag {
-	return &cli.StringSliceFlag{Name: "root", Usage: "work in the directory `[NAME=]DIR`, which is created if missing; several are compared under their names"}
-}
-
 // rootsOf returns the roots of a command line. Their names can be those of sides.
 func rootsOf(c *cli.Context) ([]lab.Root, error) {
 	roots, err := lab.ParseRoots(c.StringSlice("root"))

@@ -266,8 +266,8 @@ func openOperands(c *cli.Context) (*sources, error) {
 	}
 	if c.IsSet("fold") {
 		var err error
-		if o.Fold, err = format.ParseSize(c.String("fold")); err != nil || o.Fold < 1 {
-			return nil, usage(c, "--fold takes a size such as 64GiB, not %q", c.String("fold"))
+		if o.Fold, err = positiveSize(c, "fold"); err != nil {
+			return nil, usage(c, "%w", err)
 		}
 	}
 	if plugin.Is(c.Args().First()) {

@@ -27,10 +27,6 @@ import (
 	"pianola/workloads"
 )
 
-// ofWorkloads are the options of bench that hold where workloads are replayed: all other
-// ones are about a recording, or about a comparison with one.
-var ofWorkloads = []string{"workload", "library", "root", "runs", "baseline", "save", "cache", "limit", "no-host", "json", "html", "quiet"}
-
 // suiteRun replays workloads on roots.
 type suiteRun struct {
 	*cli.Context
@@ -102,10 +98,8 @@ func suiteOf(c *cli.Context) (s *suiteRun, err error) {
 	if c.NArg() > 0 {
 		return nil, usage(c, "--workload: want no command, got %q", c.Args().First())
 	}
-	for _, f := range c.Command.Flags {
-		if name := f.Names()[0]; c.IsSet(name) && !slices.Contains(ofWorkloads, name) {
-			return nil, usage(c, "--workload and %s exclude each other", dashed(name))
-		}
+	if err := checkMode(c, "workload"); err != nil {
+		return nil, err
 	}
 	if s.runs < 1 || s.runs > compare.MaxRuns {
 		return nil, usage(c, "--runs: %d is not from 1 to %d", s.runs, compare.MaxRuns)

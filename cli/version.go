@@ -15,7 +15,6 @@ func versionCommand() *cli.Command {
 		UsageText: "pianola version [--json]",
 		Description: "The date is that of the commit. Facts that the build does not state are left out.\n\n" +
 			"Example: pianola version",
-		Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print one JSON document (docs/schema)"}},
 		Action: printVersion,
 	})
 }
