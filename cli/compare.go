@@ -135,12 +135,7 @@ func comparisonFormOf(c *cli.Context) (*comparisonForm, error) {
 		}
 		name = "json"
 	}
-	for i := range comparisonForms {
-		if form := &comparisonForms[i]; form.name == name {
-			return form, nil
-		}
-	}
-	return nil, usage(c, "--format is one of %s, not %q", strings.Join(comparisonNames(), ", "), name)
+	return &comparisonForms[slices.Index(comparisonNames(), name)], nil
 }
 
 // comparisonNames returns the names of the formats.

@@ -46,12 +46,8 @@ func runCompile(c *cli.Context) error {
 	}
 	name := c.Args().First()
 	o := compile.Options{Compensate: !c.Bool("no-compensate"), Names: !c.Bool("no-names")}
-	switch c.String("paths") {
-	case "tree":
-	case "flat":
+	if c.String("paths") == "flat" {
 		o.Paths = compile.Flat
-	default:
-		return usage(c, "--paths is tree or flat, not %q", c.String("paths"))
 	}
 	if err := parseLimits(c, nil); err != nil {
 		return err

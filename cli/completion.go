@@ -268,10 +268,18 @@ func ofWorkloads(begin, before string) completion {
 
 // completeValue completes the value of an option.
 func completeValue(c *cli.Command, name, begin, before string) completion {
-	if o := optionOf(commandName(c), name); o != nil && o.complete != nil {
-		return o.complete(begin, before)
+	if o := optionOf(commandName(c), name); o != nil {
+		return o.offer(begin, before)
 	}
 	return completion{kind: "words"}
+}
+
+// offer completes a value of the option.
+func (o *option) offer(begin, before string) completion {
+	if o.complete != nil {
+		return o.complete(begin, before)
+	}
+	return ofWords(o.oneOf...)(begin, before)
 }
 
 func ofTransforms(begin, before string) completion { return completeStep(nil, begin, before) }
@@ -288,8 +296,8 @@ func ofCandidates(begin, before string) completion {
 func completeStep(options []*option, begin, before string) completion {
 	if name, value, ok := strings.Cut(begin, "="); ok {
 		for _, o := range options {
-			if o.name == name && o.complete != nil {
-				return o.complete(value, before+name+"=")
+			if o.name == name {
+				return o.offer(value, before+name+"=")
 			}
 		}
 		for _, t := range extensions.transforms {

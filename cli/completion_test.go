@@ -113,7 +113,7 @@ func TestOperandFiles(t *testing.T) {
 // lists them.
 func TestCompletedValues(t *testing.T) {
 	offered := func(command, name string) (all []string) {
-		for _, w := range optionOf(command, name).complete("", "").words {
+		for _, w := range optionOf(command, name).offer("", "").words {
 			all = append(all, w.word)
 		}
 		return all

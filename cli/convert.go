@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -43,9 +42,6 @@ func convertCommand() *cli.Command {
 func runConvert(c *cli.Context) error {
 	defer endOn(c.Context)()
 	kind, out := c.String("format"), c.String("o")
-	if !slices.Contains(export.Kinds(), kind) {
-		return usage(c, "--format is one of %s, not %q", strings.Join(export.Kinds(), ", "), kind)
-	}
 	if kind == "parquet" && out == "-" && isScreen(os.Stdout) {
 		return usage(c, "a Parquet file is not for a terminal: name one with -o")
 	}

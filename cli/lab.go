@@ -54,9 +54,6 @@ func runLab(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if n := c.Int("runs"); n < 1 || n > compare.MaxRuns {
-		return usage(c, "--runs: %d is not from 1 to %d", n, compare.MaxRuns)
-	}
 	candidates, findings, err := candidatesOf(c, name)
 	if err != nil {
 		return err
@@ -119,10 +116,7 @@ func candidatesOf(c *cli.Context, name string) ([]lab.Candidate, []profile.Findi
 		}
 		return candidates, nil, err
 	}
-	switch {
-	case c.Bool("grid"):
-		return nil, nil, usage(c, "--grid: want lists, by --try")
-	case len(c.StringSlice("root")) > 1:
+	if len(c.StringSlice("root")) > 1 {
 		return nil, nil, nil
 	}
 	findings, err := diagnose(name)

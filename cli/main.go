@@ -167,6 +167,9 @@ func command(c *cli.Command) *cli.Command {
 		files.forget()
 		inputs = readLimits{}
 		quiet = ctx.Bool("quiet")
+		if err := checkOptions(ctx); err != nil {
+			return err
+		}
 		err := limitHint(action(ctx))
 		if same, ok := errors.AsType[*sameFileError](err); ok {
 			return usage(ctx, "%w", same)

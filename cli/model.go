@@ -61,10 +61,7 @@ func fitModel(c *cli.Context) error {
 	case c.NArg() == 0 && len(c.StringSlice("fio")) == 0:
 		return usage(c, "want a recording made on the device")
 	}
-	cache, err := cacheOf(c)
-	if err != nil {
-		return err
-	}
+	cache := device.Cache{Capacity: sizeOf(c, "capacity"), Dirty: sizeOf(c, "dirty"), Readahead: sizeOf(c, "readahead")}
 	samples, used, err := samplesOf(c, cache)
 	if err != nil {
 		return err
@@ -103,25 +100,6 @@ func fitModel(c *cli.Context) error {
 		return err
 	}
 	return printHeldOut(w, "held out", f.HeldOut)
-}
-
-// cacheOf parses the options of the page cache.
-func cacheOf(c *cli.Context) (cache device.Cache, err error) {
-	for _, o := range []struct {
-		name string
-		to   *int64
-	}{{"capacity", &cache.Capacity}, {"dirty", &cache.Dirty}, {"readahead", &cache.Readahead}} {
-		if c.String(o.name) == "" {
-			continue
-		}
-		if *o.to, err = positiveSize(c, o.name); err != nil {
-			return cache, usage(c, "%w", err)
-		}
-	}
-	if cache.Readahead > 1<<30 {
-		return cache, usage(c, "--readahead: more than 1 GiB")
-	}
-	return cache, nil
 }
 
 // samplesOf reads the operands and the results of fio, and returns what was used of them.

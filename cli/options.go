@@ -3,6 +3,7 @@ package cli
 import (
 	"flag"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -34,9 +35,14 @@ type option struct {
 	short, long, also string
 
 	with     string    // --ranks of record, --workload of bench or --play-layer of replay, which exclude what doesn't name them
-	complete completer // nil where completion can offer nothing
+	oneOf    []string  // all values that there are; nil for others. set refuses others itself
+	complete completer // offers values, and is nil where it can offer only those of oneOf
 	own      bool      // ranks of one replay can have different values
 	output   bool      // names an output, so what is written need not say it
+
+	check    func(value any) error // of a value that is given; nil if all are right, or what uses it checks it
+	excludes string                // options that can't be given beside it
+	needs    string                // options of which one must be given, too
 
 	// set sets an option of a replay, which a candidate of lab can do as well.
 	set func(o *replay.Options, value string) error
@@ -74,19 +80,19 @@ func init() {
 			{name: "o", alias: "output", value: "-", help: "write to `FILE` (- for standard output)", short: "convert layer-player", complete: ofFiles(), output: true},
 			{name: "log", alias: "o output", value: "", help: "write the replayed events to `FILE`, a script; several traces, copies or runs go to FILE-TRACE-COPY-RUN", short: "replay", complete: ofFiles(".log", ".txt"), with: "play-layer", own: true, output: true},
 			{name: "try", value: []string{}, help: "try the candidate `NAME[=ARG]`; + joins several into one; repeatable", short: "lab", complete: ofCandidates},
-			{name: "grid", value: false, help: "take the arguments of --try as lists, such as 2,4,8, and try all combinations", short: "lab"},
+			{name: "grid", value: false, help: "take the arguments of --try as lists, such as 2,4,8, and try all combinations", short: "lab", needs: "try"},
 			{name: "root", value: "", help: "work in `DIR`, which is created if missing", short: "replay", complete: ofDirs, with: "play-layer", own: true},
 			{name: "root", value: []string{}, help: "work in the directory `[NAME=]DIR`, which is created if missing; several are compared under their names", short: "bench lab", complete: ofDirs, with: "workload"},
 			{name: "workload", value: "", help: "replay the workloads `NAME,…` instead of a command, or quick or all of them", short: "bench", complete: ofWorkloads, with: "workload"},
-			{name: "runs", value: 1, help: "record the command `N` times, each into a numbered file", short: "record"},
-			{name: "runs", value: 1, help: "replay `N` times, and report medians and intervals", short: "replay"},
-			{name: "runs", value: compare.MinRuns, help: "replay everything `N` times, in turn", short: "bench lab", with: "workload"},
+			{name: "runs", value: 1, help: "record the command `N` times, each into a numbered file", short: "record", check: between(1, compare.MaxRuns)},
+			{name: "runs", value: 1, help: "replay `N` times, and report medians and intervals", short: "replay", check: above0},
+			{name: "runs", value: compare.MinRuns, help: "replay everything `N` times, in turn", short: "bench lab", with: "workload", check: between(1, compare.MaxRuns)},
 			{name: "copies", value: 1, help: "replay each trace `N` times side by side, on files of their own", short: "replay lab",
 				set: func(o *replay.Options, v string) (err error) { o.Copies, err = parseCopies(v); return err }},
-			{name: "pid", value: 0, help: "record the running process `PID` and its children, until it ends or until Ctrl-C", short: "record", complete: ofProcesses},
-			{name: "cgroup", value: "", help: "record all processes in the cgroup `PATH`, until it is removed or until Ctrl-C", short: "record", complete: ofCgroups},
-			{name: "duration", value: time.Duration(0), help: "with --pid or --cgroup: stop after `D`, such as 90s", short: "record"},
-			{name: "paths", value: "tree", help: "map paths below the root by `MAPPING`: tree keeps directories, flat drops them", short: "compile", complete: ofWords("tree", "flat")},
+			{name: "pid", value: 0, help: "record the running process `PID` and its children, until it ends or until Ctrl-C", short: "record", complete: ofProcesses, check: above0, excludes: "cgroup user runs setup"},
+			{name: "cgroup", value: "", help: "record all processes in the cgroup `PATH`, until it is removed or until Ctrl-C", short: "record", complete: ofCgroups, excludes: "user runs setup"},
+			{name: "duration", value: time.Duration(0), help: "with --pid or --cgroup: stop after `D`, such as 90s", short: "record", check: above0, needs: "pid cgroup"},
+			{name: "paths", value: "tree", help: "map paths below the root by `MAPPING`: tree keeps directories, flat drops them", short: "compile", oneOf: []string{"tree", "flat"}},
 			{name: "script", value: "", help: "write the intermediate script, the trace as text, to `FILE` (- for standard output)", short: "compile", complete: ofFiles(".txt")},
 			{name: "report", value: "", help: "write a report of all changes to `FILE` (- for standard output)", short: "compile", complete: ofFiles(".txt")},
 			{name: "filter", value: []string{}, help: "keep only events that match `EXPR`, such as 'class != sync' (docs/reference/compile.md); repeatable", short: "compile"},
@@ -94,30 +100,30 @@ func init() {
 			{name: "list", value: false, help: "list the transforms", short: "compile"},
 			{name: "application", value: []string{}, help: "take `FILE` as a recording of the application, and all operands as replays; repeatable", short: "compare", complete: ofFiles(".txt", ".zst", ".bin")},
 			{name: "names", value: "", help: "call the sides `A,B` instead of after their files", short: "compare"},
-			{name: "by", value: "", help: "show only the table by `VIEW`: " + strings.Join(profile.Views(), ", "), short: "profile", complete: ofWords(profile.Views()...)},
+			{name: "by", value: "", help: "show only the table by `VIEW`: " + strings.Join(profile.Views(), ", "), short: "profile", oneOf: profile.Views()},
 			{name: "sort", value: "", help: "with --by: sort by `COLUMN`, a column of the CSV output; time means seconds", short: "profile"},
-			{name: "top", value: 20, help: "with --by: show `N` rows", short: "profile"},
-			{name: "follow", value: false, help: "show the profile of a recording that is still being written, every second", short: "profile"},
+			{name: "top", value: 20, help: "with --by: show `N` rows", short: "profile", check: above0, excludes: "all"},
+			{name: "follow", value: false, help: "show the profile of a recording that is still being written, every second", short: "profile", excludes: "html"},
 			{name: "fio", value: []string{}, help: "fit to what fio --output-format=json printed into `FILE`; repeatable", short: "model-fit", complete: ofFiles(".json")},
-			{name: "capacity", value: "", help: "the page cache of the model holds `SIZE`, such as 8GiB; by default everything", short: "model-fit"},
-			{name: "dirty", value: "", help: "writes wait for the device where more than `SIZE` is dirty; by default they never do", short: "model-fit"},
-			{name: "readahead", value: "128KiB", help: "sequential reads that miss the page cache read `SIZE` at a time", short: "model-fit"},
-			{name: "format", value: export.Kinds()[0], help: "convert to `FORMAT`: " + strings.Join(export.Kinds(), ", "), short: "convert", complete: ofWords(export.Kinds()...)},
+			{name: "capacity", value: "", help: "the page cache of the model holds `SIZE`, such as 8GiB; by default everything", short: "model-fit", check: size(1, math.MaxInt64)},
+			{name: "dirty", value: "", help: "writes wait for the device where more than `SIZE` is dirty; by default they never do", short: "model-fit", check: size(1, math.MaxInt64)},
+			{name: "readahead", value: "128KiB", help: "sequential reads that miss the page cache read `SIZE` at a time", short: "model-fit", check: size(1, 1<<30)},
+			{name: "format", value: export.Kinds()[0], help: "convert to `FORMAT`: " + strings.Join(export.Kinds(), ", "), short: "convert", oneOf: export.Kinds()},
 			{name: "version", value: false, help: "print the version, as pianola version does", short: "pianola"},
 		}},
 		{"The command", []*option{
 			{name: "setup", value: "", help: "run the shell command `CMD` before each recording, as the same user; it is not recorded", short: "bench", long: "record", complete: ofKind("command 0")},
-			{name: "recordings", value: 0, help: "record the command `N` times; the first recording is replayed, and all are compared", long: "bench"},
+			{name: "recordings", value: 0, help: "record the command `N` times; the first recording is replayed, and all are compared", long: "bench", check: between(1, compare.MaxRuns)},
 			{name: "user", value: "", help: "run the command as the user `NAME`; under sudo, --user root keeps it root", long: "record", also: "bench", complete: ofKind("users")},
 		}},
 		{"Long recordings", []*option{
-			{name: "max-size", value: "", help: "stop recording when the file reaches `SIZE`, such as 10GiB; the command goes on", long: "record"},
-			{name: "rotate", value: "", help: "start a new file after each `SIZE|D`, such as 1GiB or 10m: FILE.000001.txt, …", long: "record"},
-			{name: "last", value: time.Duration(0), help: "keep the last `D` of events, such as 60s, in memory; write them to FILE.000001.txt, … at SIGUSR1 and at the end", long: "record"},
-			{name: "last-memory", value: "256MiB", help: "with --last: use at most `SIZE` of memory for the events", long: "record", with: "ranks"},
-			{name: "until", value: "", help: "with --last: write the events when one matches the filter `EXPR`, such as 'op == fsync && duration > 100ms', instead of at the end", long: "record", with: "ranks"},
-			{name: "after", value: time.Duration(0), help: "with --until: go on for `D` after that event before writing", long: "record", with: "ranks"},
-			{name: "keep-files", value: 10, help: "with --rotate or --last: keep the newest `N` files and remove older ones", long: "record", with: "ranks"},
+			{name: "max-size", value: "", help: "stop recording when the file reaches `SIZE`, such as 10GiB; the command goes on", long: "record", check: size(1, math.MaxInt64), excludes: "rotate last runs"},
+			{name: "rotate", value: "", help: "start a new file after each `SIZE|D`, such as 1GiB or 10m: FILE.000001.txt, …", long: "record", excludes: "last runs"},
+			{name: "last", value: time.Duration(0), help: "keep the last `D` of events, such as 60s, in memory; write them to FILE.000001.txt, … at SIGUSR1 and at the end", long: "record", check: above0, excludes: "runs"},
+			{name: "last-memory", value: "256MiB", help: "with --last: use at most `SIZE` of memory for the events", long: "record", with: "ranks", check: size(minLastMemory, math.MaxInt64), needs: "last"},
+			{name: "until", value: "", help: "with --last: write the events when one matches the filter `EXPR`, such as 'op == fsync && duration > 100ms', instead of at the end", long: "record", with: "ranks", needs: "last"},
+			{name: "after", value: time.Duration(0), help: "with --until: go on for `D` after that event before writing", long: "record", with: "ranks", check: notBelow0, needs: "until"},
+			{name: "keep-files", value: 10, help: "with --rotate or --last: keep the newest `N` files and remove older ones", long: "record", with: "ranks", check: above0, needs: "rotate last"},
 		}},
 		{"Contents of the recording", []*option{
 			{name: "memory", value: false, help: "record calls for memory (brk, mmap, munmap, mremap, madvise, mprotect), and use memory in replays as they did", short: "record replay", also: "bench lab", with: "ranks",
@@ -128,14 +134,14 @@ func init() {
 		}},
 		{"Layers", []*option{
 			{name: "layer", value: "", help: "also record the calls of libraries: `NAME`[,NAME…] of 'pianola layer list', or NAME.json", short: "record", long: "bench", complete: ofLayers, with: "ranks"},
-			{name: "layer-text", value: false, help: "with --layer: also record text that is data, such as SQL", long: "record", also: "bench", with: "ranks"},
-			{name: "slow-functions", value: false, help: "with --layer: also probe functions that cost several microseconds a call", long: "record", also: "bench", with: "ranks"},
+			{name: "layer-text", value: false, help: "with --layer: also record text that is data, such as SQL", long: "record", also: "bench", with: "ranks", needs: "layer"},
+			{name: "slow-functions", value: false, help: "with --layer: also probe functions that cost several microseconds a call", long: "record", also: "bench", with: "ranks", needs: "layer"},
 			{name: "play-layer", value: "", help: "replay the recorded calls of the library `NAME` instead of system calls, by a player (pianola layer player): --backend exec:PLAYER", short: "replay", complete: ofLayers, with: "play-layer"},
 		}},
 		{"The recorder", []*option{
-			{name: "tracer", value: "auto", help: "observe calls with `HOW`: ebpf, ptrace, or auto (ebpf if possible, else ptrace)", long: "record", also: "bench", complete: ofWords("auto", "ebpf", "ptrace"), with: "ranks"},
-			{name: "ring", value: sizeText(record.DefaultRingBytes), help: "give the buffer between kernel and recorder `SIZE` of memory", long: "record", also: "bench", with: "ranks"},
-			{name: "nice", value: 0, help: "run the recorder, not the command, with the nice value `N`, from -20 to 19", long: "record", also: "bench", with: "ranks"},
+			{name: "tracer", value: "auto", help: "observe calls with `HOW`: ebpf, ptrace, or auto (ebpf if possible, else ptrace)", long: "record", also: "bench", oneOf: []string{"auto", "ebpf", "ptrace"}, with: "ranks"},
+			{name: "ring", value: sizeText(record.DefaultRingBytes), help: "give the buffer between kernel and recorder `SIZE` of memory", long: "record", also: "bench", with: "ranks", check: size(minRing, maxRing)},
+			{name: "nice", value: 0, help: "run the recorder, not the command, with the nice value `N`, from -20 to 19", long: "record", also: "bench", with: "ranks", check: between(-20, 19)},
 			{name: "cpu", value: "", help: "run the recorder, not the command, on the processors `LIST`, such as 0-3,8", long: "record", also: "bench", with: "ranks"},
 		}},
 		{"Names", []*option{
@@ -145,19 +151,19 @@ func init() {
 		{"Ranks", []*option{
 			{name: "ranks", value: false, help: "record the ranks of a parallel program, under its launcher; -o names a directory with a recording for each node", long: "record", with: "ranks"},
 			{name: "ranks", value: false, help: "replay together with the other ranks that srun, mpiexec or another launcher has started", long: "replay"},
-			{name: "rendezvous", value: "", help: "with --ranks, meet the others at `PLACE`: a directory that all see, or the URL of a NATS server, such as nats://host:4222 (default: PMI-1, or MASTER_ADDR)", long: "replay", complete: ofDirs, own: true},
-			{name: "rendezvous-timeout", value: defaultJoinTimeout, help: "with --ranks, wait `D` for the others", long: "replay", own: true},
+			{name: "rendezvous", value: "", help: "with --ranks, meet the others at `PLACE`: a directory that all see, or the URL of a NATS server, such as nats://host:4222 (default: PMI-1, or MASTER_ADDR)", long: "replay", complete: ofDirs, own: true, needs: "ranks"},
+			{name: "rendezvous-timeout", value: defaultJoinTimeout, help: "with --ranks, wait `D` for the others", long: "replay", own: true, check: above0, needs: "ranks"},
 		}},
 		{"Pace", []*option{
-			{name: "timing", value: "compute", help: "issue an event `WHEN`: compute (its recorded compute after the thread's last event), schedule (at its recorded time), afap (at once)", long: "replay bench lab", complete: ofWords("compute", "schedule", "afap"), with: "play-layer",
+			{name: "timing", value: "compute", help: "issue an event `WHEN`: compute (its recorded compute after the thread's last event), schedule (at its recorded time), afap (at once)", long: "replay bench lab", oneOf: []string{"compute", "schedule", "afap"}, with: "play-layer",
 				set: func(o *replay.Options, v string) (err error) { o.Timing, err = replay.ParseTiming(v); return err }},
 			{name: "speed", value: 1.0, help: "divide compute by `X`", long: "replay bench lab", with: "play-layer",
 				set: func(o *replay.Options, v string) (err error) { o.Speed, err = parseSpeed(v); return err }},
-			{name: "wait", value: "auto", help: "wait for that time by `HOW`: auto (sleep, then spin if a processor is free), spin, sleep", long: "replay", also: "bench lab", complete: ofWords("auto", "spin", "sleep"), with: "play-layer",
+			{name: "wait", value: "auto", help: "wait for that time by `HOW`: auto (sleep, then spin if a processor is free), spin, sleep", long: "replay", also: "bench lab", oneOf: []string{"auto", "spin", "sleep"}, with: "play-layer",
 				set: func(o *replay.Options, v string) (err error) { o.Wait, err = replay.ParseWait(v); return err }},
-			{name: "order", value: "resource", help: "wait for events of other threads by `RULE`: resource (those that the event depends on), thread (none), total (all earlier ones)", long: "replay", also: "bench lab", complete: ofWords("resource", "thread", "total"),
+			{name: "order", value: "resource", help: "wait for events of other threads by `RULE`: resource (those that the event depends on), thread (none), total (all earlier ones)", long: "replay", also: "bench lab", oneOf: []string{"resource", "thread", "total"},
 				set: func(o *replay.Options, v string) (err error) { o.Order, err = replay.ParseOrder(v); return err }},
-			{name: "outside", value: "closed", help: "deliver messages of unrecorded clients `WHEN`: closed (as long after the previous reply as recorded), timed (at their recorded times)", long: "replay", also: "bench lab", complete: ofWords("closed", "timed"),
+			{name: "outside", value: "closed", help: "deliver messages of unrecorded clients `WHEN`: closed (as long after the previous reply as recorded), timed (at their recorded times)", long: "replay", also: "bench lab", oneOf: []string{"closed", "timed"},
 				set: func(o *replay.Options, v string) (err error) { o.Outside, err = replay.ParseOutside(v); return err }},
 		}},
 		{"Backend", []*option{
@@ -166,12 +172,12 @@ func init() {
 					o.Backend, err = replay.ParseBackend(v, extensions.backends...)
 					return err
 				}},
-			{name: "plugin-timeout", value: plugin.DefaultTimeout, help: "stop a plug-in that makes no progress for `D`; 0 means never", long: "compile replay", also: "bench lab", with: "play-layer"},
+			{name: "plugin-timeout", value: plugin.DefaultTimeout, help: "stop a plug-in that makes no progress for `D`; 0 means never", long: "compile replay", also: "bench lab", with: "play-layer", check: notBelow0},
 		}},
 		{"Files and memory", []*option{
-			{name: "cache", value: "recorded", help: "start with the page cache in `STATE`: recorded (as the application found it), warm, cold, asis", short: "replay bench lab", complete: ofWords("recorded", "warm", "cold", "asis"), with: "play-layer workload",
+			{name: "cache", value: "recorded", help: "start with the page cache in `STATE`: recorded (as the application found it), warm, cold, asis", short: "replay bench lab", oneOf: []string{"recorded", "warm", "cold", "asis"}, with: "play-layer workload",
 				set: func(o *replay.Options, v string) (err error) { o.Cache, err = fileset.ParseCache(v); return err }},
-			{name: "prepare", value: "auto", help: "build `WHAT` of the files first: auto (what is missing or does not fit), always (all), never (nothing), only (as auto, without a replay)", long: "replay", also: "bench lab", complete: ofWords("auto", "always", "never", "only"), with: "play-layer",
+			{name: "prepare", value: "auto", help: "build `WHAT` of the files first: auto (what is missing or does not fit), always (all), never (nothing), only (as auto, without a replay)", long: "replay", also: "bench lab", oneOf: []string{"auto", "always", "never", "only"}, with: "play-layer",
 				set: func(o *replay.Options, v string) (err error) { o.Prepare, err = fileset.ParsePrepare(v); return err }},
 			{name: "map", value: []string{}, help: "put files whose path in the application matches GLOB below DIR, such as a directory on another disk: `GLOB=DIR`; repeatable", long: "replay lab", also: "bench", complete: ofDirs,
 				set: func(o *replay.Options, v string) error {
@@ -215,8 +221,8 @@ func init() {
 		}},
 		{"Inputs and limits", []*option{
 			{name: "library", value: "", help: "take the workloads in `DIR` instead of those that ship", short: "workload workload-list workload-show", long: "bench", complete: ofDirs, with: "workload"},
-			{name: "telemetry", value: "read", help: "read iozone telemetry as that of `CALLS`: read or write", long: "compile", complete: ofWords("read", "write")},
-			{name: "fold", value: "", help: "fold each volume of a block trace into `SIZE`, such as 64GiB, so that it fits on the disk", long: "compile"},
+			{name: "telemetry", value: "read", help: "read iozone telemetry as that of `CALLS`: read or write", long: "compile", oneOf: []string{"read", "write"}},
+			{name: "fold", value: "", help: "fold each volume of a block trace into `SIZE`, such as 64GiB, so that it fits on the disk", long: "compile", check: size(1, math.MaxInt64)},
 			{name: "no-compensate", value: false, help: "do not subtract the recorder's own cost", long: "compile"},
 			{name: "limit", value: []string{}, help: "allow `NAME=SIZE` for an input: memory, text (bytes in a compressed file); repeatable", long: "compile profile compare convert", complete: ofLimits(inputLimits)},
 			{name: "limit", value: []string{}, help: "allow `NAME=SIZE` for a trace: files, bytes (default: 1TiB, and nine tenths of the free space for what events write), descriptors, threads, memory, kernel (bytes of kernel memory); repeatable. The defaults are lower where a container has less", long: "replay", complete: ofLimits(replayLimits), with: "play-layer", own: true},
@@ -227,10 +233,10 @@ func init() {
 		{"Output", []*option{
 			{name: "plot", value: "", help: "draw the cumulative profiles into `FILE`, .svg or .png", short: "profile compare", complete: ofFiles(".svg", ".png")},
 			{name: "html", value: "", help: "write a page with charts and tables to `FILE`", short: "profile compare bench lab", complete: ofFiles(".html"), with: "workload"},
-			{name: "calls", value: "", shown: "the whole run", help: "with --html: include the single calls of the part `FROM-TO`, such as 1.5s-2s", long: "profile"},
+			{name: "calls", value: "", shown: "the whole run", help: "with --html: include the single calls of the part `FROM-TO`, such as 1.5s-2s", long: "profile", needs: "html"},
 			{name: "all", value: false, help: "print everything: all rows, latencies, calls, bytes, operations and files", long: "profile compare bench"},
-			{name: "format", value: profileForms[0], help: "print as `FORMAT`: " + strings.Join(profileForms, ", "), long: "profile", complete: ofWords(profileForms...)},
-			{name: "format", value: comparisonForms[0].name, help: "print as `FORMAT`: " + strings.Join(comparisonNames(), ", "), long: "compare bench", complete: ofWords(comparisonNames()...)},
+			{name: "format", value: profileForms[0], help: "print as `FORMAT`: " + strings.Join(profileForms, ", "), long: "profile", oneOf: profileForms},
+			{name: "format", value: comparisonForms[0].name, help: "print as `FORMAT`: " + strings.Join(comparisonNames(), ", "), long: "compare bench", oneOf: comparisonNames()},
 			{name: "interval", value: time.Duration(0), shown: "chosen from its length", help: "cut the run into intervals of `D`, such as 1s", long: "profile"},
 			{name: "raw-csv", value: false, help: "write names into CSV unchanged, for programs; otherwise a ' precedes a name that a spreadsheet would take for a formula", long: "profile compare convert", also: "bench"},
 			{name: "json", value: false, help: "print one JSON document (docs/schema)", short: "replay profile compare lab model-fit model-check layer layer-list layer-check workload workload-list workload-show doctor version", long: "bench", with: "play-layer workload", own: true, output: true},
@@ -368,6 +374,82 @@ func (o *option) text() optionText {
 		t.normal = normal
 	}
 	return t
+}
+
+// checkOptions returns an error for options of a command line that don't fit their rows.
+func checkOptions(c *cli.Context) error {
+	for _, o := range rowsOf(commandName(c.Command)) {
+		if !c.IsSet(o.name) {
+			continue
+		}
+		for other := range strings.FieldsSeq(o.excludes) {
+			if c.IsSet(other) {
+				return usage(c, "--%s and --%s exclude each other", o.name, other)
+			}
+		}
+		if needs := strings.Fields(o.needs); len(needs) > 0 && !slices.ContainsFunc(needs, c.IsSet) {
+			return usage(c, "--%s needs --%s", o.name, strings.Join(needs, " or --"))
+		}
+		if o.oneOf != nil && o.set == nil && !slices.Contains(o.oneOf, c.String(o.name)) {
+			return usage(c, "--%s is one of %s, not %q", o.name, strings.Join(o.oneOf, ", "), c.String(o.name))
+		}
+		if o.check != nil {
+			if err := o.check(c.Value(o.name)); err != nil {
+				return usage(c, "--%s: %w", o.name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// between returns a check of a whole number.
+func between(least, most int) func(any) error {
+	return func(value any) error {
+		if n := value.(int); n < least || n > most {
+			return fmt.Errorf("%d is not from %d to %d", n, least, most)
+		}
+		return nil
+	}
+}
+
+// above0 is the check of a number or duration above 0.
+func above0(value any) error {
+	if value == 0 || value == time.Duration(0) {
+		return fmt.Errorf("%v is not above 0", value)
+	}
+	return notBelow0(value)
+}
+
+func notBelow0(value any) error {
+	n, isNumber := value.(int)
+	if d, _ := value.(time.Duration); isNumber && n < 0 || d < 0 {
+		return fmt.Errorf("%v is below 0", value)
+	}
+	return nil
+}
+
+// size returns a check of a number of bytes.
+func size(least, most int64) func(any) error {
+	return func(value any) error {
+		n, err := format.ParseSize(value.(string))
+		switch {
+		case err != nil:
+			return err
+		case n <= 0:
+			return fmt.Errorf("%s is not above 0", value)
+		case n < least:
+			return fmt.Errorf("%s is less than %s", value, sizeText(least))
+		case n > most:
+			return fmt.Errorf("%s is more than %s", value, sizeText(most))
+		}
+		return nil
+	}
+}
+
+// sizeOf returns an option that is a size and was checked, 0 if it has no value.
+func sizeOf(c *cli.Context, name string) int64 {
+	n, _ := format.ParseSize(c.String(name))
+	return n
 }
 
 // checkMode returns an error if the command line has an option that excludes another one,

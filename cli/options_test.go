@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/urfave/cli/v2"
@@ -42,12 +43,21 @@ func TestOptions(t *testing.T) {
 				require.NotContains(t, of[:i], of[i], "--%s", o.name)
 				require.Same(t, o, optionOf(name, o.name), "two rows of %s have --%s", name, o.name)
 			}
+			for _, other := range strings.Fields(o.excludes + " " + o.needs) {
+				require.True(t, slices.ContainsFunc(of, func(name string) bool { return optionOf(name, other) != nil }), "--%s: no --%s", o.name, other)
+			}
+			if o.check != nil {
+				require.True(t, o.check(o.value) == nil || o.value == "" || o.value == 0 || o.value == time.Duration(0), "--%s: its default is wrong", o.name)
+			}
+			if o.oneOf != nil && o.value != "" {
+				require.Contains(t, o.oneOf, o.value, o.name)
+			}
 			for _, mode := range strings.Fields(o.with) {
 				require.True(t, slices.ContainsFunc(of, func(name string) bool { return optionOf(name, mode) != nil }), "--%s: no --%s", o.name, mode)
 			}
 			switch o.value.(type) {
 			case string, []string:
-				require.Equal(t, slices.Contains(free, o.name), o.complete == nil, "--%s: completion", o.name)
+				require.Equal(t, slices.Contains(free, o.name), o.complete == nil && o.oneOf == nil, "--%s: completion", o.name)
 				require.Equal(t, 2, strings.Count(o.help, "`"), "--%s: a name of the value", o.name)
 			case bool:
 				require.Nil(t, o.complete, o.name)
@@ -129,6 +139,37 @@ func TestRenamedOptions(t *testing.T) {
 		}
 		name := strings.TrimPrefix(strings.Fields(now)[0], "--")
 		require.True(t, slices.ContainsFunc(commandNames(), func(c string) bool { return optionOf(c, name) != nil }), now)
+	}
+}
+
+func TestChecks(t *testing.T) {
+	for _, test := range []struct {
+		check func(any) error
+		value any
+		want  string // the error; "" for none
+	}{
+		{between(1, 3), 3, ""},
+		{between(1, 3), 4, "4 is not from 1 to 3"},
+		{between(-20, 19), -21, "-21 is not from -20 to 19"},
+		{above0, 1, ""},
+		{above0, 0, "0 is not above 0"},
+		{above0, -1, "-1 is below 0"},
+		{above0, time.Duration(0), "0s is not above 0"},
+		{above0, time.Second, ""},
+		{notBelow0, time.Duration(0), ""},
+		{notBelow0, -time.Second, "-1s is below 0"},
+		{size(1, 1<<30), "1GiB", ""},
+		{size(1, 1<<30), "2G", "2G is more than 1GiB"},
+		{size(64<<10, 1<<30), "64kB", "64kB is less than 64KiB"},
+		{size(1, 1<<30), "0", "0 is not above 0"},
+		{size(1, 1<<30), "much", `"much" is not a size such as 4096, 64KiB or 1.5MB`},
+	} {
+		err := test.check(test.value)
+		if test.want == "" {
+			require.NoError(t, err)
+		} else {
+			require.EqualError(t, err, test.want)
+		}
 	}
 }
 

@@ -22,9 +22,7 @@ func parseProgram(c *cli.Context, text string) (*plugin.Program, error) {
 		return nil, err
 	}
 	p.Stderr = visibly(os.Stderr)
-	if p.Timeout = c.Duration("plugin-timeout"); p.Timeout < 0 {
-		return nil, usage(c, "--plugin-timeout: %v is below 0", p.Timeout)
-	}
+	p.Timeout = c.Duration("plugin-timeout")
 	return p, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -103,18 +102,8 @@ func profileOptions(c *cli.Context) (*profileReport, error) {
 		return nil, usage(c, "--follow takes one script, got %d operands", c.NArg())
 	case c.IsSet("html") && c.NArg() > page.MaxRuns:
 		return nil, usage(c, "--html shows at most %d recordings, got %d", page.MaxRuns, c.NArg())
-	case c.Bool("follow") && c.IsSet("html"):
-		return nil, usage(c, "--follow and --html exclude each other")
 	case c.Bool("json") && c.IsSet("format") && o.form != "json":
 		return nil, usage(c, "--json and --format %s exclude each other", o.form)
-	case !slices.Contains(profileForms, o.form):
-		return nil, usage(c, "--format is one of %s, not %q", strings.Join(profileForms, ", "), o.form)
-	case o.by != "" && !slices.Contains(profile.Views(), o.by):
-		return nil, usage(c, "--by is one of %s, not %q", strings.Join(profile.Views(), ", "), o.by)
-	case c.Bool("all") && c.IsSet("top"):
-		return nil, usage(c, "--all and --top exclude each other")
-	case c.IsSet("top") && o.top < 1:
-		return nil, usage(c, "--top is a number of rows from 1, not %d", o.top)
 	case c.IsSet("interval") && c.Duration("interval") < time.Microsecond:
 		return nil, usage(c, "--interval is at least 1µs, not %v", c.Duration("interval"))
 	}
@@ -131,9 +120,6 @@ func profileOptions(c *cli.Context) (*profileReport, error) {
 		var err error
 		if o.from, o.to, err = parsePart(c.String("calls")); err != nil {
 			return nil, usage(c, "--calls: %v", err)
-		}
-		if o.html == "" {
-			return nil, usage(c, "--calls is for a page: name its file with --html")
 		}
 	}
 	if o.form == "openmetrics" {

@@ -31,15 +31,7 @@ const defaultJoinTimeout = 5 * time.Minute
 // placeOf returns where this process is among the ranks of a replay, nil if it is alone.
 func placeOf(c *cli.Context, o *replay.Options) (*launcher.Place, error) {
 	if !c.Bool("ranks") {
-		for _, name := range []string{"rendezvous", "rendezvous-timeout"} {
-			if c.IsSet(name) {
-				return nil, usage(c, "--%s: only --ranks has a use for it", name)
-			}
-		}
 		return nil, nil
-	}
-	if d := c.Duration("rendezvous-timeout"); d <= 0 {
-		return nil, usage(c, "--rendezvous-timeout: %v is not above 0", d)
 	}
 	var wrong string
 	switch {

@@ -15,7 +15,6 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
-	"pianola/compare"
 	"pianola/layer"
 	"pianola/record"
 	"pianola/record/ebpf"
@@ -110,6 +109,9 @@ const (
 
 // sizeText returns a size of a buffer as an option has it.
 func sizeText(bytes int64) string {
+	if bytes%(1<<30) == 0 {
+		return fmt.Sprintf("%dGiB", bytes>>30)
+	}
 	if bytes%(1<<20) == 0 {
 		return fmt.Sprintf("%dMiB", bytes>>20)
 	}
@@ -117,9 +119,6 @@ func sizeText(bytes int64) string {
 }
 
 func runRecord(c *cli.Context) error {
-	if n := c.Int("runs"); n < 1 || n > compare.MaxRuns {
-		return usage(c, "--runs: %d is not from 1 to %d", n, compare.MaxRuns)
-	}
 	if filepath.Ext(c.String("o")) == ".gz" {
 		return usage(c, "-o: a compressed script has a name that ends in .zst")
 	}
@@ -153,45 +152,22 @@ type recorder struct {
 }
 
 func recorderOf(c *cli.Context) (*recorder, error) {
-	run, ok := recorders[c.String("tracer")]
 	attach := c.IsSet("pid") || c.IsSet("cgroup")
 	switch {
-	case !ok:
-		return nil, usage(c, "--tracer is auto, ebpf or ptrace, not %q", c.String("tracer"))
 	case !attach && c.NArg() == 0:
 		return nil, usage(c, "no command given")
-	case !attach && c.IsSet("duration"):
-		return nil, usage(c, "--duration needs --pid or --cgroup: a command ends by itself")
-	case c.IsSet("pid") && c.IsSet("cgroup"):
-		return nil, usage(c, "--pid excludes --cgroup")
-	case attach && (c.NArg() > 0 || c.IsSet("user")):
-		return nil, usage(c, "--pid and --cgroup exclude a command and --user: the processes run already")
-	case attach && (c.IsSet("runs") || c.IsSet("setup")):
-		return nil, usage(c, "--pid and --cgroup exclude --runs and --setup: the processes run already")
+	case attach && c.NArg() > 0:
+		return nil, usage(c, "--pid and --cgroup exclude a command: the processes run already")
 	case attach && c.String("tracer") == "ptrace":
 		return nil, usage(c, "--pid and --cgroup need eBPF")
-	case c.Int("pid") < 0 || c.IsSet("pid") && c.Int("pid") == 0:
-		return nil, usage(c, "--pid: %d is not a process ID", c.Int("pid"))
-	case c.Duration("duration") < 0 || c.IsSet("duration") && c.Duration("duration") == 0:
-		return nil, usage(c, "--duration: %v is not above 0", c.Duration("duration"))
-	}
-	ring, err := positiveSize(c, "ring")
-	if err == nil && (ring < minRing || ring > maxRing) {
-		err = fmt.Errorf("--ring: %s is not from %s to %s", c.String("ring"), sizeText(minRing), sizeText(maxRing))
-	}
-	if err != nil {
-		return nil, usage(c, "%w", err)
 	}
 	who, err := findAccount(c.String("user"))
 	if err != nil {
 		return nil, usage(c, "--user: %v", err)
 	}
 	processors, err := parseProcessors(c.String("cpu"))
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, usage(c, "--cpu: %v", err)
-	case c.Int("nice") < -20 || c.Int("nice") > 19:
-		return nil, usage(c, "--nice: %d is not from -20 to 19", c.Int("nice"))
 	}
 	layers, err := findLayers(c)
 	if err != nil {
@@ -206,7 +182,7 @@ func recorderOf(c *cli.Context) (*recorder, error) {
 	}
 	o := record.Options{
 		Command:    c.Args().Slice(),
-		RingBytes:  int(ring),
+		RingBytes:  int(sizeOf(c, "ring")),
 		Memory:     c.Bool("memory"),
 		NoFaults:   c.Bool("no-faults"),
 		Layers:     layers,
@@ -221,6 +197,7 @@ func recorderOf(c *cli.Context) (*recorder, error) {
 		Processors: processors,
 		Duration:   c.Duration("duration"),
 	}
+	run := recorders[c.String("tracer")]
 	if len(layers) > 0 && run == nil {
 		run = ebpf.Run
 	}
@@ -263,8 +240,6 @@ func checkCgroup(command, path string) error {
 // findLayers returns the layers of --layer.
 func findLayers(c *cli.Context) (layers []*layer.Layer, err error) {
 	switch {
-	case !c.IsSet("layer") && (c.IsSet("layer-text") || c.IsSet("slow-functions")):
-		return nil, usage(c, "--layer-text and --slow-functions need --layer")
 	case !c.IsSet("layer"):
 		return nil, nil
 	case c.String("tracer") == "ptrace":

@@ -145,8 +145,6 @@ func replayOptions(c *cli.Context) (o replay.Options, err error) {
 	o.Root, o.Keep = c.String("root"), c.Bool("keep")
 	backend := c.String("backend")
 	switch {
-	case c.Int("runs") < 1:
-		return o, usage(c, "--runs: %d is not above 0", c.Int("runs"))
 	case o.Root != "" && o.Backend != replay.Posix:
 		return o, usage(c, "--root: the backend %s has no use for it", backend)
 	case len(o.Maps) > 0 && o.Backend != replay.Posix:

@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/baseline"
-	"pianola/compare"
 	"pianola/format"
 	"pianola/lab"
 	"pianola/page"
@@ -100,9 +99,6 @@ func suiteOf(c *cli.Context) (s *suiteRun, err error) {
 	}
 	if err := checkMode(c, "workload"); err != nil {
 		return nil, err
-	}
-	if s.runs < 1 || s.runs > compare.MaxRuns {
-		return nil, usage(c, "--runs: %d is not from 1 to %d", s.runs, compare.MaxRuns)
 	}
 	if s.options, err = commonOptions(c); err != nil {
 		return nil, err
