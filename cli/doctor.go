@@ -47,8 +47,8 @@ type finding struct {
 }
 
 func runDoctor(c *cli.Context) error {
-	if c.NArg() > 0 {
-		return usage(c, "want no operands")
+	if err := noOperands(c); err != nil {
+		return err
 	}
 	findings, recorded, err := recorderFindings(c.Context)
 	if err != nil {

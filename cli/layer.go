@@ -29,18 +29,12 @@ func layerCommand() *cli.Command {
 			"Example: pianola layer list\n" +
 			"Example: pianola layer check hdf5\n" +
 			"Example: pianola layer player -o player.c hdf5",
-		Action: listLayers,
 	}, command(&cli.Command{
 		Name: "list", HelpName: "layer list",
 		Usage:       "list the layers that ship",
 		UsageText:   "pianola layer list [OPTION]…",
 		Description: "Prints a line for each layer, with the libraries that are installed here.\n\nExample: pianola layer list --json",
-		Action: func(c *cli.Context) error {
-			if c.NArg() > 0 {
-				return usage(c, "want no operands")
-			}
-			return listLayers(c)
-		},
+		Action:      listLayers,
 	}), command(&cli.Command{
 		Name: "check", HelpName: "layer check",
 		Usage:     "compare a layer with a library",
@@ -50,24 +44,13 @@ func layerCommand() *cli.Command {
 			"one that the dynamic linker would find.\n\n" +
 			"Example: pianola layer check hdf5\n" +
 			"Example: pianola layer check own.json ./libown.so.1",
-		Action: func(c *cli.Context) error {
-			if c.NArg() != 1 && c.NArg() != 2 {
-				return usage(c, "want a layer and at most one library, got %d operands", c.NArg())
-			}
-			return checkLayer(c, c.Args().First(), c.Args().Tail())
-		},
+		Action: checkLayer,
 	}), command(&cli.Command{
 		Name: "player", HelpName: "layer player",
 		Usage:       "write the source of a program that replays recorded calls",
 		UsageText:   "pianola layer player [OPTION]… NAME",
 		Description: "Writes C for replay --play-layer (docs/reference/layers.md).\n\nExample: pianola layer player -o player.c hdf5",
-		Action: func(c *cli.Context) error {
-			name, err := operand(c, "layer")
-			if err != nil {
-				return err
-			}
-			return writePlayer(c, name)
-		},
+		Action:      writePlayer,
 	}))
 }
 
@@ -80,6 +63,9 @@ type layerRow struct {
 }
 
 func listLayers(c *cli.Context) error {
+	if err := noOperands(c); err != nil {
+		return err
+	}
 	rows := []layerRow{}
 	for _, name := range layer.Names() {
 		l, err := layer.Load(name)
@@ -121,7 +107,11 @@ type layerLibrary struct {
 
 // writePlayer writes the source of a layer's player, and says which functions it leaves
 // out.
-func writePlayer(c *cli.Context, name string) error {
+func writePlayer(c *cli.Context) error {
+	name, err := operand(c, "layer")
+	if err != nil {
+		return err
+	}
 	l, err := loadLayer(name)
 	if err != nil {
 		return err
@@ -151,8 +141,12 @@ func loadLayer(name string) (*layer.Layer, error) {
 }
 
 // checkLayer compares a layer with files, or else with those that are installed.
-func checkLayer(c *cli.Context, name string, files []string) error {
-	l, err := loadLayer(name)
+func checkLayer(c *cli.Context) error {
+	if c.NArg() != 1 && c.NArg() != 2 {
+		return usage(c, "want a layer and at most one library, got %d operands", c.NArg())
+	}
+	files := c.Args().Tail()
+	l, err := loadLayer(c.Args().First())
 	if err != nil {
 		return err
 	}

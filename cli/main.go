@@ -198,17 +198,20 @@ func plain(c *cli.Command) *cli.Command {
 	return c
 }
 
-// noun is a command whose own commands say what to do with what it names.
+// noun is a command whose own commands say what to do with what it names. Alone, it does
+// what the command list does, if it has one.
 func noun(c *cli.Command, commands ...*cli.Command) *cli.Command {
 	c.Subcommands = commands
-	action := c.Action
 	c.Action = func(ctx *cli.Context) error {
-		if name := ctx.Args().First(); ctx.NArg() > 0 {
-			return commandError(ctx, name)
+		if ctx.NArg() > 0 {
+			return commandError(ctx, ctx.Args().First())
 		}
-		return action(ctx)
+		if list := c.Command("list"); list != nil {
+			return list.Action(ctx)
+		}
+		return errors.Join(manualOf(c).writeShort(os.Stderr), &exitError{status: ExitUsage})
 	}
-	return command(c)
+	return plain(c)
 }
 
 // allCommands returns commands that are not hidden, and theirs.
@@ -229,6 +232,14 @@ func usage(c *cli.Context, form string, args ...any) error {
 		text = "see pianola " + name + " --help"
 	}
 	return &exitError{ExitUsage, &hint{err, text}}
+}
+
+// noOperands returns an error if a subcommand has operands.
+func noOperands(c *cli.Context) error {
+	if c.NArg() > 0 {
+		return usage(c, "want no operands, got %d", c.NArg())
+	}
+	return nil
 }
 
 // operand returns the only operand of a subcommand.

@@ -27,9 +27,6 @@ func modelCommand() *cli.Command {
 			"\n" +
 			"Example: pianola model fit -o disk.json --fio fio.json\n" +
 			"Example: pianola model check disk.json wednesday.txt",
-		Action: func(c *cli.Context) error {
-			return errors.Join(manualOf(c.Command).writeShort(os.Stderr), &exitError{status: ExitUsage})
-		},
 	}, command(&cli.Command{
 		Name: "fit", HelpName: "model fit",
 		Usage:     "fit a model to what was measured on a device",

@@ -134,6 +134,9 @@ func commonOptions(c *cli.Context) (o replay.Options, err error) {
 			}
 		}
 	}
+	if len(o.Maps) > 0 && o.Backend != replay.Posix && commandName(c.Command) != "lab" { // a candidate of lab can have another backend
+		return o, usage(c, "--map: the backend %s has no directories", c.String("backend"))
+	}
 	return o, parseLimits(c, &o.Limits)
 }
 
@@ -147,8 +150,6 @@ func replayOptions(c *cli.Context) (o replay.Options, err error) {
 	switch {
 	case o.Root != "" && o.Backend != replay.Posix:
 		return o, usage(c, "--root: the backend %s has no use for it", backend)
-	case len(o.Maps) > 0 && o.Backend != replay.Posix:
-		return o, usage(c, "--map: the backend %s has no directories", backend)
 	case o.Device != nil && o.Backend == replay.Posix && o.Device.SlowerOnly() != nil:
 		return o, usage(c, "--latency: %w; --backend memory has them", o.Device.SlowerOnly())
 	case o.Device != nil && o.Backend != replay.Posix && o.Backend != replay.Memory:

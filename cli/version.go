@@ -20,8 +20,8 @@ func versionCommand() *cli.Command {
 }
 
 func printVersion(c *cli.Context) error {
-	if c.NArg() > 0 {
-		return usage(c, "want no operands")
+	if err := noOperands(c); err != nil {
+		return err
 	}
 	b := provenance.ThisBuild()
 	if c.Bool("json") {

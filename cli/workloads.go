@@ -26,18 +26,12 @@ func workloadCommand() *cli.Command {
 			"\n" +
 			"Example: pianola workload list\n" +
 			"Example: pianola workload show postgresql",
-		Action: listWorkloads,
 	}, command(&cli.Command{
 		Name: "list", HelpName: "workload list",
 		Usage:       "list the workloads",
 		UsageText:   "pianola workload list [OPTION]…",
 		Description: "Prints a line for each workload, with what it does.\n\nExample: pianola workload list --json",
-		Action: func(c *cli.Context) error {
-			if c.NArg() > 0 {
-				return usage(c, "want no operands")
-			}
-			return listWorkloads(c)
-		},
+		Action:      listWorkloads,
 	}), command(&cli.Command{
 		Name: "show", HelpName: "workload show",
 		Usage:     "print the card of a workload",
@@ -45,13 +39,7 @@ func workloadCommand() *cli.Command {
 		Description: "The card says what the workload is, what it is sensitive to, and what is in its trace. Other commands\n" +
 			"take the name of the trace, which the card has, as that of any trace.\n\n" +
 			"Example: pianola workload show postgresql",
-		Action: func(c *cli.Context) error {
-			name, err := operand(c, "workload")
-			if err != nil {
-				return err
-			}
-			return showWorkload(c, name)
-		},
+		Action: showWorkload,
 	}))
 }
 
@@ -108,6 +96,9 @@ func cardsOf(c *cli.Context) ([]*workloads.Card, error) {
 }
 
 func listWorkloads(c *cli.Context) error {
+	if err := noOperands(c); err != nil {
+		return err
+	}
 	cards, err := cardsOf(c)
 	if err != nil {
 		return err
@@ -128,7 +119,11 @@ func listWorkloads(c *cli.Context) error {
 	return err
 }
 
-func showWorkload(c *cli.Context, name string) error {
+func showWorkload(c *cli.Context) error {
+	name, err := operand(c, "workload")
+	if err != nil {
+		return err
+	}
 	dir, err := libraryOf(c)
 	if err != nil {
 		return err
