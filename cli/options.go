@@ -179,6 +179,8 @@ func init() {
 				set: func(o *replay.Options, v string) (err error) { o.Cache, err = fileset.ParseCache(v); return err }},
 			{name: "prepare", value: "auto", help: "build `WHAT` of the files first: auto (what is missing or does not fit), always (all), never (nothing), only (as auto, without a replay)", long: "replay", also: "bench lab", oneOf: []string{"auto", "always", "never", "only"}, with: "play-layer",
 				set: func(o *replay.Options, v string) (err error) { o.Prepare, err = fileset.ParsePrepare(v); return err }},
+			{name: "pause", value: time.Duration(0), help: "wait `D`, such as 10s, once the files are prepared, so that the storage is at rest at the first event", long: "replay", also: "bench lab", with: "workload", check: notBelow0,
+				set: func(o *replay.Options, v string) (err error) { o.Pause, err = parsePause(v); return err }},
 			{name: "map", value: []string{}, help: "put files whose path in the application matches GLOB below DIR, such as a directory on another disk: `GLOB=DIR`; repeatable", long: "replay lab", also: "bench", complete: ofDirs,
 				set: func(o *replay.Options, v string) error {
 					m, err := replay.ParseMap(v)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -64,6 +65,14 @@ func parsePercent(text string) (int, error) {
 		return 0, fmt.Errorf("%s is not from 0 to 100", text)
 	}
 	return v, nil
+}
+
+func parsePause(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no duration such as 10s", text)
+	}
+	return d, notBelow0(d)
 }
 
 func parseSwitch(text string) (bool, error) {
