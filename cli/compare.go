@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -128,7 +129,7 @@ func runCompare(c *cli.Context) error {
 
 // comparisonFormOf returns the format that the command line selects.
 func comparisonFormOf(c *cli.Context) (*comparisonForm, error) {
-	name := c.String("format")
+	name := cmp.Or(c.String("format"), comparisonForms[0].name)
 	if c.Bool("json") {
 		if c.IsSet("format") && name != "json" {
 			return nil, usage(c, "--json and --format %s exclude each other", name)

@@ -12,7 +12,6 @@ import (
 	"pianola/format"
 	"pianola/format/compressed"
 	"pianola/format/export"
-	"pianola/format/importer"
 	"pianola/format/script"
 )
 
@@ -107,25 +106,18 @@ type events struct {
 // trace, or a recording or the log of a replay. It compiles a recording if the format
 // needs a trace.
 func openEvents(name, kind string) (*events, error) {
-	f, err := openInput(name)
+	src, err := openRecorded(name)
 	if err != nil {
 		return nil, err
 	}
-	if isTrace(f) {
-		return traceEvents(f, name, kind)
-	}
-	f.Close()
-	src, err := inspect(importer.Options{}, name)
-	if err != nil {
-		return nil, err
-	}
-	if src.Dialect == script.Intermediate || !export.TakesRecordings(kind) {
+	if src.isLowered() || !export.TakesRecordings(kind) {
 		defer src.Close()
+		lowered := src.isLowered()
 		f, err := src.compiled(name, compile.Options{Compensate: true, Bare: src.Dialect == script.Older, Names: true})
 		if err != nil {
 			return nil, err
 		}
-		if src.Dialect != script.Intermediate {
+		if !lowered {
 			say("convert: %s: compiled in passing, because %s is made of a trace", name, kind)
 		}
 		return traceEvents(f, name, kind)

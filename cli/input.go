@@ -11,52 +11,7 @@ import (
 	"pianola/compile"
 	"pianola/format"
 	"pianola/format/bin"
-	"pianola/format/importer"
-	"pianola/format/script"
 )
-
-// openTrace opens and verifies a compiled trace, which may take at most limit
-// bytes. The caller closes the file after the last use of the trace.
-func openTrace(name string, limit int64) (*bin.Trace, *os.File, error) {
-	return openPart(name, limit, nil)
-}
-
-// openPart is openTrace for some threads only, as bin.OpenPart.
-func openPart(name string, limit int64, choose func(*format.Header) func(thread int32) bool) (*bin.Trace, *os.File, error) {
-	f, err := openInput(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	t, err := partWithin(f, limit, choose)
-	if err != nil {
-		f.Close()
-		if errors.Is(err, bin.ErrMagic) {
-			return nil, nil, notTrace(name, err)
-		}
-		return nil, nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return t, f, nil
-}
-
-// notTrace makes err, of a file that is not a compiled trace, say what the file is
-// instead and how to get a trace.
-func notTrace(name string, err error) error {
-	src, inspected := inspect(importer.Options{}, name)
-	if inspected == nil {
-		defer src.Close()
-	}
-	switch {
-	case inspected != nil || src.Kind == importer.Script && src.Dialect == script.Unrecognised:
-		return fmt.Errorf("%s: %w", name, err)
-	case src.Log:
-		return &hint{fmt.Errorf("%s: the log of a replay, not a compiled trace", name), `replay the trace that the line "# options" of the log names`}
-	}
-	what := "a recording"
-	if src.Dialect == script.Intermediate {
-		what = "an intermediate script"
-	}
-	return &hint{fmt.Errorf("%s: %s, not a compiled trace", name, what), "compile it first: pianola compile -o trace.bin " + name}
-}
 
 func traceOf(f *os.File) (*bin.Trace, error) { return traceWithin(f, readingMemory()) }
 

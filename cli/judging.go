@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+
 	"github.com/urfave/cli/v2"
 
 	"pianola/check"
@@ -8,8 +10,8 @@ import (
 	"pianola/page"
 )
 
-// judging is how a command line of compare or bench has two sides compared, and what
-// decides: the tolerance, or checks.
+// judging is how a command line has two sides compared, and what decides: the tolerance, or
+// checks.
 type judging struct {
 	*cli.Context
 	form   *comparisonForm
@@ -17,10 +19,13 @@ type judging struct {
 	checks []*check.Check
 }
 
+// defaultTolerance is that of commands without the option, too.
+const defaultTolerance = "10%"
+
 func judgingOf(c *cli.Context) (*judging, error) {
 	j := &judging{Context: c, text: compare.TextOptions{All: c.Bool("all")}}
 	var err error
-	if j.text.Tolerance, err = parseTolerance(c.String("tolerance")); err != nil {
+	if j.text.Tolerance, err = parseTolerance(cmp.Or(c.String("tolerance"), defaultTolerance)); err != nil {
 		return nil, usage(c, "--tolerance: %v", err)
 	}
 	if j.form, err = comparisonFormOf(c); err != nil {
@@ -37,12 +42,16 @@ func judgingOf(c *cli.Context) (*judging, error) {
 
 // compare compares the runs of two sides.
 func (j *judging) compare(names [2]string, runs [2][]page.Run) *compare.Comparison {
-	profiles := [2]check.Side{{Name: names[0], Runs: profilesOf(runs[0])}, {Name: names[1], Runs: profilesOf(runs[1])}}
-	c := compare.Profiles(profiles[0].Runs, profiles[1].Runs)
+	c := compare.Profiles(profilesOf(runs[0]), profilesOf(runs[1]))
 	c.Names = names
-	c.SetProvenance(metaOf(runs[0]), metaOf(runs[1]))
-	c.Checks = check.Evaluate(j.checks, profiles[0], profiles[1], c.Coverage.Withheld())
+	j.complete(c, runs)
 	return c
+}
+
+// complete adds to a comparison where the sides ran, and what its checks found.
+func (j *judging) complete(c *compare.Comparison, runs [2][]page.Run) {
+	c.SetProvenance(metaOf(runs[0]), metaOf(runs[1]))
+	c.Checks = check.Evaluate(j.checks, check.Side{Name: c.Names[0], Runs: profilesOf(runs[0])}, check.Side{Name: c.Names[1], Runs: profilesOf(runs[1])}, c.Coverage.Withheld())
 }
 
 // write prints a comparison.

@@ -13,7 +13,6 @@ import (
 	"pianola/compile"
 	"pianola/device"
 	"pianola/format"
-	"pianola/format/importer"
 	"pianola/provenance"
 	"pianola/table"
 )
@@ -191,29 +190,23 @@ func recordingOn(name string, cache device.Cache) (*device.Recording, []format.M
 }
 
 func readRecordingOn(name string, cache device.Cache) (*device.Recording, *format.Header, error) {
-	f, err := openInput(name)
+	src, err := openRecorded(name)
 	if err != nil {
 		return nil, nil, err
 	}
-	if !isTrace(f) {
-		f.Close()
-		src, err := inspect(importer.Options{}, name)
+	defer src.Close()
+	if src.Log {
+		events, err := src.open()
 		if err != nil {
 			return nil, nil, err
 		}
-		defer src.Close()
-		if src.Log {
-			events, err := src.open()
-			if err != nil {
-				return nil, nil, err
-			}
-			events = format.NewCausalReader(events)
-			s, err := device.NewRecording(name, events, cache)
-			return s, events.Header(), err
-		}
-		if f, err = src.compiled(name, compile.Options{Compensate: true}); err != nil {
-			return nil, nil, err
-		}
+		events = format.NewCausalReader(events)
+		s, err := device.NewRecording(name, events, cache)
+		return s, events.Header(), err
+	}
+	f, err := src.compiled(name, compile.Options{Compensate: true})
+	if err != nil {
+		return nil, nil, err
 	}
 	defer f.Close()
 	t, err := traceOf(f)

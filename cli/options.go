@@ -34,7 +34,7 @@ type option struct {
 	// whose --help has it under a title, and those whose --help only names it.
 	short, long, also string
 
-	with     string    // --ranks of record, --workload of bench or --play-layer of replay, which exclude what doesn't name them
+	with     string    // --ranks of record or --play-layer of replay, which exclude what doesn't name them
 	oneOf    []string  // all values that there are; nil for others. set refuses others itself
 	complete completer // offers values, and is nil where it can offer only those of oneOf
 	own      bool      // ranks of one replay can have different values
@@ -82,11 +82,12 @@ func init() {
 			{name: "try", value: []string{}, help: "try the candidate `NAME[=ARG]`; + joins several into one; repeatable", short: "lab", complete: ofCandidates},
 			{name: "grid", value: false, help: "take the arguments of --try as lists, such as 2,4,8, and try all combinations", short: "lab", needs: "try"},
 			{name: "root", value: "", help: "work in `DIR`, which is created if missing", short: "replay", complete: ofDirs, with: "play-layer", own: true},
-			{name: "root", value: []string{}, help: "work in the directory `[NAME=]DIR`, which is created if missing; several are compared under their names", short: "bench lab", complete: ofDirs, with: "workload"},
-			{name: "workload", value: "", help: "replay the workloads `NAME,…` instead of a command, or quick or all of them", short: "bench", complete: ofWorkloads, with: "workload"},
+			{name: "root", value: []string{}, help: "work in the directory `[NAME=]DIR`, which is created if missing; several are compared under their names", short: "bench lab", complete: ofDirs},
+			{name: "workload", value: "", help: "replay the workloads `NAME,…` instead of a command, or quick or all of them", short: "bench", complete: ofWorkloads},
 			{name: "runs", value: 1, help: "record the command `N` times, each into a numbered file", short: "record", check: between(1, compare.MaxRuns)},
 			{name: "runs", value: 1, help: "replay `N` times, and report medians and intervals", short: "replay", check: above0},
-			{name: "runs", value: compare.MinRuns, help: "replay everything `N` times, in turn", short: "bench lab", with: "workload", check: between(1, compare.MaxRuns)},
+			{name: "runs", value: compare.MinRuns, help: "record the command and replay it on each root `N` times", short: "bench", check: between(1, compare.MaxRuns)},
+			{name: "runs", value: compare.MinRuns, help: "replay each candidate `N` times", short: "lab", check: between(1, compare.MaxRuns)},
 			{name: "copies", value: 1, help: "replay each trace `N` times side by side, on files of their own", short: "replay lab",
 				set: func(o *replay.Options, v string) (err error) { o.Copies, err = parseCopies(v); return err }},
 			{name: "pid", value: 0, help: "record the running process `PID` and its children, until it ends or until Ctrl-C", short: "record", complete: ofProcesses, check: above0, excludes: "cgroup user runs setup"},
@@ -112,9 +113,9 @@ func init() {
 			{name: "version", value: false, help: "print the version, as pianola version does", short: "pianola"},
 		}},
 		{"The command", []*option{
-			{name: "setup", value: "", help: "run the shell command `CMD` before each recording, as the same user; it is not recorded", short: "bench", long: "record", complete: ofKind("command 0")},
-			{name: "recordings", value: 0, help: "record the command `N` times; the first recording is replayed, and all are compared", long: "bench", check: between(1, compare.MaxRuns)},
-			{name: "user", value: "", help: "run the command as the user `NAME`; under sudo, --user root keeps it root", long: "record", also: "bench", complete: ofKind("users")},
+			{name: "setup", value: "", help: "run the shell command `CMD` before each recording, as the same user; it is not recorded", short: "bench", long: "record", complete: ofKind("command 0"), excludes: "workload trace"},
+			{name: "recordings", value: 0, shown: "as many as --runs", help: "record the command `N` times; the first recording is replayed, and all are compared", long: "bench", check: between(1, compare.MaxRuns), excludes: "workload trace"},
+			{name: "user", value: "", help: "run the command as the user `NAME`; under sudo, --user root keeps it root", long: "record", also: "bench", complete: ofKind("users"), excludes: "workload trace"},
 		}},
 		{"Long recordings", []*option{
 			{name: "max-size", value: "", help: "stop recording when the file reaches `SIZE`, such as 10GiB; the command goes on", long: "record", check: size(1, math.MaxInt64), excludes: "rotate last runs"},
@@ -128,21 +129,21 @@ func init() {
 		{"Contents of the recording", []*option{
 			{name: "memory", value: false, help: "record calls for memory (brk, mmap, munmap, mremap, madvise, mprotect), and use memory in replays as they did", short: "record replay", also: "bench lab", with: "ranks",
 				set: func(o *replay.Options, v string) (err error) { o.Memory, err = parseSwitch(v); return err }},
-			{name: "no-faults", value: false, help: "leave out page faults on mapped files, and the calls that map them", long: "record", also: "bench", with: "ranks"},
-			{name: "no-command", value: false, help: "leave out command lines, because arguments can hold passwords", long: "record", also: "bench", with: "ranks"},
-			{name: "no-host", value: false, help: "leave out the name of the machine", long: "record replay model-fit", also: "bench", with: "ranks play-layer workload", own: true},
+			{name: "no-faults", value: false, help: "leave out page faults on mapped files, and the calls that map them", long: "record", also: "bench", with: "ranks", excludes: "workload trace"},
+			{name: "no-command", value: false, help: "leave out command lines, because arguments can hold passwords", long: "record", also: "bench", with: "ranks", excludes: "workload trace"},
+			{name: "no-host", value: false, help: "leave out the name of the machine", long: "record replay model-fit", also: "bench", with: "ranks play-layer", own: true},
 		}},
 		{"Layers", []*option{
-			{name: "layer", value: "", help: "also record the calls of libraries: `NAME`[,NAME…] of 'pianola layer list', or NAME.json", short: "record", long: "bench", complete: ofLayers, with: "ranks"},
-			{name: "layer-text", value: false, help: "with --layer: also record text that is data, such as SQL", long: "record", also: "bench", with: "ranks", needs: "layer"},
-			{name: "slow-functions", value: false, help: "with --layer: also probe functions that cost several microseconds a call", long: "record", also: "bench", with: "ranks", needs: "layer"},
+			{name: "layer", value: "", help: "also record the calls of libraries: `NAME`[,NAME…] of 'pianola layer list', or NAME.json", short: "record", long: "bench", complete: ofLayers, with: "ranks", excludes: "workload trace"},
+			{name: "layer-text", value: false, help: "with --layer: also record text that is data, such as SQL", long: "record", also: "bench", with: "ranks", needs: "layer", excludes: "workload trace"},
+			{name: "slow-functions", value: false, help: "with --layer: also probe functions that cost several microseconds a call", long: "record", also: "bench", with: "ranks", needs: "layer", excludes: "workload trace"},
 			{name: "play-layer", value: "", help: "replay the recorded calls of the library `NAME` instead of system calls, by a player (pianola layer player): --backend exec:PLAYER", short: "replay", complete: ofLayers, with: "play-layer"},
 		}},
 		{"The recorder", []*option{
-			{name: "tracer", value: "auto", help: "observe calls with `HOW`: ebpf, ptrace, or auto (ebpf if possible, else ptrace)", long: "record", also: "bench", oneOf: []string{"auto", "ebpf", "ptrace"}, with: "ranks"},
-			{name: "ring", value: sizeText(record.DefaultRingBytes), help: "give the buffer between kernel and recorder `SIZE` of memory", long: "record", also: "bench", with: "ranks", check: size(minRing, maxRing)},
-			{name: "nice", value: 0, help: "run the recorder, not the command, with the nice value `N`, from -20 to 19", long: "record", also: "bench", with: "ranks", check: between(-20, 19)},
-			{name: "cpu", value: "", help: "run the recorder, not the command, on the processors `LIST`, such as 0-3,8", long: "record", also: "bench", with: "ranks"},
+			{name: "tracer", value: "auto", help: "observe calls with `HOW`: ebpf, ptrace, or auto (ebpf if possible, else ptrace)", long: "record", also: "bench", oneOf: []string{"auto", "ebpf", "ptrace"}, with: "ranks", excludes: "workload trace"},
+			{name: "ring", value: sizeText(record.DefaultRingBytes), help: "give the buffer between kernel and recorder `SIZE` of memory", long: "record", also: "bench", with: "ranks", check: size(minRing, maxRing), excludes: "workload trace"},
+			{name: "nice", value: 0, help: "run the recorder, not the command, with the nice value `N`, from -20 to 19", long: "record", also: "bench", with: "ranks", check: between(-20, 19), excludes: "workload trace"},
+			{name: "cpu", value: "", help: "run the recorder, not the command, on the processors `LIST`, such as 0-3,8", long: "record", also: "bench", with: "ranks", excludes: "workload trace"},
 		}},
 		{"Names", []*option{
 			{name: "anonymize", value: "", help: "replace names by hashes, with the key in `KEYFILE`", long: "compile", complete: ofFiles()},
@@ -175,11 +176,11 @@ func init() {
 			{name: "plugin-timeout", value: plugin.DefaultTimeout, help: "stop a plug-in that makes no progress for `D`; 0 means never", long: "compile replay", also: "bench lab", with: "play-layer", check: notBelow0},
 		}},
 		{"Files and memory", []*option{
-			{name: "cache", value: "recorded", help: "start with the page cache in `STATE`: recorded (as the application found it), warm, cold, asis", short: "replay bench lab", oneOf: []string{"recorded", "warm", "cold", "asis"}, with: "play-layer workload",
+			{name: "cache", value: "recorded", help: "start with the page cache in `STATE`: recorded (as the application found it), warm, cold, asis", short: "replay bench lab", oneOf: []string{"recorded", "warm", "cold", "asis"}, with: "play-layer",
 				set: func(o *replay.Options, v string) (err error) { o.Cache, err = fileset.ParseCache(v); return err }},
 			{name: "prepare", value: "auto", help: "build `WHAT` of the files first: auto (what is missing or does not fit), always (all), never (nothing), only (as auto, without a replay)", long: "replay", also: "bench lab", oneOf: []string{"auto", "always", "never", "only"}, with: "play-layer",
 				set: func(o *replay.Options, v string) (err error) { o.Prepare, err = fileset.ParsePrepare(v); return err }},
-			{name: "pause", value: time.Duration(0), help: "wait `D`, such as 10s, once the files are prepared, so that the storage is at rest at the first event", long: "replay", also: "bench lab", with: "workload", check: notBelow0,
+			{name: "pause", value: time.Duration(0), help: "wait `D`, such as 10s, once the files are prepared, so that the storage is at rest at the first event", long: "replay", also: "bench lab", check: notBelow0,
 				set: func(o *replay.Options, v string) (err error) { o.Pause, err = parsePause(v); return err }},
 			{name: "map", value: []string{}, help: "put files whose path in the application matches GLOB below DIR, such as a directory on another disk: `GLOB=DIR`; repeatable", long: "replay lab", also: "bench", complete: ofDirs,
 				set: func(o *replay.Options, v string) error {
@@ -214,39 +215,40 @@ func init() {
 			{name: "strict", value: false, help: "stop at the first result that differs from the recorded one", short: "replay", also: "bench lab", with: "play-layer",
 				set: func(o *replay.Options, v string) (err error) { o.Strict, err = parseSwitch(v); return err }},
 			{name: "strict", value: false, help: "fail if the recording lost events or has unexplained results", short: "compile"},
-			{name: "tolerance", value: "10%", help: "accept times that differ by `PART`: 10% or 0.1; 1 and above is per cent", short: "compare bench"},
+			{name: "tolerance", value: defaultTolerance, help: "accept times that differ by `PART`: 10% or 0.1; 1 and above is per cent", short: "compare bench"},
 			{name: "fail-if", value: []string{}, help: "end with status 1 if `EXPR` holds, such as 'sync.p99 > +10%' or 'run_time > 90s', instead of by the tolerance; repeatable", short: "compare bench"},
 		}},
 		{"Saved runs", []*option{
-			{name: "baseline", value: "", help: "compare the replays with the runs in `FILE`, which --save wrote", long: "compare bench", complete: ofFiles(".json"), with: "workload"},
-			{name: "save", value: "", help: "save the figures of the replays to `FILE`, for --baseline", long: "compare bench", complete: ofFiles(".json"), with: "workload"},
+			{name: "baseline", value: "", help: "compare the replays with the runs in `FILE`, which --save wrote", long: "compare bench", complete: ofFiles(".json")},
+			{name: "save", value: "", help: "save the figures of the replays to `FILE`, for --baseline", long: "compare bench", complete: ofFiles(".json")},
 		}},
 		{"Inputs and limits", []*option{
-			{name: "library", value: "", help: "take the workloads in `DIR` instead of those that ship", short: "workload workload-list workload-show", long: "bench", complete: ofDirs, with: "workload"},
+			{name: "trace", value: "", help: "replay the recording or compiled trace in `FILE` instead of a command", long: "bench", complete: ofFiles(".txt", ".zst", ".bin"), excludes: "workload"},
+			{name: "library", value: "", help: "take the workloads in `DIR` instead of those that ship", short: "workload workload-list workload-show", long: "bench", complete: ofDirs},
 			{name: "telemetry", value: "read", help: "read iozone telemetry as that of `CALLS`: read or write", long: "compile", oneOf: []string{"read", "write"}},
 			{name: "fold", value: "", help: "fold each volume of a block trace into `SIZE`, such as 64GiB, so that it fits on the disk", long: "compile", check: size(1, math.MaxInt64)},
 			{name: "no-compensate", value: false, help: "do not subtract the recorder's own cost", long: "compile"},
 			{name: "limit", value: []string{}, help: "allow `NAME=SIZE` for an input: memory, text (bytes in a compressed file); repeatable", long: "compile profile compare convert", complete: ofLimits(inputLimits)},
-			{name: "limit", value: []string{}, help: "allow `NAME=SIZE` for a trace: files, bytes (default: 1TiB, and nine tenths of the free space for what events write), descriptors, threads, memory, kernel (bytes of kernel memory); repeatable. The defaults are lower where a container has less", long: "replay", complete: ofLimits(replayLimits), with: "play-layer", own: true},
-			{name: "limit", value: []string{}, help: "allow `NAME=SIZE` for a trace (pianola replay --help) or text=SIZE for a compressed file; repeatable", long: "bench lab", complete: ofLimits(allLimits), with: "workload"},
+			{name: "limit", value: []string{}, help: "allow `NAME=SIZE` for a trace: text (bytes in a compressed file), files, bytes (default: 1TiB, and nine tenths of the free space for what events write), descriptors, threads, memory, kernel (bytes of kernel memory); repeatable. The defaults are lower where a container has less", long: "replay", complete: ofLimits(replayLimits), with: "play-layer", own: true},
+			{name: "limit", value: []string{}, help: "allow `NAME=SIZE` for a trace (pianola replay --help) or text=SIZE for a compressed file; repeatable", long: "bench lab", complete: ofLimits(replayLimits)},
 			{name: "landlock", value: false, help: "also confine the replay by Landlock, which costs 0.7 µs an open", long: "replay", also: "bench lab",
 				set: func(o *replay.Options, v string) (err error) { o.Landlock, err = parseSwitch(v); return err }},
 		}},
 		{"Output", []*option{
 			{name: "plot", value: "", help: "draw the cumulative profiles into `FILE`, .svg or .png", short: "profile compare", complete: ofFiles(".svg", ".png")},
-			{name: "html", value: "", help: "write a page with charts and tables to `FILE`", short: "profile compare bench lab", complete: ofFiles(".html"), with: "workload"},
+			{name: "html", value: "", help: "write a page with charts and tables to `FILE`", short: "profile compare bench lab", complete: ofFiles(".html")},
 			{name: "calls", value: "", shown: "the whole run", help: "with --html: include the single calls of the part `FROM-TO`, such as 1.5s-2s", long: "profile", needs: "html"},
-			{name: "all", value: false, help: "print everything: all rows, latencies, calls, bytes, operations and files", long: "profile compare bench"},
+			{name: "all", value: false, help: "print everything: all rows, latencies, calls, bytes, operations and files", long: "profile compare lab", also: "bench"},
 			{name: "format", value: profileForms[0], help: "print as `FORMAT`: " + strings.Join(profileForms, ", "), long: "profile", oneOf: profileForms},
 			{name: "format", value: comparisonForms[0].name, help: "print as `FORMAT`: " + strings.Join(comparisonNames(), ", "), long: "compare bench", oneOf: comparisonNames()},
 			{name: "interval", value: time.Duration(0), shown: "chosen from its length", help: "cut the run into intervals of `D`, such as 1s", long: "profile"},
 			{name: "raw-csv", value: false, help: "write names into CSV unchanged, for programs; otherwise a ' precedes a name that a spreadsheet would take for a formula", long: "profile compare convert", also: "bench"},
-			{name: "json", value: false, help: "print one JSON document (docs/schema)", short: "replay profile compare lab model-fit model-check layer layer-list layer-check workload workload-list workload-show doctor version", long: "bench", with: "play-layer workload", own: true, output: true},
-			{name: "quiet", alias: "q", value: false, help: "print errors and warnings only", short: working, with: "ranks play-layer workload", output: true},
+			{name: "json", value: false, help: "print one JSON document (docs/schema)", short: "replay profile compare lab model-fit model-check layer layer-list layer-check workload workload-list workload-show doctor version", long: "bench", with: "play-layer", own: true, output: true},
+			{name: "quiet", alias: "q", value: false, help: "print errors and warnings only", short: working, with: "ranks play-layer", output: true},
 		}},
 		{helpTitle, []*option{
-			{name: "h", value: false, help: "show examples and the most used options", long: "pianola completion help version " + working, with: "ranks play-layer workload"},
-			{name: "help", value: false, help: "show all options", long: "pianola completion help version " + working, with: "ranks play-layer workload"},
+			{name: "h", value: false, help: "show examples and the most used options", long: "pianola completion help version " + working, with: "ranks play-layer"},
+			{name: "help", value: false, help: "show all options", long: "pianola completion help version " + working, with: "ranks play-layer"},
 		}},
 	}
 	for _, g := range optionGroups {

@@ -6,7 +6,6 @@ import (
 	"pianola/compare"
 	"pianola/compile"
 	"pianola/format"
-	"pianola/format/importer"
 	"pianola/page"
 	"pianola/stats"
 )
@@ -60,23 +59,17 @@ func (p *pacing) readRun(side, name string, o compile.Options) (run page.Run, er
 	if p.Recorded() {
 		return readRun(side, name, o)
 	}
-	f, err := openInput(name)
+	src, err := openRecorded(name)
 	if err != nil {
 		return run, err
 	}
-	if !isTrace(f) {
-		f.Close()
-		src, err := inspect(importer.Options{}, name)
-		if err != nil {
-			return run, err
-		}
-		defer src.Close()
-		if src.Log {
-			return readRun(side, name, o)
-		}
-		if f, err = src.compiled(name, o); err != nil {
-			return run, err
-		}
+	defer src.Close()
+	if src.Log {
+		return readRun(side, name, o)
+	}
+	f, err := src.compiled(name, o)
+	if err != nil {
+		return run, err
 	}
 	defer f.Close()
 	t, err := traceOf(f)

@@ -11,7 +11,6 @@ import (
 
 	"pianola/diagnosis"
 	"pianola/format"
-	"pianola/format/importer"
 	"pianola/page"
 	"pianola/profile"
 )
@@ -162,44 +161,21 @@ func parsePart(text string) (from, to int64, err error) {
 // out nothing. It returns the recording's remarks, and what it is for a diagnosis.
 func collect(c *profile.Collector, name string) (_ []format.Meta, what diagnosis.Subject, _ error) {
 	what.Name = name
-	if isDir(name) {
-		return collectRecording(c, name, what)
-	}
-	f, err := openInput(name)
-	if err != nil {
-		return nil, what, err
-	}
-	if isTrace(f) {
-		defer f.Close()
-		t, err := traceOf(f)
-		if err != nil {
-			return nil, what, fmt.Errorf("%s: %w", name, err)
-		}
-		r := t.Events()
-		if err := c.Read(r); err != nil {
-			return nil, what, named(name, err)
-		}
-		return r.Header().Meta, what, nil
-	}
-	f.Close()
-	return collectRecording(c, name, what)
-}
-
-// collectRecording is collect for what is not compiled.
-func collectRecording(c *profile.Collector, name string, what diagnosis.Subject) (_ []format.Meta, _ diagnosis.Subject, _ error) {
-	src, err := inspect(importer.Options{}, name)
+	src, err := openRecorded(name)
 	if err != nil {
 		return nil, what, err
 	}
 	defer src.Close()
-	r, err := src.open()
+	r, err := src.events()
 	if err != nil {
 		return nil, what, err
 	}
 	if err := c.Read(r); err != nil {
 		return nil, what, named(name, err)
 	}
-	warnLost(name, r.Header())
+	if src.trace == nil {
+		warnLost(name, r.Header())
+	}
 	if _, replayed := r.Header().Value(format.MetaReplay); replayed {
 		what.Kind = diagnosis.Log
 	}

@@ -114,6 +114,16 @@ func (p *progress) line(elapsed time.Duration) string {
 	return line
 }
 
+// pause removes the line until it is drawn again.
+func (p *progress) pause() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.drawn {
+		fmt.Fprint(p.w, clearLine)
+		p.drawn = false
+	}
+}
+
 // finish removes the line for good.
 func (p *progress) finish() {
 	p.mu.Lock()

@@ -29,10 +29,11 @@ import (
 func replayCommand() *cli.Command {
 	return command(&cli.Command{
 		Name:      "replay",
-		Usage:     "replay compiled traces on any storage",
-		UsageText: "pianola replay [OPTION]… TRACE.bin…",
-		Description: "Builds the files that the trace needs below the root, replays each recorded thread with its own\n" +
-			"timing, and compares the result with the application. Nothing outside the root is touched.\n" +
+		Usage:     "replay traces or recordings on any storage",
+		UsageText: "pianola replay [OPTION]… TRACE…",
+		Description: "TRACE is a compiled trace, or a recording, which is compiled in passing. Replay builds the files that\n" +
+			"the trace needs below the root, replays each recorded thread with its own timing, and compares the\n" +
+			"result with the application. Nothing outside the root is touched.\n" +
 			"\n" +
 			"Without --root, replay works in a new directory in the working directory and removes it at the end.\n" +
 			"Several traces, and the copies of one, are replayed side by side, each in a directory of its own; the\n" +
@@ -53,7 +54,7 @@ func replayCommand() *cli.Command {
 
 func runReplay(c *cli.Context) error {
 	if c.NArg() == 0 {
-		return usage(c, "want a compiled trace")
+		return usage(c, "want a trace or a recording")
 	}
 	if c.IsSet("play-layer") {
 		return replayLayer(c)
@@ -178,7 +179,7 @@ func openPlayed(c *cli.Context, o replay.Options, place *launcher.Place) (set *p
 	memory := o.Limits.Complete(c.NArg()*o.Copies).Memory / int64(c.NArg()) // of each trace
 	names := map[string]int{}
 	for _, file := range c.Args().Slice() {
-		t, f, err := openPart(file, memory, chooseThreads(place))
+		t, f, err := openTrace(file, memory, chooseThreads(place))
 		if err != nil {
 			return set, withHint(err)
 		}

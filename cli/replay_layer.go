@@ -55,7 +55,7 @@ func replayLayer(c *cli.Context) error {
 	if o.Prepare != fileset.PrepareAuto && o.Prepare != fileset.PrepareNever {
 		return usage(c, "--prepare: auto or never with --play-layer")
 	}
-	t, f, err := openTrace(c.Args().First(), o.Limits.Complete(1).Memory)
+	t, f, err := openTrace(c.Args().First(), o.Limits.Complete(1).Memory, nil)
 	if err != nil {
 		return withHint(err)
 	}

@@ -173,22 +173,18 @@ func replayOptions(c *cli.Context) (o replay.Options, err error) {
 	return o, nil
 }
 
-// The limits that commands take: of their inputs, of replays, and of both.
+// The limits that commands take that only read their inputs, and those of replays.
 var (
 	inputLimits  = []string{"memory", "text"}
-	replayLimits = []string{"files", "bytes", "descriptors", "threads", "memory", "kernel"}
-	allLimits    = append(slices.Clip(replayLimits), "text")
+	replayLimits = []string{"files", "bytes", "descriptors", "threads", "memory", "kernel", "text"}
 )
 
 // parseLimits sets the limits of a command line: those of a replay in l, nil for a command
 // that replays nothing.
 func parseLimits(c *cli.Context, l *replay.Limits) error {
-	known := allLimits
-	switch {
-	case l == nil:
+	known := replayLimits
+	if l == nil {
 		known = inputLimits
-	case commandName(c.Command) == "replay": // it reads compiled traces only
-		known = replayLimits
 	}
 	for _, text := range c.StringSlice("limit") {
 		name, n, err := parseLimit(text)

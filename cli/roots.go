@@ -8,12 +8,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pianola/lab"
+	"pianola/experiment"
 )
 
 // rootsOf returns the roots of a command line. Their names can be those of sides.
-func rootsOf(c *cli.Context) ([]lab.Root, error) {
-	roots, err := lab.ParseRoots(c.StringSlice("root"))
+func rootsOf(c *cli.Context) ([]experiment.Root, error) {
+	roots, err := experiment.ParseRoots(c.StringSlice("root"))
 	if err != nil {
 		return nil, usage(c, "--root: %w", err)
 	}
@@ -27,7 +27,7 @@ func rootsOf(c *cli.Context) ([]lab.Root, error) {
 
 // nameRoots gives names to the roots without one: the last part of their directories in
 // which all of them differ, or else their number.
-func nameRoots(roots []lab.Root) {
+func nameRoots(roots []experiment.Root) {
 	for up := 1; ; up++ {
 		names := make([]string, len(roots))
 		for i, r := range roots {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pianola/lab"
+	"pianola/experiment"
 )
 
 func TestNameRoots(t *testing.T) {
@@ -18,7 +18,7 @@ func TestNameRoots(t *testing.T) {
 		{[]string{"/a b/x", "/c/x"}, []string{"root-1", "root-2"}},
 		{[]string{"fast=/a/x", "/c\n/x y", "/"}, []string{"fast", "root-2", "root-3"}},
 	} {
-		roots, err := lab.ParseRoots(test.roots)
+		roots, err := experiment.ParseRoots(test.roots)
 		require.NoError(t, err)
 		nameRoots(roots)
 		var names []string

@@ -13,8 +13,6 @@ import (
 	"pianola/compare"
 	"pianola/compile"
 	"pianola/format"
-	"pianola/format/importer"
-	"pianola/format/script"
 	"pianola/page"
 )
 
@@ -209,35 +207,26 @@ func readRun(side, name string, o compile.Options) (run page.Run, err error) {
 	return page.Run{Name: side, Meta: r.Header().Meta, Profile: p}, nil
 }
 
-// isCompiled reports whether a script is compiled as it is: an intermediate script, or
+// isCompiled reports whether it is compiled as it is: a trace, an intermediate script, or
 // the log of a replay.
-func (s *sources) isCompiled() bool { return s.Log || s.Dialect == script.Intermediate }
+func (s *sources) isCompiled() bool { return s.Log || s.isLowered() }
 
 // headerOf returns the header of a compiled trace, of an intermediate script or of
 // the log of a replay, nil for a recording that has to be compiled.
 func headerOf(name string) (h *format.Header, k kind, err error) {
-	f, err := openInput(name)
+	src, err := openRecorded(name)
 	if err != nil {
 		return nil, k, err
 	}
-	defer f.Close()
-	if isTrace(f) {
-		t, err := traceOf(f)
-		if err != nil {
-			return nil, k, fmt.Errorf("%s: %w", name, err)
-		}
-		return t.Header(), k, nil
-	}
-	src, err := inspect(importer.Options{}, name)
-	if err != nil || !src.isCompiled() {
-		return nil, k, err
-	}
 	defer src.Close()
+	if !src.isCompiled() {
+		return nil, k, nil
+	}
 	if src.Log {
 		k = replayed
 	}
-	r, err := src.open()
-	if err == nil {
+	r, err := src.events()
+	if err == nil && src.trace == nil {
 		_, err = r.Read(make([]format.Event, 1)) // what stands before the first event is the header
 	}
 	if err != nil && err != io.EOF {
@@ -250,20 +239,12 @@ func headerOf(name string) (h *format.Header, k kind, err error) {
 // script with the options. The caller calls close after the last use of the
 // reader.
 func openRecording(name string, o compile.Options) (r format.Reader, close func() error, err error) {
-	f, err := openInput(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	if isTrace(f) {
-		return eventsOf(f, name)
-	}
-	f.Close()
-	src, err := inspect(importer.Options{}, name)
+	src, err := openRecorded(name)
 	if err != nil {
 		return nil, nil, err
 	}
 	if src.isCompiled() {
-		r, err := src.open()
+		r, err := src.events()
 		return r, src.Close, err
 	}
 	defer src.Close()

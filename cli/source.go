@@ -10,6 +10,7 @@ import (
 
 	"pianola/compile"
 	"pianola/format"
+	"pianola/format/bin"
 	"pianola/format/compressed"
 	"pianola/format/importer"
 	"pianola/format/script"
@@ -63,6 +64,51 @@ func inspect(o importer.Options, names ...string) (*sources, error) {
 	return s.look(o, files)
 }
 
+// openRecorded opens what record, compile or replay wrote, or what an importer reads: a
+// compiled trace, or a recording, an intermediate script or a log. The caller closes the
+// sources.
+func openRecorded(name string) (*sources, error) {
+	if isDir(name) {
+		return inspect(importer.Options{}, name) // the recordings of nodes
+	}
+	f, err := openInput(name)
+	if err != nil {
+		return nil, err
+	}
+	if isTrace(f) {
+		return lowered(f), nil
+	}
+	f.Close()
+	return inspect(importer.Options{}, name)
+}
+
+// openTrace opens a compiled trace, or compiles a recording in passing. It reads threads
+// that choose selects, all for nil, into at most limit bytes of memory. The caller closes
+// the file after the last use of the trace.
+func openTrace(name string, limit int64, choose func(*format.Header) func(thread int32) bool) (*bin.Trace, *os.File, error) {
+	s, err := openRecorded(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer s.Close()
+	if s.Log {
+		return nil, nil, &hint{fmt.Errorf("%s: the log of a replay, not a recording", name), `replay the trace that the line "# options" of the log names`}
+	}
+	if s.trace == nil && s.Dialect != script.Intermediate {
+		say("replay: %s: compiled in passing", name)
+	}
+	f, err := s.compiled(name, compile.Options{Compensate: true, Bare: s.Dialect == script.Older, Names: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := partWithin(f, limit, choose)
+	if err != nil {
+		f.Close()
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return t, f, nil
+}
+
 // file returns a file whose reading is counted.
 func (s *sources) file(name string) importer.File {
 	return importer.File{Name: name, Open: func() (io.ReadCloser, error) { return openPacked(name, s.count) }}
@@ -103,9 +149,13 @@ func (s *sources) open() (format.Reader, error) {
 	return tolerant{r}, nil
 }
 
-// compiled compiles the recording, or writes an intermediate script, which is a trace as
-// text, into a temporary file that the caller closes.
+// compiled returns the compiled trace, which the caller closes. It compiles a recording, or
+// writes an intermediate script, which is a trace as text, into a temporary file.
 func (s *sources) compiled(name string, o compile.Options) (*os.File, error) {
+	if f := s.trace; f != nil {
+		s.trace = nil
+		return f, nil
+	}
 	events, err := s.open()
 	if err != nil {
 		return nil, err
@@ -128,6 +178,18 @@ func (s *sources) compiled(name string, o compile.Options) (*os.File, error) {
 		warn("%s: warning: the recording is incomplete; pianola compile shows why", name)
 	}
 	return tmp, nil
+}
+
+// events returns the events as they are, of a compiled trace too.
+func (s *sources) events() (format.Reader, error) {
+	if s.trace == nil {
+		return s.open()
+	}
+	t, err := traceOf(s.trace)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.trace.Name(), err)
+	}
+	return t.Events(), nil
 }
 
 // isLowered reports whether it is a compiled trace, or one as text.

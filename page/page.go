@@ -1,5 +1,5 @@
-// Package page writes a profile, a comparison, or the report of an experiment or a
-// suite as one HTML page. The page holds its style, scripts and data, and loads nothing
+// Package page writes a profile, a comparison, or the report of an experiment as one
+// HTML page. The page holds its style, scripts and data, and loads nothing
 // else, so it opens from disk.
 //
 //	Run, Comparison → document (JSON) → page.html + page.css + *.js → charts and tables in the browser
@@ -58,8 +58,7 @@ var (
 		"uplot/uPlot.iife.min.js", "script/dom.js", "script/units.js", "script/theme.js", "script/select.js", "script/save.js", "script/parts.js", "script/chart.js",
 		"script/bars.js", "script/grid.js", "script/heat.js", "script/ranks.js", "script/tails.js", "script/calls.js", "script/spans.js", "script/timeline.js", "script/table.js", "script/layers.js", "script/compare.js", "script/bar.js", "script/page.js",
 	}
-	labScripts   = []string{"script/dom.js", "script/units.js", "script/theme.js", "script/select.js", "script/save.js", "script/table.js", "script/lab.js"}
-	suiteScripts = []string{"script/dom.js", "script/units.js", "script/theme.js", "script/select.js", "script/save.js", "script/table.js", "script/suite.js"}
+	experimentScripts = []string{"script/dom.js", "script/units.js", "script/theme.js", "script/select.js", "script/save.js", "script/table.js", "script/experiment.js"}
 )
 
 // frame is the page without its data.
@@ -71,10 +70,8 @@ type frame struct {
 }
 
 var (
-	load    = sync.OnceValue(func() *frame { return newFrame(scripts) })
-	loadLab = sync.OnceValue(func() *frame { return newFrame(labScripts) })
-
-	loadSuite = sync.OnceValue(func() *frame { return newFrame(suiteScripts) })
+	load           = sync.OnceValue(func() *frame { return newFrame(scripts) })
+	loadExperiment = sync.OnceValue(func() *frame { return newFrame(experimentScripts) })
 )
 
 func newFrame(scripts []string) *frame {

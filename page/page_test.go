@@ -184,7 +184,7 @@ func TestWriteError(t *testing.T) {
 // All scripts of a page share one scope: a name that is declared twice would be the
 // later one everywhere.
 func TestNamesAreDeclaredOnce(t *testing.T) {
-	for _, list := range [][]string{scripts, labScripts} {
+	for _, list := range [][]string{scripts, experimentScripts} {
 		declared := make(map[string]string)
 		for _, name := range list {
 			if strings.HasPrefix(name, "uplot/") {

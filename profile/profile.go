@@ -214,8 +214,8 @@ func (p *Profile) Bound() bool {
 	return p.Floor != nil && p.Floor.Total > 0 && float64(p.Floor.Total) >= boundShare*float64(p.RunTime)
 }
 
-// Totals returns the totals and durations of a profile, by category and by operation,
-// which take some kilobytes for any recording.
+// Totals returns the totals and durations of a profile, by category and by operation, and its
+// coverage, which take some kilobytes for any recording.
 func (p *Profile) Totals() *Profile {
-	return &Profile{RunTime: p.RunTime, All: p.All, Categories: p.Categories, Ops: p.Ops, Latency: p.Latency, OpLatency: p.OpLatency, Floor: p.Floor, Grouping: p.Grouping}
+	return &Profile{RunTime: p.RunTime, Coverage: p.Coverage, All: p.All, Categories: p.Categories, Ops: p.Ops, Latency: p.Latency, OpLatency: p.OpLatency, Floor: p.Floor, Grouping: p.Grouping}
 }

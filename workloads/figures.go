@@ -75,7 +75,7 @@ func FiguresOf(t *bin.Trace) (*Figures, error) {
 			f.Files++
 		}
 	}
-	f.FileBytes = Blocks(h)
+	f.FileBytes = blocks(h)
 	account := coverage.Of(h)
 	share := account.Share()
 	f.Coverage = Coverage{rounded(share.Bytes), rounded(share.Time)}
@@ -92,8 +92,8 @@ func movement(p *profile.Profile, k profile.Category) Movement {
 // rounded rounds to thousandths.
 func rounded(v float64) float64 { return math.Round(v*1e3) / 1e3 }
 
-// Blocks returns how many bytes the files of a fileset take.
-func Blocks(h *format.Header) (bytes int64) {
+// blocks returns how many bytes the files of a fileset take.
+func blocks(h *format.Header) (bytes int64) {
 	for i := range h.Files {
 		switch file := &h.Files[i]; {
 		case file.Type != format.TypeReg || file.Link != "" || file.Sparse:

@@ -79,19 +79,19 @@ split        –         –      –       0     0       0
 
 0 runs
 `))
-	require.Equal(t, []string{"split was given up: exit status 1"}, withoutRuns("a  runs\nb  10\n\nsplit was given up: exit status 1\n"))
+	require.Equal(t, []string{"split: left out: exit status 1"}, withoutRuns("a  runs\nb  10\n\nsplit: left out: exit status 1\n"))
 	require.Empty(t, withoutRuns("the runs  of a\nb  0\n\nruns  seconds\n\n0     0.1\n"))
 }
 
 // withoutRuns returns the lines of an output that say that something was not run: rows of
-// a table with 0 in its column of runs, and what was given up.
+// a table with 0 in its column of runs, and what was left out.
 func withoutRuns(output string) (lines []string) {
 	column := -1
 	for line := range strings.Lines(output) {
 		line = strings.TrimSuffix(line, "\n")
 		cells := between.Split(strings.TrimSpace(line), -1)
 		switch {
-		case strings.Contains(line, "given up"):
+		case strings.Contains(line, ": left out: "):
 			lines = append(lines, line)
 		case line == "":
 			column = -1

@@ -168,17 +168,17 @@ func TestSchemas(t *testing.T) {
 		{"replay", `pianola replay --json --play-layer hdf5 --backend "exec:sh $PWD/refuses.sh" app.bin`},
 		{"replay", `pianola replay --json --root prepared2 --prepare only --copies 2 app.bin app2.bin`},
 		{"replay", `for i in 1 0; do PIANOLA_RANK=$i PIANOLA_SIZE=2 pianola replay --ranks --rendezvous . --json ranks.bin & done; wait`},
-		{"lab", `pianola lab --json --backend memory --try sync=none --try timing=afap app.txt`},
-		{"lab", `pianola lab --json --runs 2 --root a=one --root b=two --try sync=none app.txt`},
-		{"lab", `pianola lab --json --backend memory app.txt`},
+		{"experiment", `pianola lab --json --backend memory --try sync=none --try timing=afap app.txt`},
+		{"experiment", `pianola lab --json --runs 2 --root a=one --root b=two --try sync=none app.txt`},
+		{"experiment", `pianola lab --json --backend memory app.txt`},
 		{"model", `pianola model fit -o disk.json --json --fio model-device.json`},
 		{"model", `pianola model check --json disk.json app.txt`},
 		{"workloads", `pianola workload list --json --library ` + library},
 		{"workloads", `pianola workload show --json --library ` + library + ` sqlite3`},
-		{"suite", `pianola bench --json --workload one,two --library lib --runs 3 --root a=first --root b=second`},
+		{"experiment", `pianola bench --json --workload one,two --library lib --runs 3 --root a=first --root b=second`},
 		{"baseline", `pianola bench -q --workload one --library lib --runs 1 --save suite.base >/dev/null && cat suite.base`},
-		{"suite", `pianola bench --json --workload one,two --library lib --runs 1 --baseline suite.base`},
-		{"bench", `pianola bench --json --runs 2 -- sh -c 'echo x >y; cat y'`},
+		{"experiment", `pianola bench --json --workload one,two --library lib --runs 1 --baseline suite.base`},
+		{"experiment", `pianola bench --json --runs 2 -- sh -c 'echo x >y; cat y'`},
 	} {
 		check(test.schema, test.line, run(test.line))
 	}

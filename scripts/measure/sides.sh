@@ -190,7 +190,7 @@ answered() {
 # predicted CANDIDATE: what lab says of a change, and of none.
 predicted() {
 	slowly judged "$PIANOLA" lab --runs 1 --root "root.$(date +%s%N)" --keep --json --try "$1" "$OUT/trace.txt" >"$OUT/lab.json"
-	told 'b, c = p["baseline"], p["candidates"][0]
+	told 'b, c = (next(s for s in p["subjects"][0]["sides"] if s["kind"] == "replayed" and (not s["steps"]) == base) for base in (True, False))
 print(c["elapsed_seconds"], "run time, s")
 print(b["elapsed_seconds"], "as it is, s")
 print(c["elapsed_seconds"] / b["elapsed_seconds"], "share of as it is")
@@ -488,8 +488,8 @@ interrupted() {
 # --- shipped workloads ---
 
 workload() {
-	slowly "$PIANOLA" bench --library "$TOP/workloads" --no-host --workload "$app" --runs 1 --root "here=$(pwd)" --json >"$OUT/suite.json"
-	note "$(awk -F'[:,]' '/"workloads": \[/ { inside = 1 } inside && /"seconds":/ { seconds = 1 } seconds && /"run_time"/ { print $2 + 0; exit }' "$OUT/suite.json") run time, s"
+	slowly "$PIANOLA" bench --library "$TOP/workloads" --no-host --workload "$app" --runs 1 --root "here=$(pwd)" --json >"$OUT/bench.json"
+	told 'print(next(s for s in p["subjects"][0]["sides"] if s["kind"] == "replayed")["elapsed_seconds"], "run time, s")' "$OUT/bench.json"
 }
 workload_plain() {
 	case $app in sqlite3 | postgresql | git) ;; *) left_out "three programs are enough" ;; esac
@@ -759,9 +759,10 @@ followed() {
 # advised: what lab finds worth doing, or beyond the program.
 advised() {
 	judged "$PIANOLA" lab --json --root "root.$(date +%s%N)" "$OUT/trace.txt" >"$OUT/lab.json"
-	told 'for f in p["findings"]:
-    for c in f.get("candidates") or []:
-        if c.get("outcome") in ("worth_doing", "beyond_program"): print(100 * c["gain"], "gain of " + c["name"] + ", %")' "$OUT/lab.json"
+	told 'gains = {s["name"]: s.get("gain") for s in p["subjects"][0]["sides"]}
+for f in p["findings"]:
+    for c in f["candidates"]:
+        if c["outcome"] in ("worth_doing", "beyond_program"): print(100 * gains[c["name"]], "gain of " + c["name"] + ", %")' "$OUT/lab.json"
 }
 
 # --- comparisons ---

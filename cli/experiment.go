@@ -1,0 +1,608 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"pianola/baseline"
+	"pianola/compare"
+	"pianola/experiment"
+	"pianola/format"
+	"pianola/format/bin"
+	"pianola/page"
+	"pianola/plugin"
+	"pianola/profile"
+	"pianola/provenance"
+	"pianola/replay"
+	"pianola/replay/sandbox"
+	"pianola/table"
+)
+
+// experimenter does the experiment of a command: it records, compiles and replays for it,
+// prints its report, and writes its files.
+type experimenter struct {
+	*cli.Context
+	*experiment.Experiment
+	options replay.Options // of the recording as it is
+	judging *judging
+	roots   []experiment.Root
+	copied  bool     // some candidate has copies, so that roots have a directory for each
+	dir     string   // where the trace and the logs are left, "" for none
+	page    string   // name of the page, "" for none
+	made    []string // directories of workloads
+
+	weights []float64 // of the subjects' runs, for the progress; nil for equal ones
+	shown   *progress
+}
+
+// newExperimenter parses the options that all experiments have.
+func newExperimenter(c *cli.Context, candidates []experiment.Candidate) (e *experimenter, err error) {
+	e = &experimenter{Context: c, page: c.String("html")}
+	if e.judging, err = judgingOf(c); err != nil {
+		return nil, err
+	}
+	if e.options, err = commonOptions(c); err != nil {
+		return nil, err
+	}
+	if e.roots, err = rootsOf(c); err != nil {
+		return nil, err
+	}
+	if len(e.roots) > 1 {
+		nameRoots(e.roots)
+	}
+	if len(e.roots) > 0 && e.options.Backend != replay.Posix && candidates == nil {
+		return nil, usage(c, "--root: the backend %s has no use for it", c.String("backend"))
+	}
+	e.Experiment = &experiment.Experiment{
+		Runs: c.Int("runs"), Candidates: append([]experiment.Candidate{nil}, candidates...), Keep: c.Bool("keep"),
+		NewRoot: e.newRoot, Clear: sandbox.Clear, Show: e.show,
+		Warn:   func(err error) { warn("%s: %v", c.Command.Name, err) },
+		Report: experiment.Report{Options: replayOptionsOf(c)},
+	}
+	return e, nil
+}
+
+// subject returns the subject of a recording or a trace in a file.
+func (e *experimenter) subject(name string) *experiment.Subject {
+	t := &recordedTraces{ctx: e.Context.Context, name: name}
+	return &experiment.Subject{
+		Name: name, Roots: e.roots,
+		Setup: func(c experiment.Candidate) (experiment.Setup, error) { return e.setup(t, c) },
+		Application: func(trace *os.File) (run experiment.Run, paced *compare.Paced, err error) {
+			memory := memoryOf(&e.options)
+			opened, err := traceWithin(trace, memory)
+			if err != nil {
+				return run, nil, withHint(named(name, err))
+			}
+			run.Meta = opened.Header().Meta
+			if run.Profile, paced, err = recordingAt(opened, e.options.Pace(), memory); err != nil {
+				return run, nil, named(name, err)
+			}
+			return run, paced, nil
+		},
+	}
+}
+
+// measure plans and plays all subjects, which takes long: whatever can be refused is refused
+// before. It returns why it ended early; err if nothing was measured.
+func (e *experimenter) measure(subjects ...*experiment.Subject) (early, err error) {
+	for _, s := range subjects {
+		if err := e.Plan(s); err != nil {
+			return nil, err
+		}
+	}
+	if err := e.usable(); err != nil {
+		return nil, err
+	}
+	e.shown = e.newProgress()
+	defer e.shown.finish()
+	for _, s := range subjects {
+		if early, err = e.Play(e.Context.Context, s); err != nil {
+			return nil, compileHint(err)
+		}
+		if early != nil {
+			break
+		}
+	}
+	if e.Context.Err() != nil {
+		signal.Reset(os.Interrupt) // a second interrupt ends what is written
+	}
+	return early, e.refused(early)
+}
+
+// usable makes sure that the roots can be used and the outputs be created, and leaves
+// nothing: a command that is recorded may list the working directory.
+func (e *experimenter) usable() error {
+	for _, root := range e.roots {
+		if e.options.Backend != replay.Posix || e.IsSet("workload") {
+			break
+		}
+		r, err := sandbox.OpenRoot(root.Dir, nil)
+		if err == nil {
+			err = r.Close()
+		}
+		if err != nil {
+			return withHint(err)
+		}
+	}
+	if len(e.roots) == 0 && e.options.Backend == replay.Posix {
+		dir, err := e.makeRoot()
+		if err != nil {
+			return err
+		}
+		os.Remove(dir)
+	}
+	if e.dir != "" && e.IsSet("o") {
+		if err := os.MkdirAll(e.dir, 0o777); err != nil {
+			return fmt.Errorf("-o: %w", err)
+		}
+	}
+	for _, o := range []struct{ name, otherwise string }{
+		{e.page, "--html FILE chooses another place for the page"}, {e.String("save"), "--save FILE chooses another place"},
+	} {
+		out, err := createIf(o.name, public)
+		if err != nil {
+			return &hint{err, o.otherwise}
+		}
+		out.abort()
+		files.release(o.name)
+	}
+	return nil
+}
+
+// newProgress returns that of the runs: their number, or their weights as seconds.
+func (e *experimenter) newProgress() *progress {
+	if e.weights == nil {
+		return newCounted("replaying", 0)
+	}
+	return newLine("replaying", 0, func(ms int64) string { return table.Fixed(float64(ms)/1e3, 0) + " s" })
+}
+
+// show shows which run begins.
+func (e *experimenter) show(s *experiment.Subject, side *experiment.Side, round, done, all int) {
+	if side.Kind == experiment.Recorded {
+		e.shown.pause() // the command writes to the same terminal
+		return
+	}
+	text := fmt.Sprintf("run %d of %d: %s", round+1, e.Runs, e.Report.Label(side))
+	if e.weights == nil {
+		e.shown.describe("%s", text)
+		e.shown.set(int64(done), int64(all))
+		return
+	}
+	i := slices.Index(e.Report.Subjects, s)
+	begun, total := 0.0, 0.0
+	for k, w := range e.weights {
+		if k < i {
+			begun += w
+		}
+		total += w
+	}
+	e.shown.describe("%s (%d of %d), %s", s.Name, i+1, len(e.weights), text)
+	e.shown.set(int64(1e3*(begun+e.weights[i]*float64(done)/float64(all))), int64(1e3*total))
+}
+
+// refused returns why nothing was replayed, nil if something was.
+func (e *experimenter) refused(early error) error {
+	var reasons []error
+	for _, s := range e.Report.Subjects {
+		for _, side := range s.Sides {
+			switch {
+			case side.Kind != experiment.Replayed || side.Idle || len(side.Candidate) > 0:
+			case len(side.Runs) > 0:
+				return nil
+			case side.Err != nil:
+				reasons = append(reasons, fmt.Errorf("%s on %s: %w", s.Name, e.Report.Label(side), side.Err))
+			case early != nil:
+				reasons = append(reasons, interrupted(early))
+			}
+		}
+	}
+	return errors.Join(reasons...)
+}
+
+// conclude prints the report, writes the page and the baseline, and returns what the
+// command ends with.
+func (e *experimenter) conclude(early error) error {
+	pairs := e.judged()
+	if err := e.save(early); err != nil {
+		return err
+	}
+	err := e.print(pairs)
+	if err == nil {
+		err = e.putPage(pairs)
+	}
+	switch {
+	case err != nil:
+		return err
+	case early != nil:
+		return interrupted(early)
+	case e.Report.Withheld() != "":
+		return statusOf(compare.Inconclusive)
+	}
+	var all []*compare.Comparison
+	for _, p := range pairs {
+		all = append(all, p.Comparison)
+	}
+	return e.judging.status(all...)
+}
+
+// judged returns the comparisons that bench judges: those of one recording.
+func (e *experimenter) judged() (pairs []experiment.Pair) {
+	if len(e.Report.Subjects) > 1 || e.Command.Name == "lab" {
+		return nil
+	}
+	pairs = e.Report.Pairs()
+	for _, p := range pairs {
+		e.judging.complete(p.Comparison, [2][]page.Run{pageRuns(p.Names[0], p.Base), pageRuns(p.Names[1], p.Side)})
+	}
+	return pairs
+}
+
+// pageRuns returns the runs of a side as those of a page.
+func pageRuns(name string, s *experiment.Side) (runs []page.Run) {
+	for i := range s.Runs {
+		runs = append(runs, page.Run{Name: name, Meta: s.Runs[i].Meta, Profile: s.Runs[i].Profile})
+	}
+	return runs
+}
+
+// print prints the report, or the only comparison.
+func (e *experimenter) print(pairs []experiment.Pair) error {
+	form := e.judging.form.name
+	if form == "json" {
+		return printJSON(e.Report.Document(e.judging.text.Tolerance))
+	}
+	out := stdout("text")
+	if form != "text" {
+		return e.judging.write(pairs[0].Comparison)
+	}
+	var err error
+	if len(pairs) == 1 {
+		if err = e.judging.write(pairs[0].Comparison); err == nil {
+			err = writeLayers(out, e.Report.Subjects[0].Sides[0])
+		}
+		if err == nil {
+			_, err = io.WriteString(out, e.notes())
+		}
+	} else {
+		err = e.Report.WriteText(out, e.judging.text.All)
+	}
+	if err == nil && e.page != "" {
+		_, err = fmt.Fprintf(out, "\npage: %s\n", format.Visible(e.page))
+	}
+	return err
+}
+
+// notes returns what the only comparison does not say: the times of other sides, and results
+// that differed.
+func (e *experimenter) notes() string {
+	var times, t strings.Builder
+	sides := e.Report.Subjects[0].Sides
+	for i, s := range sides {
+		if i > 0 {
+			times.WriteString("; ")
+		}
+		fmt.Fprintf(&times, "%s: %.3f s", e.Report.Label(s), s.Seconds())
+		if n := s.Differed(); n > 0 {
+			fmt.Fprintf(&t, "%s: %s differed from the recording: %s\n", e.Report.Label(s), table.Plural(int(n), "event"), format.Visible(s.Example()))
+		}
+	}
+	if len(sides) > 2 {
+		t.WriteString(times.String() + "\n")
+	}
+	if e.Report.Interrupted {
+		t.WriteString("interrupted: not all was replayed\n")
+	}
+	if t.Len() == 0 {
+		return ""
+	}
+	return "\n" + t.String()
+}
+
+// writeLayers writes the calls of libraries in a recording, "" if it has none.
+func writeLayers(w io.Writer, application *experiment.Side) error {
+	p := application.Runs[0].Profile
+	if p.Layers == nil {
+		return nil
+	}
+	t, err := p.Table("layer")
+	if err == nil {
+		_, err = io.WriteString(w, "\nlibraries in the recording\n")
+	}
+	if err == nil {
+		err = t.WriteText(w)
+	}
+	return err
+}
+
+// putPage writes the page of the only comparison, or of all.
+func (e *experimenter) putPage(pairs []experiment.Pair) error {
+	o, err := createIf(e.page, public)
+	if err != nil {
+		return err
+	}
+	defer o.abort()
+	if len(pairs) == 1 {
+		p := pairs[0]
+		return e.judging.putPage(o, p.Comparison, [2][]page.Run{pageRuns(p.Names[0], p.Base), pageRuns(p.Names[1], p.Side)})
+	}
+	first := e.Report.Subjects[0]
+	shown := page.Experiment{Figures: e.Report.Document(e.judging.text.Tolerance)}
+	if len(e.Report.Subjects) == 1 {
+		shown.Meta, shown.Coverage = first.Sides[0].Runs[0].Meta, first.Coverage()
+	}
+	return o.put(func(w io.Writer) error { return page.WriteExperiment(w, &shown) })
+}
+
+// save writes the replays of each subject as a baseline, if these are the runs that were
+// asked for.
+func (e *experimenter) save(early error) error {
+	if early != nil || e.String("save") == "" {
+		return nil
+	}
+	o, err := createIf(e.String("save"), private)
+	if err != nil {
+		return err
+	}
+	defer o.abort()
+	var runs []baseline.Run
+	name := ""
+	for _, s := range e.Report.Subjects {
+		for _, side := range s.Sides {
+			if side.Kind != experiment.Replayed {
+				continue
+			}
+			name = e.Report.Label(side)
+			for _, r := range side.Runs {
+				one := baseline.Run{Meta: r.Meta, Profile: r.Profile}
+				if s.Workload {
+					one.Workload = s.Name
+				}
+				runs = append(runs, one)
+			}
+		}
+	}
+	return o.put(func(w io.Writer) error { return baseline.Write(w, name, runs) })
+}
+
+// replayOptionsOf returns the options of replay that the command line has, which hold for all
+// of an experiment.
+func replayOptionsOf(c *cli.Context) (all []experiment.Option) {
+	for _, o := range rowsOf(commandName(c.Command)) {
+		if o.set == nil || !c.IsSet(o.name) {
+			continue
+		}
+		for _, value := range o.values(c) {
+			all = append(all, experiment.Option{Name: o.name, Value: value})
+		}
+	}
+	return all
+}
+
+// setup compiles and replays one candidate: its transforms, programs and options.
+type setup struct {
+	*experimenter
+	traces     *recordedTraces
+	options    replay.Options
+	transforms []string
+	programs   []*plugin.Program
+	replays    int // that are done
+}
+
+// setup parses the steps of a candidate.
+func (e *experimenter) setup(t *recordedTraces, candidate experiment.Candidate) (*setup, error) {
+	s := &setup{experimenter: e, traces: t, options: e.options}
+	if err := s.add("with", e.StringSlice("with")); err != nil {
+		return nil, err
+	}
+	if err := s.add("try", candidate); err != nil {
+		return nil, err
+	}
+	switch more := len(s.options.Maps) > len(e.options.Maps); {
+	case s.Rooted():
+	case more:
+		return nil, usage(e.Context, "--try %s: the backend %s has no directories to map to", candidate, s.options.Backend)
+	default:
+		s.options.Maps = nil
+	}
+	e.copied = e.copied || s.options.Copies > 1
+	return s, nil
+}
+
+// Beside returns the roots of maps.
+func (s *setup) Beside() (dirs []string) {
+	for _, m := range s.options.Maps {
+		dirs = append(dirs, m.Root)
+	}
+	return dirs
+}
+
+// add adds the steps of a flag. Only a candidate's steps can be options of
+// replay; options for all have flags of their own.
+func (s *setup) add(flag string, steps []string) error {
+	for _, step := range steps {
+		name, arg := experiment.Cut(step)
+		set := settingOf(name)
+		switch {
+		case plugin.Is(step):
+			p, err := parseProgram(s.Context, step)
+			if err != nil {
+				return err
+			}
+			s.programs = append(s.programs, p)
+		case set == nil || flag != "try":
+			if err := checkTransform(s.Context, flag, step); err != nil {
+				return err
+			}
+			s.transforms = append(s.transforms, step)
+		default:
+			if err := set.parse(s.Context, &s.options, flag+": "+step, arg); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkTransform returns an error for a step that is no transform, before
+// anything is replayed.
+func checkTransform(c *cli.Context, flag, step string) error {
+	_, err := extensions.transforms.Parse(step)
+	if err == nil {
+		return nil
+	}
+	name, arg := experiment.Cut(step)
+	text := likeStep(name, flag == "try") + "pianola compile --list shows the transforms, pianola replay --help the options"
+	switch {
+	case flag == "with" && settingOf(name) != nil:
+		text = fmt.Sprintf("--%s %s sets it for all", name, arg)
+	case !c.Bool("grid") && strings.Contains(arg, ","):
+		text = "--grid takes lists"
+	case strings.Contains(arg, "+"):
+		text = "what follows a + is a step only if it begins with a name; " + text
+	}
+	return &exitError{ExitUsage, &hint{fmt.Errorf("lab: --%s: %w", flag, err), text}}
+}
+
+// memoryOf returns how many bytes of memory a trace may take, which its copies share.
+func memoryOf(o *replay.Options) int64 { return o.Limits.Complete(o.Copies).Memory }
+
+// newRoot makes a root for replays if the command line names none.
+func (e *experimenter) newRoot() (string, error) {
+	dir, err := e.makeRoot()
+	if err == nil && e.Bool("keep") {
+		say("%s: keeping %s", e.Command.Name, dir)
+	}
+	return dir, err
+}
+
+func (e *experimenter) makeRoot() (string, error) {
+	dir, err := os.MkdirTemp(".", "pianola-root-")
+	if err != nil {
+		return "", &hint{err, "--root chooses another directory"}
+	}
+	return dir, nil
+}
+
+// Making returns the transforms, and then the programs.
+func (s *setup) Making() []string {
+	steps := slices.Clone(s.transforms)
+	for _, p := range s.programs {
+		steps = append(steps, p.String())
+	}
+	return steps
+}
+
+// Compile applies transforms to the recording, compiles it, and applies
+// programs to the trace. It leaves a copy of the trace where all is left.
+func (s *setup) Compile() (*os.File, error) {
+	if s.traces.src == nil {
+		if err := s.traces.open(s.Context); err != nil {
+			return nil, err
+		}
+	}
+	f, err := s.traces.behind(s.transforms)
+	if err == nil {
+		f, err = through(s.Context.Context, f, s.programs)
+	}
+	if err != nil || s.dir == "" {
+		return f, err
+	}
+	if err = s.leave("trace.bin", func(w io.Writer) error {
+		_, err := io.Copy(w, io.NewSectionReader(f, 0, math.MaxInt64))
+		return err
+	}); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// leave writes a file that is left.
+func (e *experimenter) leave(name string, write func(io.Writer) error) error {
+	o, err := createOutput(filepath.Join(e.dir, name), private)
+	if err != nil {
+		return err
+	}
+	defer o.abort()
+	return o.put(write)
+}
+
+// Rooted reports whether the backend is the kernel.
+func (s *setup) Rooted() bool { return s.options.Backend == replay.Posix }
+
+// Replay replays the trace once, and adds up its copies.
+func (s *setup) Replay(ctx context.Context, f *os.File, root string) (run experiment.Run, err error) {
+	o := s.options
+	trace, err := traceWithin(f, memoryOf(&o))
+	if err != nil {
+		return run, err
+	}
+	o.Root, o.Keep = root, s.Rooted()
+	about := slices.Concat(optionsOf(s.Context), provenance.Dir(root, s.Bool("no-host")))
+	results, err := s.play(ctx, trace, o)
+	if err != nil {
+		return run, err
+	}
+	about = append(about, provenance.End()...)
+	run.Meta = logHeader(results[0].Events().Header(), about).Meta
+	var sum profile.Sum
+	for _, r := range results {
+		run.Failed, run.Differed = max(run.Failed, r.Failed), max(run.Differed, r.Differed)
+		if len(r.Differences) > 0 && run.Example == "" {
+			run.Example = differenceText(&r.Differences[0])
+		}
+		c, err := collectWithin(r.Events(), r.Options.Limits.Memory)
+		if err != nil {
+			return run, err
+		}
+		if len(results) == 1 {
+			run.Profile = c.Profile()
+			break
+		}
+		sum.Add(c)
+	}
+	if run.Profile == nil {
+		run.Profile = sum.Profile()
+	}
+	if s.dir == "" {
+		return run, nil
+	}
+	s.replays++
+	name := compare.DefaultNames[1]
+	for _, r := range s.roots {
+		if r.Dir == root {
+			name = cmp.Or(r.Name, name)
+		}
+	}
+	return run, s.leave(fmt.Sprintf("%s-%d.log", name, s.replays), func(w io.Writer) error { return writeLog(w, results[0], about) })
+}
+
+// labPart is the name of the directories of copies, without their numbers.
+const labPart = "trace"
+
+// play replays a trace, or copies of it.
+func (s *setup) play(ctx context.Context, trace *bin.Trace, o replay.Options) ([]*replay.Result, error) {
+	if !s.copied {
+		r, err := replay.Run(ctx, trace, o)
+		return []*replay.Result{r}, err
+	}
+	// One copy works in the directory of the first of several: files are built once.
+	name := labPart
+	if o.Copies == 1 {
+		name += "-1"
+	}
+	return replay.RunAll(ctx, []replay.Part{{Name: name, Trace: trace}}, o)
+}

@@ -1,0 +1,51 @@
+package experiment
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestParseRoots(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.MkdirAll("there=1/x", 0o700))
+	require.NoError(t, os.Symlink("there=1", "link"))
+	require.NoError(t, os.WriteFile("file=1", nil, 0o600))
+	for text, want := range map[string]Root{
+		"dir":         {"", "dir"},
+		"nvme=dir":    {"nvme", "dir"},
+		"nvme=/a=b":   {"nvme", "/a=b"},
+		"my disk=dir": {"my disk", "dir"},
+		"./a=b":       {"", "./a=b"},
+		"/mnt/a=b":    {"", "/mnt/a=b"},
+		"there=1":     {"", "there=1"}, // it exists
+		"there=2":     {"there", "2"},
+		"file=1":      {"file", "1"}, // no directory
+		"x=there=1":   {"x", "there=1"},
+	} {
+		roots, err := ParseRoots([]string{text})
+		require.NoError(t, err, text)
+		require.Equal(t, []Root{want}, roots, text)
+	}
+	for want, texts := range map[string][]string{
+		"no directory given":                          {""},
+		`"=dir" is neither DIR nor NAME=DIR`:          {"=dir"},
+		`"nvme=" is neither DIR nor NAME=DIR`:         {"nvme="},
+		`duplicate "a"`:                               {"a=x", "a=y"},
+		`duplicate "b"`:                               {"b", "b"},
+		`duplicate "c"`:                               {"c", "c=d"}, // they could not be told apart
+		"a and b are the same directory":              {"a=./dir/", "b=dir"},
+		"there=1 and l are the same directory":        {"there=1", "l=link"},
+		"there=1/x and link/x are the same directory": {"there=1/x", "link/x"},
+	} {
+		_, err := ParseRoots(texts)
+		require.EqualError(t, err, want)
+	}
+	roots, err := ParseRoots(nil)
+	require.NoError(t, err)
+	require.Empty(t, roots)
+	roots, err = ParseRoots([]string{"a", "b", "there=1", "c=./there=1/x"})
+	require.NoError(t, err)
+	require.Len(t, roots, 4)
+}

@@ -1,0 +1,27 @@
+package page
+
+import (
+	"io"
+
+	"pianola/coverage"
+	"pianola/format"
+)
+
+// Experiment is what a page shows about an experiment.
+type Experiment struct {
+	Meta     []format.Meta     // the remarks of the recording, if there is but one
+	Coverage *coverage.Account // of it
+	Figures  any               // of experiment.Report.Document
+}
+
+// WriteExperiment writes a page about an experiment.
+func WriteExperiment(w io.Writer, e *Experiment) error {
+	h := format.Header{Meta: e.Meta}
+	command, _ := h.Value(format.MetaCommand)
+	command = plain(command)
+	data := map[string]any{"figures": e.Figures}
+	if e.Coverage != nil {
+		data["coverage"], data["withheld"] = e.Coverage.String(), e.Coverage.Withheld() != ""
+	}
+	return loadExperiment().write(w, "experiment", command, data)
+}
