@@ -1,25 +1,9 @@
 package cli
 
 import (
-	"bufio"
-	"context"
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
-
 	"github.com/urfave/cli/v2"
 
-	"pianola/compile"
-	"pianola/format"
-	"pianola/format/script"
-	"pianola/record"
-	"pianola/record/ebpf"
-	"pianola/record/ptrace"
-	"pianola/replay"
+	"pianola/cmd/doctor"
 )
 
 func doctorCommand() *cli.Command {
@@ -37,199 +21,21 @@ func doctorCommand() *cli.Command {
 	})
 }
 
-// finding is one line of the doctor's output.
-type finding struct {
-	What     string `json:"what"`
-	OK       bool   `json:"ok"`
-	Optional bool   `json:"optional,omitempty"` // not needed, because another way works
-	Found    string `json:"found,omitempty"`
-	Hint     string `json:"hint,omitempty"`
-}
-
 func runDoctor(c *cli.Context) error {
 	if err := noOperands(c); err != nil {
 		return err
 	}
-	findings, recorded, err := recorderFindings(c.Context)
+	r, err := doctor.Examine(c.Context)
 	if err != nil {
 		return err
 	}
-	findings = append(findings, replayFinding(c.Context))
-	ok := true
-	for _, f := range findings {
-		ok = ok && (f.OK || f.Optional)
-	}
-	all := features(recorded)
 	if c.Bool("json") {
-		err = printJSON(struct {
-			OK       bool      `json:"ok"`
-			Findings []finding `json:"findings"`
-			Features []feature `json:"features"`
-		}{ok, findings, all})
+		err = printJSON(r)
 	} else {
-		w := bufio.NewWriter(stdout("text"))
-		printFindings(w, findings)
-		printFeatures(w, all)
-		err = w.Flush()
+		err = r.WriteText(stdout("text"))
 	}
-	if err == nil && !ok {
+	if err == nil && !r.OK {
 		err = &exitError{status: ExitFailure}
 	}
 	return err
-}
-
-func printFindings(w io.Writer, findings []finding) {
-	for _, f := range findings {
-		mark := "ok"
-		switch {
-		case f.Optional:
-			mark = "without"
-		case !f.OK:
-			mark = "missing"
-		}
-		fmt.Fprintf(w, "%-8s %s", mark, f.What)
-		if f.Found != "" {
-			fmt.Fprintf(w, ": %s", f.Found)
-		}
-		fmt.Fprintln(w)
-		if f.Hint != "" {
-			fmt.Fprintf(w, "%8s hint: %s\n", "", f.Hint)
-		}
-	}
-}
-
-// recorderFindings tries eBPF and, if that fails, ptrace, as record does. It reports
-// whether eBPF works.
-func recorderFindings(ctx context.Context) (_ []finding, recorded bool, _ error) {
-	s, err := ebpf.Probe()
-	if err != nil {
-		return nil, false, err
-	}
-	if s.OK() {
-		return []finding{{What: "record", OK: true, Found: fmt.Sprintf(
-			"Linux %s; an event costs the application %d ns", s.Kernel, s.Cost.Inside+s.Cost.Outside)}}, true, nil
-	}
-	cost, err := tryPtrace(ctx)
-	problems := s.Problems
-	if dirs := unmounted(); dirs != "" { // one hint for all that it causes
-		problems = []ebpf.Problem{{What: "kernel file systems", Err: errors.New(dirs + " not mounted"), Hint: "mount " + dirs}}
-	}
-	var found []finding
-	for _, p := range problems {
-		found = append(found, finding{What: "record with eBPF: " + p.What, Optional: err == nil, Found: p.Err.Error(), Hint: p.Hint})
-	}
-	f := finding{What: "record with ptrace", OK: err == nil}
-	if err != nil {
-		f.Found, f.Hint = err.Error(), ptraceHint(err)
-	} else {
-		f.Found = fmt.Sprintf("Linux %s; an event costs the application %.0f µs", s.Kernel, float64(cost.Inside+cost.Outside)/1e3)
-	}
-	return append(found, f), false, nil
-}
-
-// unmounted names the kernel file systems that eBPF needs and that are not
-// mounted.
-func unmounted() string {
-	var dirs []string
-	for _, name := range []string{"/proc/self", "/sys/kernel"} {
-		if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
-			dirs = append(dirs, filepath.Dir(name))
-		}
-	}
-	return strings.Join(dirs, " and ")
-}
-
-// self is the path of this program, the only one that is sure to exist.
-const self = "/proc/self/exe"
-
-// ptraceHint says what may help if recording with ptrace fails.
-func ptraceHint(err error) string {
-	if _, gone := os.Stat(self); gone != nil {
-		return "mount /proc"
-	}
-	if errors.Is(err, record.ErrPermission) {
-		return "set kernel.yama.ptrace_scope to 1, or give the container CAP_SYS_PTRACE"
-	}
-	return "use Linux 5.3 or newer, and a container that allows ptrace and seccomp"
-}
-
-// tryPtrace records this program, which prints its help into a pipe. The pipe
-// has room for all of it.
-func tryPtrace(ctx context.Context) (format.Cost, error) {
-	in, out, err := os.Pipe()
-	if err != nil {
-		return format.Cost{}, err
-	}
-	defer in.Close()
-	defer out.Close()
-	var seen counted
-	r, err := ptrace.Run(ctx, record.Options{Command: []string{self, "--help"}, Stdout: out, Stderr: out}, &seen)
-	if err == nil && seen == 0 {
-		err = fmt.Errorf("no event of a command that ended with status %d", r.Status)
-	}
-	return r.Cost, err
-}
-
-// counted is a record.Sink that only counts events.
-type counted int
-
-func (n *counted) Write(events []format.Event) error {
-	*n += counted(len(events))
-	return nil
-}
-
-func (n *counted) WriteHeader(*format.Header) error { return nil }
-
-// checkup is the script that the doctor replays.
-const checkup = `# pianola script 1
-1 0.000001000 mkdir("/d", 0700) = 0 <0.000001000>
-1 0.000001000 openat(AT_FDCWD, "/d/f", O_RDWR|O_CREAT|O_EXCL, 0600) = 3 <0.000001000>
-1 0.000001000 pwrite64(3, 0x1000, 4096, 0) = 4096 <0.000001000>
-1 0.000001000 fsync(3) = 0 <0.000001000>
-1 0.000001000 pread64(3, 0x1000, 4096, 0) = 4096 <0.000001000>
-1 0.000001000 close(3) = 0 <0.000001000>
-1 0.000001000 unlink("/d/f") = 0 <0.000001000>
-1 0.000001000 rmdir("/d") = 0 <0.000001000>
-`
-
-// replayFinding replays checkup in a new directory in the working directory.
-func replayFinding(ctx context.Context) finding {
-	f := finding{What: "replay"}
-	r, err := tryReplay(ctx)
-	switch {
-	case err != nil:
-		f.Found, f.Hint = err.Error(), "use Linux 5.8 or newer, and a container that allows chroot or openat2"
-		if h, ok := errors.AsType[*hint](err); ok {
-			f.Hint = h.text
-		}
-	case r.Differed > 0:
-		f.Found = fmt.Sprintf("%d of %d results differ", r.Differed, r.Executed)
-		f.Hint = "try a working directory on another file system"
-	default:
-		f.OK = true
-		f.Found = "a file was written, synced and read in the working directory"
-	}
-	return f
-}
-
-func tryReplay(ctx context.Context) (*replay.Result, error) {
-	dir, err := os.MkdirTemp(".", "pianola-doctor-")
-	if err != nil {
-		return nil, &hint{err, "choose a working directory that can be written to"}
-	}
-	defer os.RemoveAll(dir)
-	trace, err := spool(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer trace.Close()
-	_, err = compileTo(trace, script.NewReader(strings.NewReader(checkup), "checkup"), compile.Options{})
-	if err != nil { // it can only lack a temporary file
-		return nil, &hint{err, "set TMPDIR to a directory that can be written to"}
-	}
-	t, err := traceOf(trace)
-	if err != nil {
-		return nil, err
-	}
-	return replay.Run(ctx, t, replay.Options{Root: filepath.Join(dir, "root")})
 }

@@ -108,7 +108,7 @@ func withoutRuns(output string) (lines []string) {
 var between = regexp.MustCompile(` {2,}`)
 
 // recipes is how many pages docs/recipes has.
-const recipes = 8
+const recipes = 9
 
 // linkWorkloads lets the command find the workloads of the repository. One that is
 // installed has its own.
