@@ -176,7 +176,7 @@ func TestSchemas(t *testing.T) {
 		{"workloads", `pianola workload list --json --library ` + library},
 		{"workloads", `pianola workload show --json --library ` + library + ` sqlite3`},
 		{"experiment", `pianola bench --json --workload one,two --library lib --runs 3 --root a=first --root b=second`},
-		{"baseline", `pianola bench -q --workload one --library lib --runs 1 --save suite.base >/dev/null && cat suite.base`},
+		{"baseline", `pianola bench -q --workload one --library lib --runs 1 --save suite.base >/dev/null; cat suite.base`},
 		{"experiment", `pianola bench --json --workload one,two --library lib --runs 1 --baseline suite.base`},
 		{"experiment", `pianola bench --json --runs 2 -- sh -c 'echo x >y; cat y'`},
 	} {
