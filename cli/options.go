@@ -238,7 +238,7 @@ func init() {
 			{name: "plot", value: "", help: "draw the cumulative profiles into `FILE`, .svg or .png", short: "profile compare", complete: ofFiles(".svg", ".png")},
 			{name: "html", value: "", help: "write a page with charts and tables to `FILE`", short: "profile compare bench lab", complete: ofFiles(".html")},
 			{name: "calls", value: "", shown: "the whole run", help: "with --html: include the single calls of the part `FROM-TO`, such as 1.5s-2s", long: "profile", needs: "html"},
-			{name: "all", value: false, help: "print everything: all rows, latencies, calls, bytes, operations and files", long: "profile compare lab", also: "bench"},
+			{name: "all", value: false, help: "print everything: all rows, latencies, calls, bytes, operations and files; with --json, what the charts of a page are drawn from", long: "profile compare lab", also: "bench"},
 			{name: "format", value: profileForms[0], help: "print as `FORMAT`: " + strings.Join(profileForms, ", "), long: "profile", oneOf: profileForms},
 			{name: "format", value: comparisonForms[0].name, help: "print as `FORMAT`: " + strings.Join(comparisonNames(), ", "), long: "compare bench", oneOf: comparisonNames()},
 			{name: "interval", value: time.Duration(0), shown: "chosen from its length", help: "cut the run into intervals of `D`, such as 1s", long: "profile"},

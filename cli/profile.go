@@ -40,7 +40,8 @@ type profileReport struct {
 	top            int // rows of a table, 0 for all
 	interval       int64
 	plot, html     string
-	from, to       int64 // the part of the run whose single calls the page holds, nanoseconds; to is 0 without a page
+	extent         profile.Extent
+	from, to       int64 // the part of the run whose single calls the page holds, nanoseconds; to is 0 without a page or its charts
 }
 
 func runProfile(c *cli.Context) error {
@@ -69,7 +70,7 @@ func runProfile(c *cli.Context) error {
 	var series []profile.Series
 	var runs []page.Run
 	for _, name := range c.Args().Slice() {
-		collector := &profile.Collector{Rows: profileRows(readingMemory()), Interval: o.interval, From: o.from, To: o.to, Tails: o.by == "interval", NoParts: o.html == ""}
+		collector := &profile.Collector{Rows: profileRows(readingMemory()), Interval: o.interval, From: o.from, To: o.to, Tails: o.by == "interval", NoParts: o.html == "" && o.extent == profile.Sums}
 		meta, subject, err := collect(collector, name)
 		if err != nil {
 			return err
@@ -112,7 +113,10 @@ func profileOptions(c *cli.Context) (*profileReport, error) {
 	if c.Bool("json") {
 		o.form = "json"
 	}
-	if o.html != "" {
+	if c.Bool("all") && o.form == "json" && o.by == "" {
+		o.extent = profile.Charts
+	}
+	if o.html != "" || o.extent == profile.Charts {
 		o.to = math.MaxInt64
 	}
 	if c.IsSet("calls") {
@@ -269,7 +273,7 @@ func (o *profileReport) writeJSON(w io.Writer, series []profile.Series) error {
 	docs := []any{}
 	for _, s := range series {
 		if o.by == "" {
-			docs = append(docs, s.Profile.FullDocument())
+			docs = append(docs, s.Profile.FullDocument(o.extent))
 			continue
 		}
 		t, _, err := o.table(s.Profile)

@@ -85,11 +85,12 @@ type Row struct {
 	Category    string // of an operation, empty if it is not I/O
 	Application profile.Measure
 	Replay      profile.Measure
-	Ratio       *float64  // replay/application; nil if a time is unknown or the application's is 0
-	Interval    *Interval // of Ratio; nil if both sides are one run, or a time of the application is 0
-	Finding     Finding   // "" without a Ratio, or with enough runs but without an Interval
-	Distance    *Distance // of a category; nil for other rows
-	Tails       []Tail    // of a category, by stats.QuantileNames; nil if a side has no durations
+	Ratio       *float64           // replay/application; nil if a time is unknown or the application's is 0
+	Medians     [2]*stats.Interval // of the seconds of each side, with Confidence by itself; nil for too few runs
+	Interval    *Interval          // of Ratio; nil if both sides are one run, or a time of the application is 0
+	Finding     Finding            // "" without a Ratio, or with enough runs but without an Interval
+	Distance    *Distance          // of a category; nil for other rows
+	Tails       []Tail             // of a category, by stats.QuantileNames; nil if a side has no durations
 }
 
 // Tail compares a quantile of the durations of calls: the medians over the runs of
@@ -264,6 +265,11 @@ func (c *Comparison) row(name string, of func(*profile.Profile) profile.Measure)
 	applications, replays := measures(c.applications, of), measures(c.replays, of)
 	row, aTimes, rTimes := newRow(name, applications, replays)
 	row.Tails = c.tails(applications, replays)
+	for i, times := range [][]float64{aTimes, rTimes} {
+		if len(times) >= stats.MedianRuns(1-Confidence) {
+			row.Medians[i] = new(stats.MedianInterval(times, 1-Confidence))
+		}
+	}
 	if row.Ratio == nil {
 		return row
 	}

@@ -5,6 +5,7 @@ import (
 	"pianola/format"
 	"pianola/profile"
 	"pianola/provenance"
+	"pianola/stats"
 )
 
 // Document returns the comparison and the verdict, to be written as JSON.
@@ -15,8 +16,8 @@ func (c *Comparison) Document(tolerance float64) any {
 		Answer:      c.Answer(&v),
 		Remarks:     c.Remarks(&v),
 		Names:       c.Names,
-		Application: sideDocument{len(c.applications), c.ApplicationSeconds(), c.ApplicationLatency()},
-		Replay:      sideDocument{len(c.replays), c.ReplaySeconds(), c.ReplayLatency()},
+		Application: c.side(0, len(c.applications), c.ApplicationSeconds(), c.ApplicationLatency()),
+		Replay:      c.side(1, len(c.replays), c.ReplaySeconds(), c.ReplayLatency()),
 		Figures:     c.Figures(),
 		NoiseFloor:  c.NoiseFloor,
 		Coverage:    c.Coverage.Document(),
@@ -78,7 +79,21 @@ type comparisonDocument struct {
 type sideDocument struct {
 	Runs int `json:"runs"`
 	SecondsByRow
+	Low     ByRow[float64]       `json:"interval_low_seconds,omitzero"` // of the medians
+	High    ByRow[float64]       `json:"interval_high_seconds,omitzero"`
 	Latency ByRow[profile.Tails] `json:"latency"`
+}
+
+func (c *Comparison) side(i, runs int, seconds SecondsByRow, latency ByRow[profile.Tails]) sideDocument {
+	end := func(of func(*stats.Interval) *float64) ByRow[float64] {
+		return byRow(c, func(r *Row) *float64 {
+			if r.Medians[i] == nil {
+				return nil
+			}
+			return of(r.Medians[i])
+		})
+	}
+	return sideDocument{runs, seconds, end(func(v *stats.Interval) *float64 { return &v.Low }), end(func(v *stats.Interval) *float64 { return &v.High }), latency}
 }
 
 // distanceDocument holds the distance of all I/O, and those of the categories.

@@ -29,3 +29,14 @@ func AppendName(dst, name []byte) []byte {
 	}
 	return dst
 }
+
+// maxCutName bounds a CutName, in bytes.
+const maxCutName = 1 << 12
+
+// CutName returns text of strangers as Name does, of bounded length.
+func CutName(name string) string {
+	if len(name) <= maxCutName {
+		return Name(name)
+	}
+	return Name(name[:maxCutName]) + "…"
+}

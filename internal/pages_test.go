@@ -78,7 +78,7 @@ func isFile(name string) bool {
 		return false
 	}
 	switch path.Ext(name) {
-	case ".go", ".c", ".h", ".md", ".sh", ".txt", ".txtar":
+	case ".go", ".c", ".h", ".js", ".md", ".sh", ".txt", ".txtar":
 		return strings.Contains(name, "/")
 	case "":
 		return strings.Contains(name, "/") && !strings.HasPrefix(name, "/")
@@ -86,14 +86,14 @@ func isFile(name string) bool {
 	return false
 }
 
-// declaration returns a pattern of the line that declares a function, in Go or C.
+// declaration returns a pattern of the line that declares a function, in Go, C or JavaScript.
 func declaration(name string) *regexp.Regexp {
 	m := funcSpan.FindStringSubmatch(name)
 	switch {
 	case m == nil:
 		return regexp.MustCompile(`(?m)^func ` + name + `\(`)
 	case m[1] == "":
-		return regexp.MustCompile(`(?m)^(func|int|INLINE \w+) ` + m[2] + `\(`)
+		return regexp.MustCompile(`(?m)^(func|function|int|INLINE \w+) ` + m[2] + `\(`)
 	}
 	return regexp.MustCompile(`(?m)^func \(\w+ \*?` + m[1] + `\) ` + m[2] + `\(`)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -149,7 +150,8 @@ func column(t *testing.T, p *tab, table string, n int) []string {
 func TestBrowser(t *testing.T) {
 	runs, c := compared(t)
 	p := open(t, write(t, runs, c), 1280, 900)
-	require.Equal(t, "app --title "+strings.ReplaceAll(evil, "\xff", `\xff`), value[string](t, p, `document.querySelector('h1').textContent`))
+	require.Equal(t, "app --title "+strings.ReplaceAll(evil, "\xff", `\xff`), value[string](t, p, `document.querySelector('h1 code').textContent`))
+	require.Equal(t, "node7, 2026-01-02 03:04 UTC", value[string](t, p, `document.querySelector('h1 .where-when').textContent`))
 	require.Contains(t, value[string](t, p, `document.querySelector('.verdict').textContent`), "outside 10 %")
 	p.drawn(t)
 	require.Len(t, value[[]bool](t, p, areBlank), 11)
@@ -287,11 +289,11 @@ func TestBrowserSelection(t *testing.T) {
 	// A chart that was made for a selection follows the next one.
 	const picture = `document.querySelector('#profile canvas').toDataURL()`
 	p.drawn(t)
-	value[bool](t, p, `(window.before = `+picture+`, selection.change({from: 0, to: 1e5}), true)`)
+	value[bool](t, p, `(window.before = `+picture+`, selection.change({from: 0, to: 1e-4}), true)`)
 	p.until(t, picture+` !== before`, "the part of the time in the chart")
 	p.until(t, `document.querySelectorAll('.chip').length === 3`, "a chip of the time")
 	value[bool](t, p, `(selection.change({from: null, to: null}), true)`)
-	require.Equal(t, int64(23), value[int64](t, p, `selected(JSON.parse(document.getElementById('data').textContent).runs[0], selection.now).reduce((n, c) => n + c.calls, 0)`))
+	require.Equal(t, int64(23), value[int64](t, p, `selected(readData().runs[0], selection.now).reduce((n, c) => n + c.calls, 0)`))
 
 	// Back and forth, and a chip.
 	value[bool](t, p, `(history.go(-3), true)`)
@@ -487,10 +489,95 @@ func TestBrowserPrint(t *testing.T) {
 	p.until(t, fmt.Sprintf(`document.querySelector('#profile canvas').width === %d`, width), "the width on the screen")
 }
 
+// A table that is wider than its place has a shadow at the edge behind which it goes on, and
+// nothing else is cut.
+func TestBrowserScroll(t *testing.T) {
+	runs, c := compared(t)
+	for _, width := range []int64{1280, 400} {
+		p := open(t, write(t, runs, c), width, 900)
+		p.drawn(t)
+		value[bool](t, p, `(document.querySelectorAll('details').forEach(d => { d.open = true; }), document.querySelectorAll('#main input[type="checkbox"]').forEach(b => b.click()), true)`)
+		p.shows(t, `#profile details table`)
+		require.Empty(t, value[[]string](t, p, `[...document.querySelectorAll('body *')].filter(e => e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX !== 'visible' &&
+			!e.matches('.hidden, .chart *, select') && getComputedStyle(e).textOverflow !== 'ellipsis' && !getComputedStyle(e).backgroundAttachment.includes('local')).map(e => e.outerHTML.slice(0, 200))`))
+		// The shadow is there while the table goes on, and not at its end.
+		require.NotZero(t, value[int](t, p, `(window.wide = [...document.querySelectorAll('#file .scroll')].find(e => e.scrollWidth > e.clientWidth), wide.scrollIntoView({behavior: 'instant', block: 'center'}), wide.scrollWidth)`))
+		require.NotEqual(t, p.edge(t), p.edgeAtEnd(t))
+	}
+}
+
+// edge returns the picture of the right edge of the table wide.
+func (p *tab) edge(t *testing.T) []byte {
+	t.Helper()
+	box := value[[4]float64](t, p, `(() => { const r = wide.getBoundingClientRect(); return [r.right - 6 + scrollX, (r.top + r.bottom) / 2 + scrollY, 6, 4]; })()`)
+	shot := call(t, p, cdppage.CaptureScreenshot, cdppage.CaptureScreenshotParams{Clip: &cdppage.Viewport{X: box[0], Y: box[1], Width: box[2], Height: box[3], Scale: 1}})
+	return shot.Data
+}
+
+func (p *tab) edgeAtEnd(t *testing.T) []byte {
+	t.Helper()
+	value[bool](t, p, `(wide.scrollLeft = wide.scrollWidth, true)`)
+	p.until(t, `wide.scrollLeft > 0`, "the table does not scroll")
+	return p.edge(t)
+}
+
+// The categories have colours that differ from one another and from the page.
+func TestBrowserColors(t *testing.T) {
+	p := open(t, write(t, []Run{made(t, "a", 1)}, nil), 1280, 900)
+	const luminance = `(hex => { const [r, g, b] = [1, 3, 5].map(i => parseInt(hex.slice(i, i + 2), 16) / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; })`
+	const hue = `(hex => { const [r, g, b] = [1, 3, 5].map(i => parseInt(hex.slice(i, i + 2), 16)); const [max, min] = [Math.max(r, g, b), Math.min(r, g, b)];
+		return 60 * (max === r ? (g - b) / (max - min) : max === g ? 2 + (b - r) / (max - min) : 4 + (r - g) / (max - min)); })`
+	for range 2 {
+		for _, name := range []string{"read", "write", "sync", "metadata", "mapped-read", "mapped-write", "communication", "submit"} {
+			contrast := value[float64](t, p, fmt.Sprintf(`(() => { const [a, b] = ['card', %q].map(name => %s(color(name)) + 0.05); return Math.max(a, b) / Math.min(a, b); })()`, name, luminance))
+			require.GreaterOrEqual(t, contrast, 3.0, name)
+		}
+		difference := value[float64](t, p, fmt.Sprintf(`(() => { const d = Math.abs(%[1]s(color('read')) - %[1]s(color('mapped-read'))) %% 360; return Math.min(d, 360 - d); })()`, hue))
+		require.Greater(t, difference, 60.0, "hues of reads and mapped reads")
+		p.click(t, `#theme`)
+	}
+}
+
+// A faster system is no failure, so a comparison of two systems has no red mark.
+// It begins with a picture: a bar for each side of each row, with intervals.
+func TestBrowserSystems(t *testing.T) {
+	var sides [2][]*profile.Profile
+	var runs []Run
+	for i, slow := range []float64{1.5, 1} {
+		for k := range 6 {
+			run := made(t, []string{"nvme", "sata"}[i], slow*(1+float64(k)/100))
+			sides[i] = append(sides[i], run.Profile)
+			if k == 0 {
+				runs = append(runs, run)
+			}
+		}
+	}
+	c := compare.Profiles(sides[0], sides[1])
+	c.Names = [2]string{"nvme", "sata"}
+	p := open(t, write(t, runs, &Comparison{Comparison: c, Tolerance: 0.1}), 1280, 900)
+	require.Equal(t, []string{"times", "compared"}, value[[]string](t, p, `[...document.querySelectorAll('main > section')].slice(0, 2).map(s => s.id)`))
+	require.Contains(t, value[string](t, p, `document.querySelector('.verdict.differs strong').textContent`), "sata is 1.")
+	require.Zero(t, value[int](t, p, `document.querySelectorAll('.outside').length`))
+	require.Equal(t, []string{"Run time", "Read", "Write", "Sync", "Metadata"}, value[[]string](t, p, `[...document.querySelectorAll('#times h3')].map(h => h.textContent)`))
+	require.Equal(t, 10, value[int](t, p, `[...document.querySelectorAll('#times .bar')].filter(b => b.getBoundingClientRect().width > 0).length`))
+	require.Equal(t, 10, value[int](t, p, `document.querySelectorAll('#times .between').length`))
+
+	// A replay that is quicker than its application is outside, and so is a run that is slower
+	// than its baseline.
+	c.Names = compare.DefaultNames
+	p = open(t, write(t, runs, &Comparison{Comparison: c, Tolerance: 0.1}), 1280, 900)
+	require.NotZero(t, value[int](t, p, `document.querySelectorAll('.verdict.outside').length`))
+	c = compare.Profiles(sides[1], sides[0])
+	c.Names = [2]string{"baseline", "now"}
+	p = open(t, write(t, runs, &Comparison{Comparison: c, Tolerance: 0.1}), 1280, 900)
+	require.NotZero(t, value[int](t, p, `document.querySelectorAll('.verdict.outside').length`))
+}
+
 // On a phone nothing reaches beyond the side of the screen, but what scrolls
 // there by itself.
 func TestBrowserPhone(t *testing.T) {
 	runs, c := compared(t)
+	runs[0].Profile.Diagnosis = []profile.Finding{{Rule: "sync", Text: "Syncs of /" + strings.Repeat("long", 30), Try: "pianola lab " + strings.Repeat("long", 30)}}
 	for _, width := range []int64{320, 390} {
 		p := open(t, write(t, runs, c), width, 800)
 		p.drawn(t)

@@ -18,11 +18,11 @@ func findings() []profile.Finding {
 
 func TestDiagnosis(t *testing.T) {
 	run := made(t, "application", 1)
-	require.Empty(t, parse(t, write(t, []Run{run}, nil)).Runs[0].Diagnosis)
+	require.Empty(t, parse(t, write(t, []Run{run}, nil)).Runs[0].Profile.Diagnosis)
 	run.Profile.Diagnosis = findings()
 	html := write(t, []Run{run}, nil)
 	require.NotContains(t, string(html), evil)
-	require.Equal(t, findings()[0], parse(t, html).Runs[0].Diagnosis[0])
+	require.Equal(t, findings()[0], parse(t, html).Runs[0].Profile.Diagnosis[0])
 }
 
 // The page has the findings as text, in their order.

@@ -16,12 +16,10 @@ type Experiment struct {
 
 // WriteExperiment writes a page about an experiment.
 func WriteExperiment(w io.Writer, e *Experiment) error {
-	h := format.Header{Meta: e.Meta}
-	command, _ := h.Value(format.MetaCommand)
-	command = plain(command)
+	command, where := heading([]Run{{Meta: e.Meta}})
 	data := map[string]any{"figures": e.Figures}
 	if e.Coverage != nil {
 		data["coverage"], data["withheld"] = e.Coverage.String(), e.Coverage.Withheld() != ""
 	}
-	return loadExperiment().write(w, "experiment", command, data)
+	return loadExperiment().write(w, "experiment", command, where, data)
 }

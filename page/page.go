@@ -4,9 +4,9 @@
 //
 //	Run, Comparison → document (JSON) → page.html + page.css + *.js → charts and tables in the browser
 //
-// The size of a page is bounded for any recording: curves and rates have a
-// fixed number of points, and tables show only the rows that took the most
-// time, and say so.
+// The data of a page are the JSON documents of profile and compare as they are, with what
+// is known of each recording. A profile's has the extent profile.Page, so the size of a page is
+// bounded for any recording: tables show only the rows that took the most time, and say so.
 //
 // A reader can select a thread, a file, an operation and a part of the time. What a
 // selection adds up to is found in the browser, from calls cut by all four (see
@@ -58,7 +58,7 @@ var (
 		"uplot/uPlot.iife.min.js", "script/dom.js", "script/units.js", "script/theme.js", "script/select.js", "script/save.js", "script/parts.js", "script/chart.js",
 		"script/bars.js", "script/grid.js", "script/heat.js", "script/ranks.js", "script/tails.js", "script/calls.js", "script/spans.js", "script/timeline.js", "script/table.js", "script/layers.js", "script/compare.js", "script/bar.js", "script/page.js",
 	}
-	experimentScripts = []string{"script/dom.js", "script/units.js", "script/theme.js", "script/select.js", "script/save.js", "script/table.js", "script/experiment.js"}
+	experimentScripts = []string{"script/dom.js", "script/units.js", "script/theme.js", "script/select.js", "script/save.js", "script/table.js", "script/bars.js", "script/experiment.js"}
 )
 
 // frame is the page without its data.
@@ -107,24 +107,28 @@ func hash(text string) string {
 // Write writes a page about one or more runs. If c is not nil, it compares
 // them, and the first one is the application.
 func Write(w io.Writer, runs []Run, c *Comparison) error {
-	doc, err := newDocument(runs, c)
-	if err != nil {
-		return fmt.Errorf("page: %w", err)
+	kind := "profile"
+	if c != nil {
+		kind = "comparison"
 	}
-	return load().write(w, doc.kind(), doc.Command, doc)
+	command, where := heading(runs)
+	return load().write(w, kind, command, where, newDocument(runs, c))
 }
 
-// write writes a page of a kind about a command, "" if unknown.
-func (f *frame) write(w io.Writer, kind, command string, data any) error {
-	title := "Pianola " + kind
-	if command != "" {
-		title = command + " – " + title
+// write writes a page of a kind about a command, which says on which machine that ran, and
+// when; "" if unknown.
+func (f *frame) write(w io.Writer, kind, command, where string, data any) error {
+	var title []string
+	for _, words := range []string{command, where, "Pianola " + kind} {
+		if words != "" {
+			title = append(title, words)
+		}
 	}
 	if err := f.Execute(w, struct {
 		*frame
-		Title, Kind, Command string
-		Data                 any
-	}{f, title, kind, command, data}); err != nil {
+		Title, Kind, Command, Where string
+		Data                        any
+	}{f, strings.Join(title, " – "), kind, command, where, data}); err != nil {
 		return fmt.Errorf("page: %w", err)
 	}
 	return nil

@@ -3,10 +3,10 @@ package page
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"html"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -24,64 +24,60 @@ func TestData(t *testing.T) {
 	d := parse(t, write(t, []Run{run}, nil))
 	require.Len(t, d.Runs, 1)
 	require.Nil(t, d.Comparison)
-	got := d.Runs[0]
-	require.Equal(t, p.RunTime, got.RunTime)
-	require.Equal(t, newTotal(&p.All), got.All)
-	require.Equal(t, []fact{{"started", "2026-01-02T03:04:05.678Z"}, {"kernel", "6.1"}}, got.Facts)
-	require.Equal(t, p.Concurrency, got.Concurrency)
-	require.Equal(t, "pwrite64", got.Latency[0].Op)
-	require.Len(t, got.Heat, maxHeats)
+	require.Equal(t, "trace.txt", d.Runs[0].Name)
+	require.Equal(t, []fact{{"started", "2026-01-02T03:04:05.678Z"}, {"host", "node7"}, {"kernel", "6.1"}}, d.Runs[0].Facts)
+	got := d.Runs[0].Profile
+	require.Equal(t, format.Seconds(p.RunTime), got.RunTime)
+	require.Equal(t, p.All.Calls, got.Events)
+	require.Len(t, got.Concurrency, len(p.Concurrency))
+	require.Equal(t, "pwrite64", got.Latency[0].Name)
+	require.NotEmpty(t, got.Charts.Heat)
+	require.Len(t, got.Files, 33)
+	require.Empty(t, got.Charts.Rows)
 
-	for k, c := range p.Categories {
-		require.Equal(t, newTotal(&c), got.Categories[k])
-		curve := d.Curves.Spent[0][k]
-		if c.Nanos == 0 {
-			require.Empty(t, curve)
-			continue
-		}
-		require.Len(t, curve, len(d.Curves.Elapsed))
-		require.Equal(t, c.Nanos, *curve[len(curve)-1], "the end of a curve")
+	require.Len(t, got.Categories, int(profile.NumCategories))
+	for _, line := range got.Charts.Curves.Lines {
+		end := line.Seconds[len(line.Seconds)-1]
+		at := slices.IndexFunc(got.Categories, func(c struct {
+			Name    string
+			Seconds float64
+		}) bool {
+			return c.Name == line.Name
+		})
+		require.Equal(t, got.Categories[at].Seconds, end, "the end of a curve")
+		require.GreaterOrEqual(t, float64(len(line.Seconds)-1)*got.Charts.Curves.Column, got.RunTime)
 	}
-	require.Equal(t, p.Categories[profile.Reads].Bytes, sumOf(d.Rates.Runs[0].Read))
-	require.Equal(t, p.Categories[profile.Writes].Bytes, sumOf(d.Rates.Runs[0].Written))
+	var read, written, calls int64
+	for _, v := range got.Intervals {
+		require.Empty(t, v.Files)
+		read, written, calls = read+v.Read, written+v.Written, calls+v.Calls
+	}
 	io := p.IO()
-	var calls int64
-	for _, of := range d.Rates.Runs[0].Calls {
-		calls += sumOf(of)
-	}
-	require.Equal(t, io.Calls, calls)
-
-	var rows []struct{ Name string }
-	require.NoError(t, json.Unmarshal(got.Tables["file"].Rows, &rows))
-	require.Equal(t, len(rows), got.Tables["file"].All)
-	require.Len(t, rows, 33)
-}
-
-func sumOf(list []int64) (sum int64) {
-	for _, n := range list {
-		sum += n
-	}
-	return sum
+	require.Equal(t, []int64{p.Categories[profile.Reads].Bytes, p.Categories[profile.Writes].Bytes, io.Calls}, []int64{read, written, calls})
 }
 
 func TestComparedData(t *testing.T) {
 	runs, c := compared(t)
 	d := parse(t, write(t, runs, c))
 	require.Len(t, d.Runs, 2)
-	comparison := d.Comparison.(map[string]any)
-	require.Contains(t, comparison["answer"], "outside 10 % in ")
-	require.Contains(t, comparison["answer"], "the replay takes 2")
-	// Both have their values at the same times, the shorter none beyond its end.
-	a, r := d.Curves.Spent[0][profile.Reads], d.Curves.Spent[1][profile.Reads]
-	require.Nil(t, a[len(a)-1])
-	require.Equal(t, runs[1].Profile.Categories[profile.Reads].Nanos, *r[len(r)-1])
-	for i, elapsed := range d.Curves.Elapsed {
-		if elapsed == runs[0].Profile.RunTime {
-			require.Equal(t, runs[0].Profile.Categories[profile.Reads].Nanos, *a[i])
-		}
+	require.Contains(t, d.Comparison["answer"], "outside 10 % in ")
+	require.Contains(t, d.Comparison["answer"], "the replay takes 2")
+}
+
+// The title says which command ran on which machine, and when.
+func TestTitle(t *testing.T) {
+	of := func(runs ...Run) string {
+		return html.UnescapeString(regexp.MustCompile(`<title>(.*)</title>`).FindStringSubmatch(string(write(t, runs, nil)))[1])
 	}
-	require.NotEmpty(t, d.Rates.Runs[0].Read)
-	require.NotEmpty(t, d.Rates.Runs[1].Read)
+	run := func(meta ...format.Meta) Run {
+		return Run{Profile: new(profile.Collector).Profile(), Meta: meta}
+	}
+	command, host, start := format.Meta{Key: format.MetaCommand, Value: "db --load"}, format.Meta{Key: format.MetaHost, Value: "a"}, format.Meta{Key: format.MetaStart, Value: "2026-01-02T03:04:05.678+01:00"}
+	require.Equal(t, "db --load – a, 2026-01-02 03:04 +0100 – Pianola profile", of(run(command, host, start)))
+	require.Equal(t, "db --load – a and b, 2026-01-02 03:04 +0100 – Pianola profile", of(run(host), run(command, format.Meta{Key: format.MetaHost, Value: "b"}, start)))
+	require.Equal(t, "2026-01-02 03:04 +0100 – Pianola profile", of(run(start)))
+	require.Equal(t, "a – Pianola profile", of(run(host, format.Meta{Key: format.MetaStart, Value: "yesterday"})))
+	require.Equal(t, "Pianola profile", of(run()))
 }
 
 // Text from untrusted recordings is in the page as text only.
@@ -92,7 +88,7 @@ func TestHostileNames(t *testing.T) {
 	require.Equal(t, 2, strings.Count(page, "</script"))
 	require.NotContains(t, page, "<img")
 	d := parse(t, []byte(page))
-	require.Equal(t, "app --title "+strings.ReplaceAll(evil, "\xff", `\xff`), d.Command)
+	require.Equal(t, "/data/"+strings.ReplaceAll(evil, "\xff", `\xff`), d.Runs[0].Profile.Files[0].Name)
 }
 
 // The policy names what stands in the page, so that nothing else runs.
@@ -124,13 +120,13 @@ func TestBounds(t *testing.T) {
 	page := write(t, []Run{run, run}, nil)
 	require.Less(t, len(page), 6<<20)
 	d := parse(t, page)
-	require.Equal(t, 3001, d.Runs[0].Tables["file"].All)
-	require.Less(t, len(d.Command), maxText+10)
-	require.LessOrEqual(t, len(d.Rates.Runs[0].Calls), maxRates)
+	require.Equal(t, 3001, d.Runs[0].Profile.Charts.Rows["files"])
+	require.Less(t, len(d.Runs[0].Profile.Files), 1000)
+	require.LessOrEqual(t, len(d.Runs[0].Profile.Intervals), 512)
 	io := run.Profile.IO()
 	var calls int64
-	for _, of := range d.Rates.Runs[0].Calls {
-		calls += sumOf(of)
+	for _, v := range d.Runs[0].Profile.Intervals {
+		calls += v.Calls
 	}
 	require.Equal(t, io.Calls, calls)
 }
@@ -138,37 +134,7 @@ func TestBounds(t *testing.T) {
 func TestEmpty(t *testing.T) {
 	p := new(profile.Collector).Profile()
 	d := parse(t, write(t, []Run{{Name: "empty", Profile: p}}, nil))
-	require.Zero(t, d.Runs[0].All.Calls)
-	require.Empty(t, d.Command)
-}
-
-func TestRates(t *testing.T) {
-	of := func(calls ...int64) *profile.Intervals {
-		v := &profile.Intervals{Nanos: 2}
-		for i, n := range calls {
-			s := profile.Span{Start: int64(2 * i)}
-			s.Categories[profile.Reads] = profile.Total{Calls: n, Bytes: 10 * n}
-			v.List = append(v.List, s)
-		}
-		return v
-	}
-	for _, c := range []struct {
-		name  string
-		nanos int64
-		want  []int64
-	}{
-		{"the same", 2, []int64{4, 8, 0, 6}},
-		{"a multiple", 4, []int64{12, 6}},
-		{"no multiple", 3, []int64{8, 4, 6}},
-		{"longer than all", 100, []int64{18}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			r := newRate(of(4, 8, 0, 6), c.nanos)
-			require.Equal(t, c.want, r.Calls[profile.Reads])
-			require.Equal(t, int64(180), sumOf(r.Read))
-		})
-	}
-	require.Empty(t, newRate(&profile.Intervals{}, 0).Read)
+	require.Zero(t, d.Runs[0].Profile.Events)
 }
 
 type brokenWriter struct{}

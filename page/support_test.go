@@ -59,6 +59,7 @@ func made(t testing.TB, name string, slow float64) Run {
 	r.call(1, format.OpRead, 3000, 10, "", 8, 0, 10)
 	return Run{Name: name, Profile: r.Profile(), Meta: []format.Meta{
 		{Key: format.MetaCommand, Value: "app --title " + evil},
+		{Key: format.MetaHost, Value: "node7"},
 		{Key: format.MetaKernel, Value: "6.1"},
 		{Key: format.MetaStart, Value: "2026-01-02T03:04:05.678Z"},
 	}}
@@ -80,8 +81,50 @@ func write(t testing.TB, runs []Run, c *Comparison) []byte {
 	return b.Bytes()
 }
 
+// parsed is the data of a page.
+type parsed struct {
+	Runs []struct {
+		Name     string
+		Coverage string
+		Facts    []fact
+		Profile  parsedProfile
+	}
+	Comparison map[string]any
+}
+
+// parsedProfile is what tests read of a profile's document.
+type parsedProfile struct {
+	RunTime    float64 `json:"run_time_seconds"`
+	Events     int64
+	Categories []struct {
+		Name    string
+		Seconds float64
+	}
+	Diagnosis   []profile.Finding
+	Concurrency []float64               `json:"io_concurrency_seconds"`
+	Latency     []struct{ Name string } `json:"latency_by_operation"`
+	Files       []struct{ Name string }
+	Intervals   []struct {
+		Calls   int64
+		Read    int64 `json:"bytes_read"`
+		Written int64 `json:"bytes_written"`
+		Files   []string
+	}
+	Charts struct {
+		Curves struct {
+			Column float64 `json:"column_seconds"`
+			Lines  []struct {
+				Name    string
+				Seconds []float64
+			}
+		}
+		Heat []any
+		Rows map[string]int
+	}
+}
+
 // parse returns the data of a page.
-func parse(t testing.TB, html []byte) (d document) {
+func parse(t testing.TB, html []byte) (d parsed) {
 	t.Helper()
 	data := regexp.MustCompile(`(?s)<script type="application/json" id="data">(.*?)</script>`).FindSubmatch(html)
 	require.NotNil(t, data)

@@ -205,7 +205,7 @@ var sizeColumns = []column[sizeRow]{
 	{heading{"write_seconds", duration}, sizeTotal(Writes, (*Total).seconds)},
 }
 
-func (p *Profile) intervalTable() *Table {
+func (p *Profile) intervalTable(of *Intervals) *Table {
 	columns := []column[Span]{
 		{heading{"start_seconds", duration}, func(v *Span) value { return integer(v.Start) }},
 		{heading{"calls", number}, func(v *Span) value { io := v.IO(); return integer(io.Calls) }},
@@ -231,11 +231,11 @@ func (p *Profile) intervalTable() *Table {
 		{heading{"in_flight_seconds", duration}, func(v *Span) value { io := v.IO(); return integer(io.Flight) }},
 		{heading{"files", nameList}, func(v *Span) value { return value{known: true, names: p.touched(v)} }},
 	}
-	if !p.Intervals.Tails {
-		return tableOf(p.Intervals.List, columns)
-	}
 	inText := len(columns)
 	for k := range NumIO {
+		if !of.Tails {
+			break
+		}
 		name := strings.ReplaceAll(k.String(), " ", "_")
 		columns = append(columns, column[Span]{heading{name + "_in_flight_seconds", duration}, func(v *Span) value { return integer(v.Categories[k].Flight) }})
 		for i, quantile := range stats.QuantileNames {
@@ -248,7 +248,10 @@ func (p *Profile) intervalTable() *Table {
 			}})
 		}
 	}
-	t := tableOf(p.Intervals.List, columns)
+	columns = append(columns,
+		column[Span]{heading{"mapped_reads", number}, func(v *Span) value { return integer(v.Categories[MappedReads].Calls) }},
+		column[Span]{heading{"mapped_writes", number}, func(v *Span) value { return integer(v.Categories[MappedWrites].Calls) }})
+	t := tableOf(of.List, columns)
 	t.brief = inText
 	return t
 }

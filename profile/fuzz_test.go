@@ -60,7 +60,9 @@ func FuzzFollow(f *testing.F) {
 		require.Equal(t, p.All, files)
 		require.Equal(t, p.All, threads)
 		require.NoError(t, p.WriteText(io.Discard, true))
-		_, err = json.Marshal(p.FullDocument())
-		require.NoError(t, err)
+		for _, extent := range []Extent{Charts, Page} {
+			_, err = json.Marshal(p.FullDocument(extent))
+			require.NoError(t, err)
+		}
 	})
 }

@@ -24,6 +24,23 @@ type Span struct {
 	MoreFiles  bool                    // and there were more
 }
 
+// merged returns at most so many intervals: neighbours are added together, without their
+// files and latencies.
+func (v *Intervals) merged(most int) *Intervals {
+	each := max((len(v.List)+most-1)/most, 1)
+	out := &Intervals{Nanos: v.Nanos * int64(each)}
+	for i := range v.List {
+		if i%each == 0 {
+			out.List = append(out.List, Span{Start: v.List[i].Start})
+		}
+		into := &out.List[len(out.List)-1]
+		for k := range into.Categories {
+			into.Categories[k].add(&v.List[i].Categories[k])
+		}
+	}
+	return out
+}
+
 const (
 	// maxSlices bounds the number of slices, 12 MiB of them, and chosenSlices
 	// where their length is not given: so many do for intervals of any length

@@ -20,15 +20,14 @@ type Series struct {
 // plotPoints bounds the points of a curve: about two for each pixel of the width.
 const plotPoints = 1000
 
-// categoryColors are those of the HTML page, except that mapped reads and writes
-// are lighter, because here their lines look like those of reads and writes.
+// categoryColors are those of the HTML page.
 var categoryColors = [NumIO]picture.Color{
 	Reads:        {Light: picture.RGB(0x0072b2), Dark: picture.RGB(0x56b4e9)},
 	Writes:       {Light: picture.RGB(0xd55e00), Dark: picture.RGB(0xf0883e)},
 	Syncs:        {Light: picture.RGB(0x009e73), Dark: picture.RGB(0x2fc99a)},
 	Metadata:     {Light: picture.RGB(0xb0568f), Dark: picture.RGB(0xdf95c1)},
-	MappedReads:  {Light: picture.RGB(0x56b4e9), Dark: picture.RGB(0xb9dcff)},
-	MappedWrites: {Light: picture.RGB(0xe69f00), Dark: picture.RGB(0xffd27a)},
+	MappedReads:  {Light: picture.RGB(0x4a9010), Dark: picture.RGB(0x9be15d)},
+	MappedWrites: {Light: picture.RGB(0x8c2d19), Dark: picture.RGB(0xffc94d)},
 }
 
 // seriesDashes are the lines of the first series, the second and so on; from

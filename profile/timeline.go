@@ -36,7 +36,6 @@ type Cell struct {
 // Segment is a part of the critical path that is on one thread. Where there would
 // be more than about 2000, the shortest are left out, and others reach over them.
 type Segment struct {
-	Lane     int // place in Timeline.Lanes, -1 for none
 	TID      int32
 	From, To int64  // nanoseconds since the start of the recording
 	Name     string // as of a Step: of what took the longest at a time
@@ -86,19 +85,13 @@ func (ts *threads) timeline(path []walk, steps []Step, runTime int64) Timeline {
 	}
 	t.Others = len(order) - len(shown)
 	slices.Sort(shown) // as they were created
-	place := make(map[*lane]int)
 	for _, i := range shown {
-		n := ls.all[i]
-		place[n] = len(t.Lanes)
-		t.Lanes = append(t.Lanes, n.lane(ts.owners[i].Command))
+		t.Lanes = append(t.Lanes, ls.all[i].lane(ts.owners[i].Command))
 	}
 	for _, w := range path {
-		s := Segment{Lane: -1, TID: othersTID, From: w.from, To: w.to, Name: steps[w.step].Name, File: steps[w.step].File}
+		s := Segment{TID: othersTID, From: w.from, To: w.to, Name: steps[w.step].Name, File: steps[w.step].File}
 		if n := w.on.lane; n != nil && n.row != nil {
 			s.TID = n.row.TID
-			if at, ok := place[n]; ok {
-				s.Lane = at
-			}
 		}
 		t.Segments = append(t.Segments, s)
 	}

@@ -92,7 +92,7 @@ var views = []struct {
 	{"rank", "ranks", (*Profile).rankTable},
 	{"node", "ranks", (*Profile).nodeTable},
 	{"shared", "ranks that share a file", (*Profile).sharedTable},
-	{"interval", "calls", func(p *Profile) *Table { return p.intervalTable() }},
+	{"interval", "calls", func(p *Profile) *Table { return p.intervalTable(&p.Intervals) }},
 	{"layer", "calls of libraries", func(p *Profile) *Table { return spentTable(p.Layers, layerColumns) }},
 	{"span", "calls of libraries", func(p *Profile) *Table { return spentTable(p.functions(), functionColumns) }},
 }

@@ -37,7 +37,7 @@ func (k kind) appendJSON(b []byte, v *value) []byte {
 	case number:
 		return strconv.AppendInt(b, v.n, 10)
 	case duration, latencies:
-		return format.AppendSeconds(b, v.n)
+		return appendSeconds(b, v.n)
 	case share:
 		return strconv.AppendFloat(b, v.f, 'f', 6, 64)
 	case frequents:
@@ -70,11 +70,16 @@ func (k kind) appendJSON(b []byte, v *value) []byte {
 			b = strconv.AppendInt(append(b, `,"calls":`...), c.Calls, 10)
 			b = strconv.AppendInt(append(b, `,"errors":`...), c.Errors, 10)
 			b = strconv.AppendInt(append(b, `,"bytes":`...), c.Bytes, 10)
-			b = append(format.AppendSeconds(append(b, `,"seconds":`...), c.Nanos), '}')
+			b = append(appendSeconds(append(b, `,"seconds":`...), c.Nanos), '}')
 		}
 		return append(b, ']')
 	}
 	return appendString(b, v.s)
+}
+
+// appendSeconds appends a time without zeros at its end: most times of a table are 0.
+func appendSeconds(b []byte, nanos int64) []byte {
+	return strconv.AppendFloat(b, format.Seconds(nanos), 'f', -1, 64)
 }
 
 func appendString(b []byte, name string) []byte {

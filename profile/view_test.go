@@ -48,7 +48,7 @@ func TestViews(t *testing.T) {
 	require.NoError(t, p.WriteText(&b, true))
 	testkit.Golden(t, "view.txt", b.Bytes())
 	b.Reset()
-	testkit.Golden(t, "view.json", testkit.JSON(t, p.FullDocument()))
+	testkit.Golden(t, "view.json", testkit.JSON(t, p.FullDocument(Sums)))
 	require.NoError(t, p.WriteBenchstat(&b, ""))
 	testkit.Golden(t, "view.benchstat", b.Bytes())
 }
@@ -95,7 +95,7 @@ func TestReports(t *testing.T) {
 	app := read(t, testkit.Application(1, 1)...)
 	unknown := read(t, testkit.Event(format.OpRead, 0, 9000, 4096), testkit.Event(format.OpClose, 9500, 0, -9),
 		format.Event{Op: format.OpWrite, Start: 1e7, Dur: format.Unknown, Ret: 7})
-	testkit.Golden(t, "profile.json", testkit.JSON(t, unknown.FullDocument()))
+	testkit.Golden(t, "profile.json", testkit.JSON(t, unknown.FullDocument(Sums)))
 	for name, p := range map[string]*Profile{"profile.txt": unknown, "application.txt": app} {
 		var b bytes.Buffer
 		require.NoError(t, p.WriteText(&b, false))

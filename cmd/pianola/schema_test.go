@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -75,7 +77,7 @@ var seldom = strings.Fields(`
 	mapped_read mapped_read_p50_seconds mapped_read_p90_seconds mapped_read_p99_seconds mapped_read_p999_seconds mapped_read_max_seconds
 	mapped_write mapped_write_p50_seconds mapped_write_p90_seconds mapped_write_p99_seconds mapped_write_p999_seconds mapped_write_max_seconds
 	read_p99 sync_p99 refused why
-	without percentile factor read_strides path2 root_path2 descriptors sparse blocks target link attrs
+	without percentile factor short read_strides path2 root_path2 descriptors sparse blocks target link attrs
 `)
 
 // All JSON that the command prints is as docs/schema says, which says nothing else.
@@ -140,6 +142,8 @@ func TestSchemas(t *testing.T) {
 		{"doctor", `pianola doctor --json`},
 		{"profile", `pianola profile --json app.txt`},
 		{"profile", `pianola profile --json app.txt app.bin p1.log`},
+		{"profile", `pianola profile --json --all app.txt`},
+		{"profile", `pianola profile --json --all run`},
 		{"profile", `pianola profile --json endless.txt`},
 		{"profile", `pianola compile -q -o ended.bin ended.txt; pianola profile --json ended.bin`},
 		{"profile", `pianola profile --json --by file app.txt`},
@@ -188,6 +192,14 @@ func TestSchemas(t *testing.T) {
 			check("events", line, one)
 		}
 	}
+	page := run(`pianola profile --html page.html app.txt >all.txt && cat page.html`)
+	data := regexp.MustCompile(`(?s)id="data">(.*?)</script>`).FindSubmatch(page)
+	require.NotNil(t, data)
+	var held struct {
+		Runs []struct{ Profile json.RawMessage }
+	}
+	require.NoError(t, json.Unmarshal(data[1], &held))
+	check("profile", "the page", held.Runs[0].Profile)
 	used["common"] = true // the others refer to it
 	require.Equal(t, slices.Sorted(maps.Keys(all)), slices.Sorted(maps.Keys(used)), "schemas of which no output is validated")
 	var unseen []string

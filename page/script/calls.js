@@ -22,11 +22,11 @@ async function unpacked(data, columns, count) {
 }
 
 // decodeCalls returns the calls of a run by thread, each list in the order of their
-// starts: {start, nanos (-1 for unknown), thread, operation, file (null for none),
+// starts: {start, seconds (null for unknown), thread, operation, file (null for none),
 // activity, request, offset (null for none), ret, waker, gap, ready, wait, timer,
-// storage}. Times are nanoseconds.
+// storage}. Times are seconds.
 async function decodeCalls(from) {
-  const [starts, nanos, threads, ops, files, activities, offsets, known, rets, wakers, gaps, ready, wait, timer, storage] = await unpacked(from.data, 15, from.count);
+  const [starts, nanos, threads, operations, files, activities, offsets, known, rets, wakers, gaps, ready, wait, timer, storage] = await unpacked(from.data, 15, from.count);
   const byThread = new Map(from.threads.map(thread => [thread, []]));
   const ends = new Map(); // of the last call on a file
   let start = 0;
@@ -39,10 +39,10 @@ async function decodeCalls(from) {
     }
     const thread = from.threads[threads[i] - 1];
     byThread.get(thread).push({
-      start, nanos: nanos[i], thread, operation: from.ops[ops[i] - 1],
+      start: start / 1e9, seconds: nanos[i] < 0 ? null : nanos[i] / 1e9, thread, operation: from.operations[operations[i] - 1],
       file: files[i] === 0 ? null : files[i] < 0 ? otherFiles : from.files[files[i] - 1],
       activity: activities[i] < 0 ? -activities[i] - 1 : activities[i], request: activities[i] < 0,
-      offset, ret: rets[i], waker: wakers[i], gap: gaps[i], ready: ready[i], wait: wait[i], timer: timer[i], storage: storage[i],
+      offset, ret: rets[i], waker: wakers[i], gap: gaps[i] / 1e9, ready: ready[i] / 1e9, wait: wait[i] / 1e9, timer: timer[i] / 1e9, storage: storage[i] / 1e9,
     });
   }
   return byThread;
@@ -59,7 +59,7 @@ function callsIn(list, from, to) {
   }
   const out = [];
   // Requests overlap, so that any that began earlier can reach into this.
-  for (let i = 0; i < low; i++) if (list[i].start + Math.max(list[i].nanos, 0) > from) out.push(list[i]);
+  for (let i = 0; i < low; i++) if (list[i].start + list[i].seconds > from) out.push(list[i]);
   for (; low < list.length && list[low].start < to; low++) out.push(list[low]);
   return out;
 }
@@ -74,7 +74,7 @@ function callText(run, call) {
   const what = [call.operation + (call.file === null ? '' : ' ' + call.file)];
   if (call.offset !== null) what.push('offset ' + count(call.offset));
   what.push('result ' + resultText(run, call));
-  what.push(call.nanos < 0 ? 'duration unknown' : seconds(call.nanos / 1e9) + (call.request ? ' in flight' : ''));
+  what.push(call.seconds === null ? 'duration unknown' : seconds(call.seconds) + (call.request ? ' in flight' : ''));
   if (call.waker > 0) what.push('woken by thread ' + call.waker);
-  return `${seconds(call.start / 1e9)}: ${what.join(', ')}`;
+  return `${seconds(call.start)}: ${what.join(', ')}`;
 }

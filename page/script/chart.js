@@ -162,13 +162,13 @@ function chart(what) {
   // choose selects the part of the run time that was dragged over.
   function choose(u) {
     if (u.select.width < 2) return;
-    const [from, to] = [u.select.left, u.select.left + u.select.width].map(left => Math.max(Math.round(u.posToVal(left, 'x') * 1e9), 0));
+    const [from, to] = [u.select.left, u.select.left + u.select.width].map(left => Math.max(u.posToVal(left, 'x'), 0));
     u.setSelect({left: 0, top: 0, width: 0, height: 0}, false);
     selection.change({from, to});
   }
 
   function zoom(now) {
-    range = now.from === undefined ? null : {min: now.from / 1e9, max: now.to / 1e9};
+    range = now.from === undefined ? null : {min: now.from, max: now.to};
     if (plot) plot.setScale('x', range || {min: what.data[0][0], max: what.data[0].at(-1)});
   }
 

@@ -4,28 +4,17 @@ const measures = [['elapsed', 'run time'], ['read', 'read'], ['write', 'write'],
 
 const timeOf = (side, key) => side[key + '_seconds'];
 
-// barsOf draws a measure of the sides of a subject as bars, with the interval of each as a
-// line across its end.
+// barsOf draws a measure of the sides of a subject.
 function barsOf(subject, key) {
   const sides = subject.sides.filter(s => timeOf(s, key) !== undefined);
   const bound = (side, name) => {
     const base = sides.find(s => s.name === side.base), ratio = (side[name] || {})[key];
     return base && ratio !== undefined ? ratio * timeOf(base, key) : undefined;
   };
-  const most = Math.max(...sides.map(s => Math.max(timeOf(s, key), bound(s, 'interval_high') || 0))) || 1;
-  return element('ul', {class: 'bars'}, ...sides.map(s => {
-    const bar = element('span', {class: 'bar ' + (s.base === undefined || s.kind !== 'replayed' ? 'c-base' : s.breaks_results ? 'c-broken' : 'c-read')});
-    bar.style.width = 100 * timeOf(s, key) / most + '%';
-    const track = element('span', {class: 'track', 'aria-hidden': 'true'}, bar);
-    const [low, high] = [bound(s, 'interval_low'), bound(s, 'interval_high')];
-    if (low !== undefined) {
-      const line = element('span', {class: 'between'});
-      line.style.left = 100 * low / most + '%';
-      line.style.width = 100 * (high - low) / most + '%';
-      track.append(line);
-    }
-    return element('li', {}, element('span', {class: 'what'}, s.name), track, element('span', {class: 'value'}, seconds(timeOf(s, key))));
-  }));
+  return barList(sides.map(s => ({
+    name: s.name, value: timeOf(s, key), low: bound(s, 'interval_low'), high: bound(s, 'interval_high'),
+    color: s.base === undefined || s.kind !== 'replayed' ? 'base' : s.breaks_results ? 'broken' : 'read',
+  })));
 }
 
 // barSection shows one measure at a time.

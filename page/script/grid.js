@@ -31,7 +31,7 @@ function niceSteps(end, steps, binary) {
 }
 
 // gridFigure makes a figure of a grid. Besides what newFigure takes: end, in seconds;
-// get: () => {columns, rows, column_nanos, cells (by column, then row), words (of what is
+// get: () => {columns, rows, column_seconds, cells (by column, then row), words (of what is
 // shown), note, levels: [row, text] of the axis, where rows count from 0 at the bottom, and for
 // other colours than those of gridColor colors: {of: (cell, part of the most) => colour, ends: two
 // texts, scale: (0 to 1) => colour}};
@@ -57,7 +57,7 @@ function gridFigure(what) {
   }
 
   function timeOf(column) {
-    return column * grid.column_nanos / 1e9;
+    return column * grid.column_seconds;
   }
 
   function show() {
@@ -74,19 +74,13 @@ function gridFigure(what) {
   // frame holds where the cells lie in the canvas, in CSS pixels.
   let frame = {left: 0, top: 8, width: 0, height: 0};
   // view returns the times at both ends of the axis, in seconds.
-  const view = () => selection.now.from === undefined ? [0, Math.max(what.end, 1e-9)] : [selection.now.from / 1e9, selection.now.to / 1e9];
+  const view = () => selection.now.from === undefined ? [0, Math.max(what.end, 1e-9)] : [selection.now.from, selection.now.to];
 
   function draw() {
     const width = parts.box.clientWidth;
     if (width === 0 || !grid) return;
     const height = Math.min(360, Math.max(260, width * 0.4));
-    const ratio = devicePixelRatio || 1;
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
-    canvas.style.width = width + 'px';
-    canvas.style.height = height + 'px';
-    const c = canvas.getContext('2d');
-    c.setTransform(ratio, 0, 0, ratio, 0, 0);
+    const c = sized(canvas, width, height);
     frame = {left: width < 480 ? 64 : 76, top: 8, width: 0, height: height - 40};
     frame.width = width - frame.left - 12;
 
@@ -150,7 +144,7 @@ function gridFigure(what) {
 
   canvas.addEventListener('pointermove', event => {
     const [from, to] = view();
-    const column = Math.floor((from + (event.offsetX - frame.left) / frame.width * (to - from)) * 1e9 / grid.column_nanos);
+    const column = Math.floor((from + (event.offsetX - frame.left) / frame.width * (to - from)) / grid.column_seconds);
     const row = Math.floor((frame.top + frame.height - event.offsetY) / frame.height * grid.rows);
     if (column < 0 || column >= grid.columns || row < 0 || row >= grid.rows) return;
     move(column, row);
@@ -160,7 +154,7 @@ function gridFigure(what) {
     const step = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1]}[event.key];
     if (!step) return;
     event.preventDefault();
-    const first = {column: Math.floor(view()[0] * 1e9 / grid.column_nanos) - (step[0] > 0 ? 1 : 0), row: -step[1]};
+    const first = {column: Math.floor(view()[0] / grid.column_seconds) - (step[0] > 0 ? 1 : 0), row: -step[1]};
     const from = cursor || first;
     move(from.column + step[0], from.row + step[1]);
   });
@@ -170,6 +164,18 @@ function gridFigure(what) {
     show();
   });
   return {figure: parts.figure, show};
+}
+
+// sized gives a canvas a size, in CSS pixels, and returns what draws on it.
+function sized(canvas, width, height) {
+  const ratio = devicePixelRatio || 1;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  canvas.style.width = width + 'px';
+  canvas.style.height = height + 'px';
+  const c = canvas.getContext('2d');
+  c.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return c;
 }
 
 // drawTimes draws the numbers of an axis of time, from and to in seconds.

@@ -14,7 +14,7 @@ function heatFigure(run) {
   let direction = 'both';
   const choice = select('File', run.heat.map((m, i) => [i, m.name]), i => { map = run.heat[i]; grid.show(); });
   const grid = gridFigure({
-    title: 'Offsets over time', end: run.run_time / 1e9,
+    title: 'Offsets over time', end: run.run_time_seconds,
     note: 'Bytes moved by calls that began in a column of time, by offset in the file. Cells in which nothing was moved are empty.',
     controls: element('div', {class: 'controls'}, choice,
       select('Bytes', [['both', 'read and written'], ['read', 'read'], ['written', 'written']], d => { direction = d; grid.show(); })),
@@ -22,13 +22,13 @@ function heatFigure(run) {
     get() {
       const cells = cellsOf(map, direction);
       const other = selection.now.file !== undefined && selection.now.file !== map.name ? ` The page has no map of ${selection.now.file}.` : '';
-      const late = map.missed > 0 ? ` The map lacks what the first ${seconds(map.missed / 1e9)} in calls moved.` : '';
+      const late = map.missed_seconds > 0 ? ` The map lacks what the first ${seconds(map.missed_seconds)} in calls moved.` : '';
       const top = map.rows * map.row_bytes;
       const offsets = niceSteps(top, 8, true);
       const texts = ticks(sizeUnits)(offsets);
       return {
-        columns: map.columns, rows: map.rows, column_nanos: map.column_nanos, cells, note: late + other,
-        words: `${map.name}. ${bytes(cells.reduce((a, b) => a + b, 0))}, each cell ${seconds(map.column_nanos / 1e9)} by ${size(map.row_bytes)},`,
+        columns: map.columns, rows: map.rows, column_seconds: map.column_seconds, cells, note: late + other,
+        words: `${map.name}. ${bytes(cells.reduce((a, b) => a + b, 0))}, each cell ${seconds(map.column_seconds)} by ${size(map.row_bytes)},`,
         levels: offsets.map((offset, i) => [offset / map.row_bytes, texts[i]]),
       };
     },

@@ -25,12 +25,7 @@ function callList(list, some) {
 
 // spentBar draws the parts of a row's own time, as long as its part of the most.
 function spentBar(row, most) {
-  const bar = element('div', {class: 'stack', 'aria-hidden': 'true'});
-  for (const p of partsOfSpent(row)) {
-    const piece = element('span', {class: 'c-' + p.name, title: `${p.label} ${seconds(p.seconds)}`});
-    piece.style.flexGrow = p.seconds / Math.max(row.self_seconds, 1e-9);
-    bar.append(piece);
-  }
+  const bar = stackBar(partsOfSpent(row));
   bar.style.width = 100 * row.self_seconds / Math.max(most, 1e-9) + '%';
   return bar;
 }
@@ -39,16 +34,14 @@ function spentBar(row, most) {
 // took the most time themselves.
 function layersFigure(run) {
   const title = 'Libraries';
-  const layers = run.tables.layer.rows;
+  const layers = run.layers;
   const box = element('div', {}, element('h2', {}, title), element('p', {class: 'note'},
     'Calls of libraries that were recorded. A system call counts for the innermost function of a library that was under way. A function’s time here is without that of inner functions of its library.'));
   for (const layer of layers) {
-    const words = element('ul', {class: 'stackwords'}, ...partsOfSpent(layer).map(p => element('li', {},
-      element('span', {class: 'dot c-' + p.name}), `${p.label} ${percent(p.seconds / Math.max(layer.self_seconds, 1e-9))} (${seconds(p.seconds)})`)));
-    const functions = run.tables.span.rows.filter(f => f.name.startsWith(layer.name + ':') && f.self_seconds > 0).sort((a, b) => b.self_seconds - a.self_seconds).slice(0, 8);
+    const functions = run.spans.filter(f => f.name.startsWith(layer.name + ':') && f.self_seconds > 0).sort((a, b) => b.self_seconds - a.self_seconds).slice(0, 8);
     const most = functions[0]?.self_seconds;
     box.append(element('h3', {}, `${layer.name}: ${seconds(layer.seconds)} in ${count(layer.calls)} calls, which caused ${count(layer.system_calls)} system calls`),
-      spentBar(layer, layer.self_seconds), words,
+      ...stack(partsOfSpent(layer)),
       element('ul', {class: 'spent'}, ...functions.map(f => element('li', {},
         element('span', {class: 'what'}, f.name.slice(layer.name.length + 1)), spentBar(f, most), element('span', {class: 'value'}, seconds(f.self_seconds)),
         element('span', {class: 'small'}, callList(f.caused, 3))))));
@@ -70,9 +63,9 @@ const functionColumns = [
 
 // functionTable is the table of all functions.
 function functionTable(run) {
-  const {rows, all} = run.tables.span;
+  const rows = run.spans;
   return newTable({
-    id: 'span', title: 'Functions of libraries', all, by: 'seconds', note: 'Own time is without inner functions of the library. Caused calls are those within it.',
+    id: 'span', title: 'Functions of libraries', all: run.rows.spans ?? rows.length, by: 'seconds', note: 'Own time is without inner functions of the library. Caused calls are those within it.',
     choose: now => nothing(now) ? null : {rows, columns: functionColumns, note: wholeOnly},
   }, functionColumns, rows);
 }

@@ -8,53 +8,43 @@ function named(data, i, label) {
   return data.runs.length > 1 ? data.runs[i].name + ' ' + label : label;
 }
 
-function sum(list, of) {
-  return list.reduce((a, b, i) => a + of(b, i), 0);
-}
-
 function tile(label, value, note) {
   return element('div', {class: 'tile'}, element('dt', {}, label), element('dd', {}, value), note ? element('dd', {class: 'note'}, note) : null);
 }
 
-function known(t) {
-  return t.known ? seconds(t.nanos / 1e9) : unknown;
+// rowsIn returns how many rows a table of a run has that are told apart.
+function rowsIn(run, key) {
+  return (run.rows[key] ?? run[key].length) - run[key].filter(row => [otherFiles, noFile].includes(row.name ?? row.thread ?? row.process)).length;
 }
 
 // tilesOf returns the figures of a run that come first.
 function tilesOf(run) {
   const [read, write, sync, metadata, mappedRead, mappedWrite, communication] = run.categories;
-  const inFaults = t => `${known(t)} in ${count(t.calls)} page faults of mapped files`;
-  const inCalls = t => `${known(t)} in ${count(t.calls)} calls`;
+  const inFaults = t => `${seconds(t.seconds)} in ${count(t.calls)} page faults of mapped files`;
+  const inCalls = t => `${seconds(t.seconds)} in ${count(t.calls)} calls`;
+  const [threads, processes] = [rowsIn(run, 'threads'), rowsIn(run, 'processes')];
   return element('dl', {class: 'tiles'},
-    tile('Run time', seconds(run.run_time / 1e9), `${count(run.threads)} ${run.threads === 1 ? 'thread' : 'threads'}, ${count(run.processes)} ${run.processes === 1 ? 'process' : 'processes'}`),
+    tile('Run time', seconds(run.run_time_seconds), `${count(threads)} ${threads === 1 ? 'thread' : 'threads'}, ${count(processes)} ${processes === 1 ? 'process' : 'processes'}`),
     tile('Read', bytes(read.bytes), inCalls(read)),
     tile('Written', bytes(write.bytes), inCalls(write)),
-    tile('Sync', known(sync), `${count(sync.calls)} calls`),
-    tile('Metadata', known(metadata), `${count(metadata.calls)} calls, ${count(run.files)} files`),
+    tile('Sync', seconds(sync.seconds), `${count(sync.calls)} calls`),
+    tile('Metadata', seconds(metadata.seconds), `${count(metadata.calls)} calls, ${count(rowsIn(run, 'files'))} files`),
     mappedRead.calls > 0 ? tile('Mapped read', bytes(mappedRead.bytes), inFaults(mappedRead)) : null,
     mappedWrite.calls > 0 ? tile('Mapped write', bytes(mappedWrite.bytes), inFaults(mappedWrite)) : null,
-    communication.calls > 0 ? tile('Communication', known(communication), `${bytes(communication.bytes)} in ${count(communication.calls)} calls, no I/O`) : null,
-    tile('Events', count(run.all.calls), `${count(run.all.errors)} with an error`));
+    communication.calls > 0 ? tile('Communication', seconds(communication.seconds), `${bytes(communication.bytes)} in ${count(communication.calls)} calls, no I/O`) : null,
+    tile('Events', count(run.events), `${count(run.failed_events)} with an error`));
 }
 
 // timesOf shows what the time of a run's threads was spent with.
 function timesOf(run) {
-  const t = run.times;
+  const t = run.thread_time;
   const parts = [
-    ['I/O', t.IO, 'read'], ['communication', t.Communication, 'communication'], ['submit and wait', t.Submit, 'submit'], ['waiting for others', sum(t.Waits, n => n), 'waiting'],
-    ['timer', t.Timer, 'timer'], ['storage outside calls', t.Storage, 'storage'], ['ready', t.Ready, 'ready'], ['other calls', t.Other, 'other'], ['compute', t.Compute, 'compute'],
-  ].filter(([label, nanos]) => nanos > 0 || label === 'I/O' || label === 'compute');
-  const all = sum(parts, p => p[1]);
-  if (all === 0) return null;
-  const bar = element('div', {class: 'stack', 'aria-hidden': 'true'});
-  const words = element('ul', {class: 'stackwords'});
-  for (const [label, nanos, name] of parts) {
-    const piece = element('span', {class: 'c-' + name});
-    piece.style.flexGrow = nanos / all;
-    if (nanos > 0) bar.append(piece);
-    words.append(element('li', {}, element('span', {class: 'dot c-' + name}), `${label} ${percent(nanos / all)} (${seconds(nanos / 1e9)})`));
-  }
-  return element('div', {class: 'times'}, element('h3', {}, run.threads === 1 ? 'What the thread’s time was spent with' : 'What the time of all threads was spent with'), bar, words);
+    ['I/O', t.io_seconds, 'read'], ['communication', t.communication_seconds, 'communication'], ['submit and wait', t.submit_and_wait_seconds, 'submit'],
+    ['waiting for others', t.waiting_seconds, 'waiting'], ['timer', t.timer_seconds, 'timer'], ['storage outside calls', t.storage_seconds, 'storage'],
+    ['ready', t.ready_seconds, 'ready'], ['other calls', t.other_seconds, 'other'], ['compute', t.compute_seconds, 'compute'],
+  ].map(([label, value, name]) => ({label, name, seconds: value})).filter(p => p.seconds > 0 || p.name === 'read' || p.name === 'compute');
+  return sum(parts, p => p.seconds) === 0 ? null :
+    element('div', {class: 'times'}, element('h3', {}, rowsIn(run, 'threads') === 1 ? 'What the thread’s time was spent with' : 'What the time of all threads was spent with'), ...stack(parts));
 }
 
 // diagnosisOf returns what to look at first in a run, null for nothing.
@@ -73,10 +63,9 @@ function factsOf(data) {
   return section('facts', title, null, withTools(title, plainTable(title, ['', ...data.runs.map(r => r.name)], rows)));
 }
 
-// origin says in a line where and when the application ran.
+// origin says in a line on what the application ran. The title has the machine and the date.
 function origin(run) {
-  const words = ['started', 'host', 'kernel', 'CPU'].map(name => run.facts.find(f => f.name === name)?.value);
-  return words.filter(w => w).map(w => w.replace(/\.\d+Z$/, 'Z')).join(' · ');
+  return ['kernel', 'CPU', 'file system'].flatMap(name => run.facts.filter(f => f.name === name).map(f => `${name} ${f.value}`)).join(' · ');
 }
 
 // categoryColor returns the name of a category's colour.
@@ -86,7 +75,7 @@ function categoryColor(category) {
 
 // piecewise adds up parts by piece of time.
 function piecewise(run, parts, of) {
-  const out = new Array(Math.floor(run.run_time / run.parts.nanos) + 1).fill(0);
+  const out = new Array(Math.floor(run.run_time_seconds / run.parts.piece_seconds) + 1).fill(0);
   for (const p of parts) out[p.piece] += of(p);
   return out;
 }
@@ -97,64 +86,56 @@ function lackingAny(data, now) {
   return why.every(w => w) ? why[0] : '';
 }
 
-// pieceAxis returns the times at which the pieces of all runs begin, in seconds, and
-// where the last one ends. Runs have pieces whose lengths are powers of two: those of
-// the longest are taken.
-function pieceAxis(data) {
-  const nanos = Math.max(...data.runs.map(run => run.parts.nanos));
-  const end = Math.max(...data.runs.map(run => run.run_time));
-  return {nanos, x: Array.from({length: Math.floor(end / nanos) + 2}, (_, i) => i * nanos / 1e9)};
-}
-
-// merged adds up neighbouring pieces of a run to those of an axis; null is beyond
-// the end of the run.
-function merged(run, list, axis) {
-  const out = axis.x.slice(0, -1).map((_, i) => i * axis.nanos > run.run_time ? null : 0);
-  list.forEach((n, i) => { out[Math.floor(i * run.parts.nanos / axis.nanos)] += n; });
-  return out;
-}
-
-// chosenCurves returns the lines of the cumulative profile of a selection.
-function chosenCurves(data, now) {
-  const axis = pieceAxis(data);
-  const series = [];
-  const ys = [];
-  data.runs.forEach((run, i) => {
-    if (lacking(run, now)) return;
-    const parts = selected(run, now);
-    for (const category of run.parts.categories) {
-      const list = merged(run, piecewise(run, parts, p => p.category === category ? p.nanos / 1e9 : 0), axis);
-      if (!list.some(n => n > 0)) continue;
-      let before = 0;
-      const y = [0, ...list.map(n => n === null ? null : (before += n))];
-      series.push({label: named(data, i, category), color: categoryColor(category), dash: dashOf(i)});
-      ys.push(y);
-    }
+// curvesOf returns the lines of a run's cumulative profile, or of a selection: {times, lines:
+// [{name, seconds}]}, in seconds at each of the times.
+function curvesOf(run, now) {
+  const {column_seconds: column, lines} = run.curves;
+  const end = run.run_time_seconds;
+  if (nothing(now)) return {times: (lines[0]?.seconds || []).map((_, i, all) => i === all.length - 1 ? end : i * column), lines};
+  const parts = lacking(run, now) ? [] : selected(run, now);
+  const chosen = run.parts.categories.map(name => {
+    let before = 0;
+    return {name, seconds: [0, ...piecewise(run, parts, p => p.category === name ? p.seconds : 0).map(n => before += n)]};
   });
-  return {series, data: [axis.x, ...ys]};
+  return {times: chosen[0].seconds.map((_, i) => Math.min(i * run.parts.piece_seconds, end)), lines: chosen.filter(l => l.seconds.at(-1) > 0)};
 }
 
-// wholeCurves returns the lines of the cumulative profile.
-function wholeCurves(data) {
-  const series = [];
-  const ys = [];
-  data.curves.spent.forEach((spent, i) => spent.forEach((y, k) => {
-    if (!y) return;
-    series.push({label: named(data, i, categories[k].replace('-', ' ')), color: categories[k], dash: dashOf(i), hidden: categories[k] === 'communication' && spent.some((other, n) => other && n !== k)});
-    ys.push(y.map(n => n === null ? null : n / 1e9));
-  }));
-  return {series, data: [data.curves.elapsed.map(n => n / 1e9), ...ys]};
+// allTimes returns the times of several runs in order, each once, to the nanosecond.
+function allTimes(lists) {
+  return [...new Set(lists.flat().map(t => Math.round(t * 1e9)))].sort((a, b) => a - b).map(n => n / 1e9);
+}
+
+// between returns the values of a line at other times; null is beyond its end.
+function between(times, values, x) {
+  let at = 1;
+  return x.map(t => {
+    while (at < times.length - 1 && times[at] < t - 1e-10) at++;
+    if (t > times.at(-1) + 1e-10) return null;
+    const [from, to] = [times[at - 1], times[at]];
+    return values[at - 1] + (to > from ? Math.min((t - from) / (to - from), 1) : 1) * (values[at] - values[at - 1]);
+  });
+}
+
+// curveLines returns the lines of all runs over one axis.
+function curveLines(data, now) {
+  const all = data.runs.map(run => curvesOf(run, now));
+  const x = allTimes(all.map(run => run.times));
+  const lines = all.flatMap(({times, lines}, i) => lines.map(line => ({
+    series: {label: named(data, i, line.name), color: categoryColor(line.name), dash: dashOf(i), hidden: nothing(now) && line.name === 'communication' && lines.length > 1},
+    y: between(times, line.seconds, x),
+  })));
+  return {series: lines.map(l => l.series), data: [x, ...lines.map(l => l.y)]};
 }
 
 function curveChart(data, now) {
   const title = 'Cumulative I/O profile';
   const why = lackingAny(data, now);
   if (why) return unanswered(title, why);
-  const {series, data: table} = nothing(now) ? wholeCurves(data) : chosenCurves(data, now);
+  const {series, data: table} = curveLines(data, now);
   if (series.length === 0) return unanswered(title, 'No time was spent in calls of the selection.');
   return chart({
     title,
-    note: (nothing(now) ? 'Time spent in calls so far, by all threads together, against elapsed time. ' : `Time spent in calls so far, only of ${selectionPhrase(now)}, by when calls began, in pieces of ${seconds(table[0][1])}. `) +
+    note: (nothing(now) ? 'Time spent in calls so far, by all threads together, against elapsed time. ' : `Time spent in calls so far, only of ${selectionPhrase(now)}, by when calls began, in pieces of ${seconds(data.runs[0].parts.piece_seconds)}. `) +
       (data.comparison ? `Broken lines are those of ${data.runs[1].name}. ` : data.runs.length > 1 ? 'Broken lines are those of the recordings after the first. ' : '') +
       (series.some(s => s.hidden) ? 'Communication is no I/O: its button shows it.' : ''),
     hint: 'Drag over the chart, or hold Shift and use the arrow keys, to select a part of the time; double-click to go back.',
@@ -165,31 +146,31 @@ function curveChart(data, now) {
   }).figure;
 }
 
-// wholeRates returns the intervals of all runs, of one length: {width, runs}, in
-// seconds, and of each run bytes and calls.
-function wholeRates(data) {
-  return {width: data.rates.nanos / 1e9, runs: data.rates.runs};
-}
+const callKeys = ['reads', 'writes', 'syncs', 'metadata_calls', 'mapped_reads', 'mapped_writes'];
 
-// chosenRates returns the same of a selection.
-function chosenRates(data, now) {
-  const axis = pieceAxis(data);
-  const runs = data.runs.map(run => {
-    const parts = lacking(run, now) ? [] : selected(run, now);
-    const of = f => merged(run, piecewise(run, parts, f), axis).filter(n => n !== null);
+// ratesOf returns the intervals of a run, or the pieces of a selection: {width, read, written, calls,
+// io, flight}, with a value for each.
+function ratesOf(run, now) {
+  if (nothing(now)) {
+    const of = f => run.intervals.map(f);
     return {
-      read: of(p => /read$/.test(p.category) ? p.bytes : 0), written: of(p => /write$/.test(p.category) ? p.bytes : 0),
-      calls: run.parts.categories.map(category => of(p => p.category === category ? p.calls : 0)),
+      width: run.interval_seconds, read: of(v => v.bytes_read + v.bytes_mapped_read), written: of(v => v.bytes_written + v.bytes_mapped_written),
+      calls: callKeys.map(key => of(v => v[key])), io: of(v => v.seconds), flight: of(v => v.in_flight_seconds),
     };
-  });
-  return {width: axis.nanos / 1e9, runs};
+  }
+  const parts = lacking(run, now) ? [] : selected(run, now);
+  const of = f => piecewise(run, parts, f);
+  return {
+    width: run.parts.piece_seconds, read: of(p => /read$/.test(p.category) ? p.bytes : 0), written: of(p => /write$/.test(p.category) ? p.bytes : 0),
+    calls: run.parts.categories.map(category => of(p => p.category === category ? p.calls : 0)),
+  };
 }
 
 const rateKinds = [
   {lines: [[run => run.read, 'read', 'read'], [run => run.written, 'written', 'write']], title: 'Throughput', none: 'No bytes were moved in calls of the selection.', show: rate, label: 'bytes per second', ticks: v => ticks(byteUnits)(v).map(t => t === '0' ? t : t + '/s')},
   {lines: categories.map((name, k) => [run => run.calls[k], name.replace('-', ' '), name]), title: 'Calls per second', none: 'No calls are in the selection.', show: v => amount(v) + '/s', label: 'calls per second', ticks: ticks(countUnits)},
   {
-    lines: [[run => run.io.map(n => n / 1e9), 'threads in I/O', 'sync'], [run => run.flight.map(n => n / 1e9), 'requests in flight', 'submit']], whole: true,
+    lines: [[run => run.io, 'threads in I/O', 'sync'], [run => run.flight, 'requests in flight', 'submit']], whole: true,
     title: 'In I/O at once', show: amount, label: 'on average', ticks: ticks(countUnits), note: 'How many threads were in calls on files, and how many requests of io_uring and libaio were in flight, on average over an interval.',
   },
 ];
@@ -198,74 +179,77 @@ const rateKinds = [
 function rateChart(data, kind, now) {
   const why = kind.whole && !nothing(now) ? wholeOnly : lackingAny(data, now);
   if (why) return unanswered(kind.title, why);
-  const rates = nothing(now) ? wholeRates(data) : chosenRates(data, now);
-  const n = Math.max(...rates.runs.map(r => r.read.length));
-  const x = Array.from({length: n + 1}, (_, i) => i * rates.width); // where each interval begins, and the end
+  const rates = data.runs.map(run => ratesOf(run, now));
+  const x = allTimes(rates.map(r => [...r.read.map((_, i) => i * r.width), r.read.length * r.width])); // where each interval begins, and the end
   // Steps reach to the next x, so the last value is there twice.
-  const steps = list => list.length === 0 ? x.map(() => null) : x.map((_, i) => i <= list.length ? list[Math.min(i, list.length - 1)] / rates.width : null);
+  const steps = (list, width) => x.map(t => {
+    const i = Math.floor(t / width + 1e-6);
+    return list.length > 0 && i <= list.length ? list[Math.min(i, list.length - 1)] / width : null;
+  });
   const series = [];
   const ys = [];
-  rates.runs.forEach((run, i) => kind.lines.forEach(([of, label, name]) => {
+  rates.forEach((run, i) => kind.lines.forEach(([of, label, name]) => {
     const list = of(run);
     if (!list?.some(v => v > 0)) return;
     series.push({label: named(data, i, label), color: name, dash: dashOf(i), stepped: true, fill: i === 0});
-    ys.push(steps(list));
+    ys.push(steps(list, run.width));
   }));
   if (series.length === 0) return unanswered(kind.title, kind.none);
   const xText = v => `from ${seconds(v)}`;
   const table = [x, ...ys];
   return chart({
     title: kind.title, series, data: table, show: kind.show, xText, sync: 'time', time: true, height: 230,
-    note: (nothing(now) ? '' : `Only of ${selectionPhrase(now)}. `) + `${kind.note || 'Counted where a call began.'} In intervals of ${brief(seconds(rates.width))}; the last may be cut short.`,
+    note: (nothing(now) ? '' : `Only of ${selectionPhrase(now)}. `) + `${kind.note || 'Counted where a call began.'} In intervals of ${[...new Set(rates.map(r => brief(seconds(r.width))))].join(' and ')}; the last may be cut short.`,
     summary: series.map((s, i) => `${s.label} at most ${kind.show(Math.max(...ys[i]))}`).join(', ') + '.',
     x: {ticks: ticks(timeUnits), label: 'elapsed time'}, y: {ticks: kind.ticks, label: kind.label},
     table: () => [['interval', ...series.map(s => s.label)], rowsOf(table, xText, kind.show)],
   }).figure;
 }
 
-// latencyOf returns the bars of a run's operations: {x, last, latency: [{op, calls,
-// bars: [first, last, calls]}]}, in nanoseconds. x are the bounds of all bars.
-function latencyOf(run) {
-  const first = Math.max(Math.min(...run.latency.map(l => l.bars[0][0])), 1);
-  const last = Math.max(...run.latency.map(l => l.bars.at(-1)[1]));
-  // Bars of all operations have the same bounds: eight to a power of two, or
-  // one to a nanosecond.
-  const x = [];
-  for (let v = first; v <= last; v += v < 16 ? 1 : 2 ** (Math.floor(Math.log2(v)) - 3)) x.push(v);
-  x.push(last + 1);
-  return {x, first, latency: run.latency};
-}
+// shownOperations is how many operations have a distribution.
+const shownOperations = 12;
 
-// chosenLatency returns the same of a selection, in powers of two.
+// chosenLatency returns the bars of the operations of a selection as latency_by_operation has
+// them of the whole run, in powers of two.
 function chosenLatency(run, now) {
-  const from = run.parts.durations;
+  const from = run.parts.durations_seconds;
+  const start = i => Math.max(from[i] ?? 2 * from.at(-1), from[1] / 2);
   const byOp = new Map();
   for (const p of selected(run, now)) {
-    const l = byOp.get(p.operation) || {op: p.operation, calls: 0, nanos: 0, counts: from.map(() => 0)};
+    const l = byOp.get(p.operation) || {name: p.operation, calls: 0, seconds: 0, counts: from.map(() => 0)};
     byOp.set(p.operation, l);
-    l.nanos += p.nanos;
+    l.seconds += p.seconds;
     p.counts.forEach((n, i) => { l.counts[p.first + i] += n; l.calls += n; });
   }
-  const latency = [...byOp.values()].filter(l => l.calls > 0).sort((a, b) => b.nanos - a.nanos).slice(0, 12);
-  if (latency.length === 0) return null;
-  const low = Math.min(...latency.map(l => l.counts.findIndex(n => n > 0)));
-  const high = Math.max(...latency.map(l => l.counts.findLastIndex(n => n > 0)));
-  const start = i => Math.max(from[i] ?? 2 * from.at(-1), from[1] / 2);
-  for (const l of latency) l.bars = l.counts.map((n, i) => [start(i), start(i + 1) - 1, n]).filter(b => b[2] > 0);
+  return [...byOp.values()].filter(l => l.calls > 0).sort((a, b) => b.seconds - a.seconds)
+    .map(l => ({...l, bars: l.counts.map((calls, i) => ({from_seconds: start(i), to_seconds: start(i + 1) - 1e-9, calls})).filter(b => b.calls > 0)}));
+}
+
+// latencyBars returns the bars of some operations over one axis: {x, first, latency: [{op, calls,
+// bars: [first, last, calls]}]}. x are the bounds of all bars; whole says that there are eight to a
+// power of two, or one to a nanosecond, and else there is one. These are whole nanoseconds, as
+// the clock counts, so that equal bounds are found.
+function latencyBars(operations, whole) {
+  const nanos = value => Math.round(value * 1e9);
+  const latency = operations.slice(0, shownOperations).map(l => ({op: l.name, calls: l.calls, bars: l.bars.map(b => [nanos(b.from_seconds), nanos(b.to_seconds), b.calls])}));
+  const first = Math.max(Math.min(...latency.map(l => l.bars[0][0])), 1);
+  const last = Math.max(...latency.map(l => l.bars.at(-1)[1]));
   const x = [];
-  for (let i = low; i <= high + 1; i++) x.push(start(i));
-  return {x, first: start(low), latency};
+  for (let v = first; v <= last; v += !whole ? v : v < 16 ? 1 : 2 ** (Math.floor(Math.log2(v)) - 3)) x.push(v);
+  x.push(last + 1);
+  return {x, first, latency};
 }
 
 // latencyFigure shows the durations of a run's operations in one of two ways.
 function latencyFigure(run, now) {
   const title = 'How long calls took';
   const why = lacking(run, now);
-  const operationOnly = nothing(without(now, 'operation')) && run.latency.some(l => l.op === now.operation);
-  const whole = nothing(now) || operationOnly;
-  const found = why ? null : whole ? latencyOf(operationOnly ? {latency: run.latency.filter(l => l.op === now.operation)} : run) : chosenLatency(run, now);
-  if (!found) return unanswered(title, why || `No call of ${selectionPhrase(now)} has a duration.`);
-  const {x, first, latency} = found;
+  const all = run.latency_by_operation;
+  const chosen = nothing(without(now, 'operation')) ? all.filter(l => l.name === now.operation) : [];
+  const whole = nothing(now) || chosen.length > 0;
+  const operations = why ? [] : chosen.length > 0 ? chosen : whole ? all : chosenLatency(run, now);
+  if (operations.length === 0) return unanswered(title, why || `No call of ${selectionPhrase(now)} has a duration.`);
+  const {x, first, latency} = latencyBars(operations, whole);
   const place = new Map(x.map((v, i) => [v, i]));
   const xs = x.map(v => v / 1e9);
   const calls = latency.map(l => {
@@ -314,11 +298,11 @@ function sizeName(from) {
 }
 
 function sizeFigure(run) {
-  const froms = [...new Set(run.sizes.flat().map(s => s.from))].sort((a, b) => a - b);
+  const froms = run.sizes.map(row => row.from);
   const holder = element('div', {});
   const show = key => {
     const text = key === 'calls' ? amount : bytes;
-    const data = run.sizes.map(list => froms.map(from => list.find(s => s.from === from)?.[key] ?? 0));
+    const data = (key === 'calls' ? ['reads', 'writes'] : ['bytes_read', 'bytes_written']).map(name => run.sizes.map(row => row[name]));
     holder.replaceChildren(barChart({
       title: 'Request sizes', note: 'By powers of two: 4 KiB stands for 4 KiB to just below 8 KiB.', controls,
       className: 'from', classes: froms.map(sizeName), show: text, data,
@@ -337,13 +321,13 @@ function sizeFigure(run) {
 
 // levelsOf returns how many numbers of threads were in I/O at once.
 function levelsOf(runs) {
-  return Math.max(...runs.map(r => (r.concurrency || []).length));
+  return Math.max(...runs.map(r => r.io_concurrency_seconds.length));
 }
 
 // concurrencyFigure is of one run, or of two side by side.
 function concurrencyFigure(runs) {
   const levels = levelsOf(runs);
-  const shares = runs.map(r => Array.from({length: levels}, (_, i) => ((r.concurrency || [])[i] || 0) / Math.max(r.run_time, 1)));
+  const shares = runs.map(r => Array.from({length: levels}, (_, i) => (r.io_concurrency_seconds[i] || 0) / Math.max(r.run_time_seconds, 1e-9)));
   return barChart({
     title: 'I/O concurrency', note: 'The part of the run time in which so many threads were in I/O at once.',
     className: 'threads at once', classes: Array.from({length: levels}, (_, i) => i === 64 ? '64+' : String(i)),
@@ -356,8 +340,8 @@ function concurrencyFigure(runs) {
 // criticalSection shows the chain of calls, compute and waits that the end of
 // the run hung on.
 function criticalSection(run) {
-  const rows = run.critical.map(s => ({name: s.name, file: s.file || undefined, seconds: s.nanos / 1e9, share: s.nanos / Math.max(run.run_time, 1)}));
-  const operations = new Set(run.parts.ops);
+  const rows = run.critical_path.map(s => ({...s, share: s.seconds / Math.max(run.run_time_seconds, 1e-9)}));
+  const operations = new Set(run.parts.operations);
   return newTable({
     id: 'critical', title: 'Critical path', all: rows.length, by: 'seconds',
     note: 'The chain of calls, compute and waits that the end of the run hung on. What is not on it could be slower without making the run longer.',
@@ -376,18 +360,21 @@ const criticalColumns = [
   {key: 'seconds', label: 'time', kind: 'seconds'}, {key: 'share', label: 'share of the run time', kind: 'share'},
 ];
 
+// shortened returns a name of which the last part stays where there is no room for all.
+function shortened(name) {
+  const at = name.lastIndexOf('/');
+  return element('span', {class: 'what'}, element('span', {class: 'head'}, name.slice(0, at + 1)), element('span', {class: 'tail'}, name.slice(at + 1)));
+}
+
 // topsOf lists where the most time went: the first files, operations and threads of
 // a run. What is clicked is selected.
 function topsOf(run) {
-  const lists = tables.filter(t => t.pick && run.tables[t.view].rows.length > 0).map(t => {
-    const rows = run.tables[t.view].rows.filter(row => row.seconds > 0).slice(0, 4);
-    const most = rows[0]?.seconds;
-    return rows.length === 0 ? null : element('div', {}, element('h3', {}, t.title), element('ul', {class: 'tops'}, ...rows.map(row => {
-      const bar = element('span', {class: 'bar c-read'});
-      bar.style.width = 100 * row.seconds / most + '%';
-      const button = element('button', {type: 'button', onclick: () => selection.toggle(t.pick(row))}, element('span', {class: 'what'}, (t.view === 'thread' ? 'thread ' : '') + row[t.columns[0].key]));
+  const lists = tables.filter(t => t.pick).map(t => {
+    const rows = run[t.rows].filter(row => row.seconds > 0).sort((a, b) => b.seconds - a.seconds).slice(0, 4);
+    return rows.length === 0 ? null : element('div', {}, element('h3', {}, t.title), barList(rows.map(row => {
+      const button = element('button', {type: 'button', onclick: () => selection.toggle(t.pick(row))}, shortened((t.view === 'thread' ? 'thread ' : '') + row[t.columns[0].key]));
       selection.follow(button, now => button.setAttribute('aria-pressed', String(Object.entries(t.pick(row)).every(([key, value]) => now[key] === value))));
-      return element('li', {}, button, element('span', {class: 'track', 'aria-hidden': 'true'}, bar), element('span', {class: 'value'}, seconds(row.seconds)));
+      return {name: button, value: row.seconds, color: 'read'};
     })));
   }).filter(l => l);
   return lists.length === 0 ? null : element('div', {class: 'where', role: 'group', 'aria-label': 'Where the time in calls went'}, ...lists);
@@ -399,15 +386,15 @@ function detailsOf(run, withConcurrency) {
   const all = ['thread', 'file', 'operation', 'from', 'to'];
   if (run.timeline.lanes.length > 0) box.append(card('timeline', timelineFigure(run)));
   if (run.rank_map) box.append(card('ranks', rankFigure(run)));
-  if (run.critical.length > 0) box.append(criticalSection(run));
-  if (run.tables.layer.rows.length > 0) box.append(card('layers', layersFigure(run)), functionTable(run));
+  if (run.critical_path.length > 0) box.append(criticalSection(run));
+  if (run.layers.length > 0) box.append(card('layers', layersFigure(run)), functionTable(run));
   if (withConcurrency && levelsOf([run]) > 1) box.append(card('concurrency', wholeRun('I/O concurrency', () => concurrencyFigure([run]))));
   if (run.heat.length > 0) box.append(card('heat', heatFigure(run)));
-  if (run.latency_maps.length > 0) box.append(card('latency-map', latencyMapFigure(run)));
-  if (run.latency.length > 0) box.append(card('latency', linked(all, now => latencyFigure(run, now))));
-  if (run.sizes.some(list => list.length > 0)) box.append(card('sizes', wholeRun('Request sizes', () => sizeFigure(run))));
+  if (run.latency_over_time.length > 0) box.append(card('latency-map', latencyMapFigure(run)));
+  if (run.latency_by_operation.length > 0) box.append(card('latency', linked(all, now => latencyFigure(run, now))));
+  if (run.sizes.length > 0) box.append(card('sizes', wholeRun('Request sizes', () => sizeFigure(run))));
   for (const t of tables) {
-    if (run.tables[t.view].rows.length > 0) box.append(tableOf(run, t));
+    if (run[t.rows].length > 0) box.append(tableOf(run, t));
   }
   return box;
 }
@@ -416,18 +403,24 @@ function detailsOf(run, withConcurrency) {
 // line, or one for each where they differ.
 function coverageNotes(runs) {
   const notes = new Map();
-  for (const r of runs) notes.set(r.coverage, {withheld: r.withheld, names: [...(notes.get(r.coverage) || {names: []}).names, r.name]});
+  for (const r of runs) notes.set(r.told, {withheld: r.coverage.withheld, names: [...(notes.get(r.told) || {names: []}).names, r.name]});
   return [...notes].map(([text, n]) => element('p', {class: n.withheld ? 'note withheld' : 'note'}, (notes.size > 1 ? n.names.join(', ') + ': ' : '') + capitalized(text)));
 }
 
-function build() {
+// readData returns the data of the page. A run has all that its profile has, with its name,
+// its facts and what its coverage says in a sentence.
+function readData() {
   const data = JSON.parse(document.getElementById('data').textContent);
+  return {...data, runs: data.runs.map(r => ({...r.profile, ...r.profile.charts, name: r.name, facts: r.facts, told: r.coverage}))};
+}
+
+function build() {
+  const data = readData();
   const main = document.getElementById('main');
   let current = data.runs[0];
   initTheme();
   selection.start();
-  document.querySelector('header').append(element('p', {class: 'note'}, origin(data.runs[0])));
-  document.querySelector('header').append(...coverageNotes(data.runs));
+  document.querySelector('header').append(...[origin(data.runs[0])].filter(text => text).map(text => element('p', {class: 'note'}, text)), ...coverageNotes(data.runs));
   if (data.comparison) main.append(...verdictSections(data.comparison));
   for (const run of data.runs) {
     main.append(element('section', {id: run === data.runs[0] ? 'summary' : newID(), class: 'overview', 'aria-label': 'Summary'},
@@ -435,9 +428,10 @@ function build() {
   }
   const calls = ['thread', 'file', 'operation'];
   main.append(card('profile', linked(calls, now => curveChart(data, now))));
-  const rates = data.rates.runs.some(r => r.read.length > 0) ? rateKinds.filter(k => data.rates.runs.some(r => k.lines.some(([of]) => of(r)?.some(v => v > 0)))) : [];
+  const all = data.runs.map(run => ratesOf(run, {}));
+  const rates = rateKinds.filter(k => all.some(r => k.lines.some(([of]) => of(r)?.some(v => v > 0))));
   if (rates.length > 0) main.append(element('section', {id: 'rates', class: 'pair', 'aria-label': 'Rates'}, ...rates.map(k => linked(calls, now => rateChart(data, k, now)))));
-  if (data.runs.some(run => run.tails.length > 0)) main.append(card('tails', wholeRun('Latency by percentile', () => tailFigure(data))));
+  if (data.runs.some(run => run.latency_by_category.some(l => l.tail_seconds && l.max_seconds > 0))) main.append(card('tails', wholeRun('Latency by percentile', () => tailFigure(data))));
   if (data.comparison) main.append(...differSections(data.comparison));
   if (data.comparison && levelsOf(data.runs) > 1) main.append(card('concurrency', wholeRun('I/O concurrency', () => concurrencyFigure(data.runs))));
 

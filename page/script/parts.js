@@ -1,14 +1,14 @@
 // The calls of a run, cut by thread, file, operation and time, so that any
 // selection of these can be added up.
 
-const otherFiles = '(other files)';
+const otherFiles = '(others)';
 const noFile = '(no file)';
 const otherThreads = -1; // stands for those that are not told apart
 
 const decoded = new WeakMap();
 
 // callsOf returns the parts of a run: {file, thread, operation, category, piece,
-// calls, errors, bytes, nanos, first, counts}. counts are the calls by class of their
+// calls, errors, bytes, seconds, first, counts}. counts are the calls by class of their
 // durations, from the class first on.
 function callsOf(run) {
   if (decoded.has(run)) return decoded.get(run);
@@ -22,8 +22,8 @@ function callsOf(run) {
     return {
       file: file < 0 ? noFile : file === 0 ? otherFiles : from.files[file - 1],
       thread: thread === 0 ? otherThreads : from.threads[thread - 1],
-      operation: from.ops[operation - 1],
-      category: from.categories[category], piece, calls, errors, bytes, nanos, first, counts: counts.length > 0 ? counts : [calls],
+      operation: from.operations[operation - 1],
+      category: from.categories[category], piece, calls, errors, bytes, seconds: nanos / 1e9, first, counts: counts.length > 0 ? counts : [calls],
     };
   });
   decoded.set(run, list);
@@ -33,8 +33,9 @@ function callsOf(run) {
 // piecesOf returns the first piece of time that a selection has, and the one
 // behind its last.
 function piecesOf(run, now) {
-  if (now.from === undefined) return [0, Math.ceil(Math.max(run.run_time, 1) / run.parts.nanos) + 1];
-  return [Math.floor(now.from / run.parts.nanos), Math.ceil(now.to / run.parts.nanos)];
+  if (now.from === undefined) return [0, Math.floor(run.run_time_seconds / run.parts.piece_seconds) + 1];
+  const piece = run.parts.piece_seconds;
+  return [Math.floor(now.from / piece + 1e-6), Math.ceil(now.to / piece - 1e-6)]; // as whole nanoseconds would be
 }
 
 // selected returns the parts that a selection has.
@@ -70,7 +71,7 @@ function lacking(run, now) {
   if (now.thread !== undefined && now.thread !== otherThreads && !from.threads.includes(now.thread)) {
     return told('thread ' + now.thread, count(from.threads.length), 'the busiest threads');
   }
-  if (now.operation !== undefined && !from.ops.includes(now.operation)) return `This run has no calls of ${now.operation}.`;
+  if (now.operation !== undefined && !from.operations.includes(now.operation)) return `This run has no calls of ${now.operation}.`;
   return '';
 }
 
@@ -78,7 +79,7 @@ function lacking(run, now) {
 function pieceNote(run, now) {
   if (now.from === undefined) return '';
   const [from, to] = piecesOf(run, now);
-  return `Calls that began from ${seconds(from * run.parts.nanos / 1e9)} to ${seconds(Math.min(to * run.parts.nanos, run.run_time) / 1e9)}. `;
+  return `Calls that began from ${seconds(from * run.parts.piece_seconds)} to ${seconds(Math.min(to * run.parts.piece_seconds, run.run_time_seconds))}. `;
 }
 
 const usageOf = {
@@ -106,12 +107,12 @@ function addedUp(parts, keyOf) {
     row.calls += p.calls;
     row.errors += p.errors;
     row.bytes += p.bytes;
-    row.all_seconds += p.nanos / 1e9;
+    row.all_seconds += p.seconds;
     const [calls, moved, time] = usageOf[p.category] || [];
     if (calls) row[calls] += p.calls;
     if (moved) row[moved] += p.bytes;
-    if (time) row[time] += p.nanos / 1e9;
-    if (time && p.category !== 'communication') row.seconds += p.nanos / 1e9;
+    if (time) row[time] += p.seconds;
+    if (time && p.category !== 'communication') row.seconds += p.seconds;
   }
   return rows;
 }

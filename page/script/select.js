@@ -3,7 +3,7 @@
 // the URL holds it, so that a link shows what its sender saw.
 //
 //   selection.now                   {thread, file, operation, from, to}; what is not selected is absent.
-//                                   thread is a number, from and to are nanoseconds
+//                                   thread is a number, from and to are seconds
 //   selection.change({file: name})  selects; null takes a part away; from and to go together
 //   selection.toggle({thread: 7})   selects, or takes away what is selected already
 //   selection.clear()
@@ -27,7 +27,7 @@ const selection = (() => {
         continue;
       }
       const times = value.match(/^(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)$/);
-      if (key === 'time' && times && +times[1] < +times[2]) [out.from, out.to] = [1, 2].map(i => Math.round(times[i] * 1e9));
+      if (key === 'time' && times && +times[1] < +times[2]) [out.from, out.to] = [+times[1], +times[2]];
       if (key === 'thread' && /^-?\d+$/.test(value)) out.thread = +value;
       if (key === 'file' || key === 'operation') out[key] = value;
     }
@@ -43,8 +43,8 @@ const selection = (() => {
     return '#' + words.join('&');
   }
 
-  function plainSeconds(nanos) {
-    return brief((nanos / 1e9).toFixed(9));
+  function plainSeconds(value) {
+    return brief(value.toFixed(9));
   }
 
   // assume takes over what is selected, and says whether that is news.
@@ -128,7 +128,7 @@ function selectionWords(now) {
   if (now.thread !== undefined) out.push([['thread'], now.thread < 0 ? 'other threads' : 'thread ' + now.thread]);
   if (now.file !== undefined) out.push([['file'], now.file]);
   if (now.operation !== undefined) out.push([['operation'], now.operation]);
-  if (now.from !== undefined) out.push([['from', 'to'], `${seconds(now.from / 1e9)} to ${seconds(now.to / 1e9)}`]);
+  if (now.from !== undefined) out.push([['from', 'to'], `${seconds(now.from)} to ${seconds(now.to)}`]);
   return out;
 }
 

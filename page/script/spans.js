@@ -16,8 +16,8 @@ const maxLevels = 8;
 const fewLevels = 3;
 
 // decodeSpans returns the calls of libraries by thread, each list in the order of their
-// starts: {start, nanos, own, name, kind, failed, file (null for none), bytes (-1 for
-// unknown), depth (0 for an outermost call)}. Times are nanoseconds.
+// starts: {start, seconds, own, name, kind, failed, file (null for none), bytes (-1 for
+// unknown), depth (0 for an outermost call)}. Times are seconds.
 async function decodeSpans(from) {
   const [starts, nanos, inner, threads, functions, files, bytes] = await unpacked(from.data, 7, from.count);
   const byThread = new Map(from.threads.map(thread => [thread, []]));
@@ -30,7 +30,7 @@ async function decodeSpans(from) {
     while (around.length > 0 && (around.at(-1) <= start || around.at(-1) < start + nanos[i])) around.pop();
     const f = from.functions[Math.abs(functions[i]) - 1];
     byThread.get(thread).push({
-      start, nanos: nanos[i], own: nanos[i] - inner[i], name: f.name, kind: f.kind, failed: functions[i] < 0,
+      start: start / 1e9, seconds: nanos[i] / 1e9, own: (nanos[i] - inner[i]) / 1e9, name: f.name, kind: f.kind, failed: functions[i] < 0,
       file: files[i] > 0 ? from.files[files[i] - 1] : null, bytes: bytes[i], depth: around.length,
     });
     around.push(start + nanos[i]);
@@ -40,11 +40,11 @@ async function decodeSpans(from) {
 
 // spanText says what a call of a library did.
 function spanText(span) {
-  const what = [span.name + (span.file === null ? '' : ' ' + span.file), 'took ' + seconds(span.nanos / 1e9)];
-  if (span.own < span.nanos) what.push('own ' + seconds(span.own / 1e9));
+  const what = [span.name + (span.file === null ? '' : ' ' + span.file), 'took ' + seconds(span.seconds)];
+  if (span.own < span.seconds) what.push('own ' + seconds(span.own));
   if (span.bytes >= 0) what.push('asked for ' + bytes(span.bytes));
   if (span.failed) what.push('failed');
-  return `${seconds(span.start / 1e9)}: ${what.join(', ')}`;
+  return `${seconds(span.start)}: ${what.join(', ')}`;
 }
 
 // readable returns the colour of text on a colour #rrggbb.
@@ -55,8 +55,8 @@ function readable(background) {
 
 // spanRows are the rows of calls of libraries of a timeline. They belong to lanes: objects
 // with thread, first and short, the cells of short calls.
-function spanRows(run, columnNanos) {
-  const from = run.spans;
+function spanRows(run, columnSeconds) {
+  const from = run.library_calls;
   let calls = new Map(); // by thread, once they are decoded
   let height = 0; // of a row, in CSS pixels
   let most = 0; // rows of calls
@@ -109,13 +109,13 @@ function spanRows(run, columnNanos) {
     for (const span of callsIn(decodedOf(lane), begin, stop)) {
       const level = Math.min(span.depth, count - 1);
       const left = x(Math.max(span.start, begin));
-      const right = x(Math.min(span.start + span.nanos, stop));
+      const right = x(Math.min(span.start + span.seconds, stop));
       if (right - left < 1) {
         const pixel = Math.floor(left);
         if (pixels[level]?.left !== pixel) flush(level);
         const p = pixels[level] ||= {left: pixel, width: 0, kinds: new Map()};
         p.width += right - left;
-        p.kinds.set(span.kind, (p.kinds.get(span.kind) || 0) + span.nanos);
+        p.kinds.set(span.kind, (p.kinds.get(span.kind) || 0) + span.seconds);
         continue;
       }
       c.fillStyle = paint(span.kind);
@@ -128,7 +128,7 @@ function spanRows(run, columnNanos) {
     }
     for (let level = 0; level < count; level++) flush(level);
     lane.short.forEach((cell, k) => {
-      const [left, right] = [0, 1].map(i => (lane.first + k + i) * columnNanos);
+      const [left, right] = [0, 1].map(i => (lane.first + k + i) * columnSeconds);
       if (left >= stop || right <= begin) return;
       let low = top + (count + 1) * height - 1;
       for (const [kind, part] of shortAt(lane, lane.first + k)) {
@@ -145,7 +145,7 @@ function spanRows(run, columnNanos) {
     if (level < levelsOfCalls(lane)) return 'no call of a library';
     const parts = shortAt(lane, column);
     if (parts.length === 0) return 'no short call of a library';
-    return `calls of libraries shorter than ${seconds(from.least / 1e9)}: ${parts.map(([kind, part]) => `${kind} ${percent(part)} of the time`).join(', ')}`;
+    return `calls of libraries shorter than ${seconds(from.least_seconds)}: ${parts.map(([kind, part]) => `${kind} ${percent(part)} of the time`).join(', ')}`;
   }
 
   return {
@@ -164,7 +164,7 @@ function spanRows(run, columnNanos) {
       const known = [...new Set([...Object.keys(spanColors), ...some])].filter(kind => some.has(kind));
       return [...Map.groupBy(known, spanColor)];
     },
-    note: () => from && !hidden && from.least > 0 ? ` Calls of libraries shorter than ${seconds(from.least / 1e9)} are sums, in the lowest of these rows.` : '',
+    note: () => from && !hidden && from.least_seconds > 0 ? ` Calls of libraries shorter than ${seconds(from.least_seconds)} are sums, in the lowest of these rows.` : '',
     async load(lanes) {
       calls = await decodeSpans(from);
       for (const lane of lanes) deepest.set(lane.thread, depthOf(lane));

@@ -1,8 +1,13 @@
 // Tables that sort and filter.
 
+// breakable returns the parts of a text, with places where a line may end after each slash.
+function breakable(text) {
+  return String(text).split(/(?<=\/)/).flatMap((part, i) => i > 0 ? [element('wbr'), part] : [part]);
+}
+
 // kinds say how a value is shown, and whether it is a number.
 const kinds = {
-  words: {show: v => v},
+  words: {show: breakable},
   number: {show: count, numeric: true},
   bytes: {show: bytes, numeric: true},
   seconds: {show: seconds, numeric: true, decimals: 9},
@@ -128,10 +133,11 @@ function newTable(what, columns, rows) {
       const v = row[c.key];
       const text = v === undefined || v === null ? unknown : kinds[c.kind].show(v);
       const name = kinds[c.kind].numeric ? 'number' : 'name';
-      if (k > 0) return element('td', {class: name}, text);
+      const parts = [text].flat();
+      if (k > 0) return element('td', {class: name}, ...parts);
       return element('th', {scope: 'row', class: name}, wanted ? element('button', {
         type: 'button', 'aria-pressed': String(is), title: is ? 'Show all again' : 'Show only this, in the whole page', onclick: () => selection.toggle(wanted),
-      }, text) : text);
+      }, ...parts) : '', ...(wanted ? [] : parts));
     }));
   }
 
@@ -198,17 +204,18 @@ const timesColumns = [
   {key: 'other_seconds', label: 'other calls', kind: 'seconds', extra: true},
 ];
 
-// tables are those of a run, by the names that the command line knows them by. keys are
+// tables are those of a run, by the names that the command line knows them by, and with the
+// key of their rows. keys are
 // the parts of a selection that a table offers, and does not follow itself; of returns
 // the row that a part of the run counts for; known is what a row without others is
 // known by.
 const tables = [
-  {view: 'file', title: 'Files', keys: ['file'], of: p => p.file, known: key => ({name: key}), pick: row => ({file: row.name}), columns: [
+  {view: 'file', rows: 'files', title: 'Files', keys: ['file'], of: p => p.file, known: key => ({name: key}), pick: row => ({file: row.name}), columns: [
     {key: 'name', label: 'file', kind: 'words'}, ...usageColumns, ...accessColumns,
     {key: 'read_sizes', label: 'usual read', kind: 'sizes'},
     {key: 'write_sizes', label: 'usual write', kind: 'sizes'}, ...spanColumns,
   ]},
-  {view: 'operation', title: 'Operations', keys: ['operation'], of: p => p.operation, known: key => ({name: key}), pick: row => ({operation: row.name}), columns: [
+  {view: 'operation', rows: 'operations', title: 'Operations', keys: ['operation'], of: p => p.operation, known: key => ({name: key}), pick: row => ({operation: row.name}), columns: [
     {key: 'name', label: 'operation', kind: 'words'},
     {key: 'class', label: 'class', kind: 'words'},
     ...usageColumns.filter(c => ['seconds', 'calls', 'communication_seconds', 'communication_calls'].includes(c.key)),
@@ -221,15 +228,15 @@ const tables = [
     {key: 'p999_seconds', label: 'p99.9', kind: 'seconds'},
     {key: 'max_seconds', label: 'max', kind: 'seconds'},
   ]},
-  {view: 'directory', title: 'Directories', keys: [], of: p => directoryOf(p.file), known: key => ({name: key}), columns: [
+  {view: 'directory', rows: 'directories', title: 'Directories', keys: [], of: p => directoryOf(p.file), known: key => ({name: key}), columns: [
     {key: 'name', label: 'directory', kind: 'words'}, {key: 'files', label: 'files', kind: 'number'},
     ...usageColumns, ...accessColumns, ...spanColumns,
   ]},
-  {view: 'process', title: 'Processes', keys: [], of: (p, run) => processOf(run, p.thread), known: key => ({process: key}), columns: [
+  {view: 'process', rows: 'processes', title: 'Processes', keys: [], of: (p, run) => processOf(run, p.thread), known: key => ({process: key}), columns: [
     {key: 'process', label: 'process', kind: 'words'}, {key: 'command', label: 'command', kind: 'words'},
     {key: 'threads', label: 'threads', kind: 'number'}, ...usageColumns, ...timesColumns, ...spanColumns,
   ]},
-  {view: 'thread', title: 'Threads', keys: ['thread'], of: p => p.thread === otherThreads ? '(others)' : String(p.thread), known: key => ({thread: key}), pick: row => ({thread: row.thread === '(others)' ? otherThreads : Number(row.thread)}), columns: [
+  {view: 'thread', rows: 'threads', title: 'Threads', keys: ['thread'], of: p => p.thread === otherThreads ? '(others)' : String(p.thread), known: key => ({thread: key}), pick: row => ({thread: row.thread === '(others)' ? otherThreads : Number(row.thread)}), columns: [
     {key: 'thread', label: 'thread', kind: 'words'}, {key: 'process', label: 'process', kind: 'number'},
     ...usageColumns, ...timesColumns, ...spanColumns,
   ]},
@@ -244,13 +251,13 @@ function directoryOf(name) {
 
 // processOf returns the process of a thread.
 function processOf(run, thread) {
-  const row = run.tables.thread.rows.find(r => r.thread === String(thread));
+  const row = run.threads.find(r => r.thread === String(thread));
   return row?.process === undefined ? '(others)' : String(row.process);
 }
 
 // tableOf makes a table of a run, which follows the selection.
 function tableOf(run, t) {
-  const {rows, all} = run.tables[t.view];
+  const rows = run[t.rows];
   const columns = t.columns.filter(c => !c.key.startsWith('communication_') || rows.some(row => row[c.key] > 0));
   const name = t.columns[0].key;
   const byName = new Map(rows.map(row => [row[name], row]));
@@ -268,5 +275,5 @@ function tableOf(run, t) {
     });
     return {rows: added, columns: columns.filter(c => words.includes(c) || addedKeys.has(c.key)), note: `Only of ${selectionPhrase(rest)}. ${pieceNote(run, rest)}`};
   };
-  return newTable({id: t.view, title: t.title, all, by: 'seconds', pick: t.pick, choose}, columns, rows);
+  return newTable({id: t.view, title: t.title, all: run.rows[t.rows] ?? rows.length, by: 'seconds', pick: t.pick, choose}, columns, rows);
 }

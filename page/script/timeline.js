@@ -25,30 +25,34 @@ const callWidth = 6;
 
 function timelineFigure(run) {
   const t = run.timeline;
-  const end = Math.max(run.run_time, 1);
+  const {column_seconds: step, activities, seconds: together} = run.thread_time_over_time;
+  const end = Math.max(run.run_time_seconds, 1e-9);
   const threads = t.lanes.map(l => ({name: l.name, thread: l.thread, first: l.first, cells: words(l.cells).map(partsOf), longest: words(l.longest), short: l.short ? words(l.short).map(partsOf) : []}));
-  const spans = spanRows(run, t.column_nanos);
+  // The path is on lanes, -1 for none. Numbers of threads can be used again, later.
+  const laneOf = s => t.lanes.findLastIndex(l => l.thread === s.thread && l.first <= s.from_seconds / step + 1e-9);
+  const path = run.critical_path_segments.map(s => ({lane: laneOf(s), from: s.from_seconds, to: s.to_seconds, text: s.name + (s.file ? ' ' + s.file : '')}));
+  const spans = spanRows(run, step);
   // A row of all threads together comes first, where there are several.
-  const all = [...(threads.length > 1 ? [{name: 'all threads', first: 0, cells: words(t.all).map(partsOf)}] : []), ...threads];
+  const all = [...(threads.length > 1 ? [{name: 'all threads', first: 0, cells: together.map(list => list.map((n, k) => [k, n]).filter(p => p[1] > 0))}] : []), ...threads];
   let lanes = all; // those that have something in what is shown
-  const total = t.activities.map(() => 0);
+  const total = activities.map(() => 0);
   for (const l of threads) for (const c of l.cells) for (const [k, part] of c) total[k] += part;
-  const compute = t.activities.indexOf('compute');
+  const compute = activities.indexOf('compute');
   let cursor = null; // row, column, and a call or a row of calls of libraries with one of these
   let calls = null; // by thread, once they are decoded
 
   const canvas = element('canvas', {});
-  const more = t.others > 0 ? ` ${count(t.others)} more ${t.others === 1 ? 'thread has' : 'threads have'} no row: ${t.path.length > 0 ? 'less of the critical path was on them, and ' : ''}they were less busy.` : '';
+  const more = t.others > 0 ? ` ${count(t.others)} more ${t.others === 1 ? 'thread has' : 'threads have'} no row: ${path.length > 0 ? 'less of the critical path was on them, and ' : ''}they were less busy.` : '';
   const remark = element('p', {class: 'note'});
-  const step = (text, change) => element('button', {type: 'button', onclick: () => show(change(...view()))}, text);
+  const zoom = (text, change) => element('button', {type: 'button', onclick: () => show(change(...view()))}, text);
   const parts = newFigure({
     title: 'Timeline',
-    note: 'What each thread did, in columns of ' + seconds(t.column_nanos / 1e9) + (t.path.length > 0 ? '. The line is the critical path: it goes to another thread where one was woken or made.' : '.') + more +
+    note: 'What each thread did, in columns of ' + seconds(step) + (path.length > 0 ? '. The line is the critical path: it goes to another thread where one was woken or made.' : '.') + more +
       (spans.any ? ' Above the system calls of a thread are its calls of libraries, outer ones on top. Click on one to see its time.' : '') +
       ' Drag over it to see a part of the time, down to single calls; double-click to go back.',
     controls: element('div', {class: 'controls'},
-      step('Zoom in', (from, to) => [from + (to - from) / 4, to - (to - from) / 4]), step('Zoom out', (from, to) => [from - (to - from) / 2, to + (to - from) / 2]),
-      step('Earlier', (from, to) => shifted(from, to, -1)), step('Later', (from, to) => shifted(from, to, 1)), step('Whole run', () => [0, end]),
+      zoom('Zoom in', (from, to) => [from + (to - from) / 4, to - (to - from) / 4]), zoom('Zoom out', (from, to) => [from - (to - from) / 2, to + (to - from) / 2]),
+      zoom('Earlier', (from, to) => shifted(from, to, -1)), zoom('Later', (from, to) => shifted(from, to, 1)), zoom('Whole run', () => [0, end]),
       spans.any ? element('button', {type: 'button', class: 'spans', 'aria-pressed': 'true', onclick: event => {
         cursor = null;
         event.target.setAttribute('aria-pressed', spans.toggle());
@@ -64,10 +68,10 @@ function timelineFigure(run) {
   const swatches = total.map((sum, k) => sum > 0 || run.categories[k]?.calls > 0 ? [k, element('span', {class: 'swatch'})] : null).filter(s => s);
   const line = element('span', {class: 'mark'});
   const kinds = []; // the colours of calls of libraries, with their swatches
-  parts.legend.append(...swatches.map(([k, box]) => element('span', {class: 'scale'}, box, t.activities[k])),
-    t.path.length > 0 ? element('span', {class: 'scale'}, line, '\u2002critical path') : '');
+  parts.legend.append(...swatches.map(([k, box]) => element('span', {class: 'scale'}, box, activities[k])),
+    path.length > 0 ? element('span', {class: 'scale'}, line, '\u2002critical path') : '');
 
-  // view returns the part of the run that is shown, in nanoseconds.
+  // view returns the part of the run that is shown, in seconds.
   function view() {
     const {from, to} = selection.now;
     return from === undefined || from >= end ? [0, end] : [from, Math.min(to, end)];
@@ -81,15 +85,15 @@ function timelineFigure(run) {
   // show zooms to a part of the run, of at least a microsecond.
   function show([from, to]) {
     const middle = (from + to) / 2;
-    const half = Math.max((to - from) / 2, Math.min(500, end / 2));
-    [from, to] = [Math.max(Math.round(middle - half), 0), Math.min(Math.round(middle + half), end)];
+    const half = Math.max((to - from) / 2, Math.min(5e-7, end / 2));
+    [from, to] = [Math.max(middle - half, 0), Math.min(middle + half, end)];
     selection.change(from <= 0 && to >= end ? {from: null, to: null} : {from, to});
   }
 
   // single says whether single calls are drawn.
   function single() {
     const [from, to] = view();
-    return calls !== null && t.column_nanos / (to - from) * frame.width >= callWidth && from < run.calls.to && to > run.calls.from;
+    return calls !== null && step / (to - from) * frame.width >= callWidth && from < run.calls.to_seconds && to > run.calls.from_seconds;
   }
 
   // rowsShown returns the lanes that have something in what is shown. The requests of a
@@ -119,33 +123,33 @@ function timelineFigure(run) {
 
   function table() {
     if (single()) {
-      const list = lanes.flatMap(l => l.thread === undefined ? [] : shownCalls(l).map(call => [l.name, call])).sort((a, b) => b[1].nanos - a[1].nanos).slice(0, 50);
+      const list = lanes.flatMap(l => l.thread === undefined ? [] : shownCalls(l).map(call => [l.name, call])).sort((a, b) => b[1].seconds - a[1].seconds).slice(0, 50);
       return [['began', 'thread', 'operation', 'file', 'offset', 'result', 'time'], list.map(([name, call]) =>
-        [seconds(call.start / 1e9), name, call.operation, call.file ?? unknown, call.offset === null ? unknown : count(call.offset), resultText(run, call), call.nanos < 0 ? unknown : seconds(call.nanos / 1e9)])];
+        [seconds(call.start), name, call.operation, call.file ?? unknown, call.offset === null ? unknown : count(call.offset), resultText(run, call), call.seconds === null ? unknown : seconds(call.seconds)])];
     }
     const [begin, stop] = view();
-    const path = t.path.filter(s => s[2] > begin && s[1] < stop);
-    if (path.length === 0) return [['thread', ...swatches.map(([k]) => t.activities[k])], threads.map(l => [l.name, ...swatches.map(([k]) => seconds(spent(l, k)))])];
-    const longest = path.map((s, i) => [s[2] - s[1], i]).sort((a, b) => b[0] - a[0]).slice(0, 25).sort((a, b) => a[1] - b[1]);
-    return [['from', 'critical path', 'thread', 'most of it'], longest.map(([nanos, i]) =>
-      [seconds(path[i][1] / 1e9), seconds(nanos / 1e9), path[i][0] < 0 ? unknown : threads[path[i][0]].name, t.calls[path[i][3] - 1] ?? unknown])];
+    const seen = path.filter(s => s.to > begin && s.from < stop);
+    if (seen.length === 0) return [['thread', ...swatches.map(([k]) => activities[k])], threads.map(l => [l.name, ...swatches.map(([k]) => seconds(spent(l, k)))])];
+    const longest = [...seen].sort((a, b) => (b.to - b.from) - (a.to - a.from)).slice(0, 25).sort((a, b) => a.from - b.from);
+    return [['from', 'critical path', 'thread', 'most of it'], longest.map(s =>
+      [seconds(s.from), seconds(s.to - s.from), s.lane < 0 ? unknown : threads[s.lane].name, s.text])];
   }
 
   function spent(lane, activity) {
     const [begin, stop] = view();
-    return sum(lane.cells, (c, k) => inView(lane, k, begin, stop) ? c.find(p => p[0] === activity)?.[1] ?? 0 : 0) * t.column_nanos / 1e9;
+    return sum(lane.cells, (c, k) => inView(lane, k, begin, stop) ? c.find(p => p[0] === activity)?.[1] ?? 0 : 0) * step;
   }
 
   function inView(lane, k, begin, stop) {
-    const from = (lane.first + k) * t.column_nanos;
-    return from < stop && from + t.column_nanos > begin;
+    const from = (lane.first + k) * step;
+    return from < stop && from + step > begin;
   }
 
   // frame holds where the rows lie in the canvas, in CSS pixels.
   const frame = {left: 0, top: 6, width: 0, row: 0, bar: 0, tops: []};
-  const x = nanos => {
+  const x = at => {
     const [from, to] = view();
-    return frame.left + (nanos - from) / (to - from) * frame.width;
+    return frame.left + (at - from) / (to - from) * frame.width;
   };
   const spansHeight = row => row < lanes.length ? spans.levels(lanes[row]) * spans.height() : 0;
   // y returns where the system calls of a row are, below its calls of libraries.
@@ -161,13 +165,7 @@ function timelineFigure(run) {
     frame.tops = [frame.top];
     lanes.forEach((l, i) => frame.tops.push(frame.tops[i] + spansHeight(i) + frame.row));
     const height = frame.tops.at(-1) + 30;
-    const ratio = devicePixelRatio || 1;
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
-    canvas.style.width = width + 'px';
-    canvas.style.height = height + 'px';
-    const c = canvas.getContext('2d');
-    c.setTransform(ratio, 0, 0, ratio, 0, 0);
+    const c = sized(canvas, width, height);
     c.font = '12px ' + color('font');
     const most = width < 480 ? 90 : 170;
     frame.left = Math.ceil(Math.min(Math.max(...lanes.map(l => c.measureText(l.name).width)), most)) + 10;
@@ -200,10 +198,10 @@ function timelineFigure(run) {
     c.fillStyle = color('muted');
     c.font = '12px ' + color('font');
     const [from, to] = view();
-    drawTimes(c, from / 1e9, to / 1e9, v => x(v * 1e9), y(lanes.length) + 8, width);
+    drawTimes(c, from, to, x, y(lanes.length) + 8, width);
     if (cursor) {
       const one = cursor.call || cursor.span;
-      const [begin, stop] = one ? [one.start, one.start + Math.max(one.nanos, 0)] : [cursor.column * t.column_nanos, (cursor.column + 1) * t.column_nanos];
+      const [begin, stop] = one ? [one.start, one.start + one.seconds] : [cursor.column * step, (cursor.column + 1) * step];
       const [top, high] = cursor.level >= 0 ? [frame.tops[cursor.row] + cursor.level * spans.height(), spans.height() - 1] : [y(cursor.row), frame.bar];
       c.strokeStyle = color('focus');
       c.lineWidth = 2;
@@ -221,15 +219,15 @@ function timelineFigure(run) {
 
   // completeness says which calls the page holds.
   function completeness() {
-    const {least, from, to} = run.calls;
-    const part = from > 0 || to < run.run_time ? ` from ${seconds(from / 1e9)} to ${seconds(to / 1e9)}` : '';
+    const {least_seconds: least, from_seconds: from, to_seconds: to} = run.calls;
+    const part = from > 0 || to < run.run_time_seconds ? ` from ${seconds(from)} to ${seconds(to)}` : '';
     if (least === 0) return `Each call${part} is drawn.`;
     const [begin, stop] = view();
-    return `Calls${part} of at least ${seconds(least / 1e9)} are drawn one by one; what is pale is a sum. pianola profile --calls ${plain(begin)}-${plain(stop)} --html FILE TRACE makes a page with each call of this part.`;
+    return `Calls${part} of at least ${seconds(least)} are drawn one by one; what is pale is a sum. pianola profile --calls ${plain(begin)}-${plain(stop)} --html FILE TRACE makes a page with each call of this part.`;
   }
 
-  function plain(nanos) {
-    return brief((nanos / 1e9).toFixed(6)) + 's';
+  function plain(value) {
+    return brief(value.toFixed(6)) + 's';
   }
 
   // drawSelection covers what is not selected.
@@ -243,8 +241,9 @@ function timelineFigure(run) {
     if ((file !== undefined || operation !== undefined) && !single()) {
       lanes.forEach((l, i) => {
         const pieces = new Set(selected(run, {...(l.thread === undefined ? {} : {thread: l.thread}), ...(file === undefined ? {} : {file}), ...(operation === undefined ? {} : {operation})}).map(p => p.piece));
-        for (let k = 0; k * run.parts.nanos < end; k++) {
-          if (!pieces.has(k)) c.fillRect(x(k * run.parts.nanos), y(i) - 1, x((k + 1) * run.parts.nanos) - x(k * run.parts.nanos), frame.row);
+        const piece = run.parts.piece_seconds;
+        for (let k = 0; k * piece < end; k++) {
+          if (!pieces.has(k)) c.fillRect(x(k * piece), y(i) - 1, x((k + 1) * piece) - x(k * piece), frame.row);
         }
       });
     }
@@ -277,18 +276,18 @@ function timelineFigure(run) {
     const [begin, stop] = view();
     lane.cells.forEach((cell, k) => {
       if (!inView(lane, k, begin, stop)) return;
-      const from = (lane.first + k) * t.column_nanos;
+      const from = (lane.first + k) * step;
       const left = Math.floor(x(from));
-      drawParts(c, cell, left, Math.max(Math.ceil(x(Math.min(from + t.column_nanos, end))), left + 1), y(i));
+      drawParts(c, cell, left, Math.max(Math.ceil(x(Math.min(from + step, end))), left + 1), y(i));
     });
   }
 
   // drawGap draws what a thread did before a call, if there is one.
   function drawGap(c, call, i) {
     if (!call) return;
-    const [before, left] = [call.start - call.gap, call.start].map(nanos => Math.min(Math.max(x(nanos), frame.left), frame.left + frame.width));
+    const [before, left] = [call.start - call.gap, call.start].map(at => Math.min(Math.max(x(at), frame.left), frame.left + frame.width));
     if (left - before < 1) return;
-    const off = gapParts.map(([key, name]) => [t.activities.indexOf(name), call[key]]);
+    const off = gapParts.map(([key, name]) => [activities.indexOf(name), call[key]]);
     drawParts(c, [[compute, call.gap - sum(off, p => p[1])], ...off].filter(p => p[1] > 0), before, left, y(i));
   }
 
@@ -299,11 +298,11 @@ function timelineFigure(run) {
     if (!lane.requests) drawGap(c, calls.get(lane.thread)?.find(call => !call.request && call.start >= view()[1]), i);
     for (const call of shownCalls(lane)) {
       const left = x(call.start);
-      const right = Math.max(x(call.start + Math.max(call.nanos, 0)), left + 1);
+      const right = Math.max(x(call.start + call.seconds), left + 1);
       if (call.request) {
         const free = levels.findIndex(until => until <= call.start);
         const level = free >= 0 ? free : levels.length;
-        levels[level] = call.start + call.nanos;
+        levels[level] = call.start + call.seconds;
         c.fillStyle = color(activityColors[call.activity]);
         c.fillRect(left, y(i) + level * 3 % frame.bar, right - left, 2);
         continue;
@@ -322,7 +321,7 @@ function timelineFigure(run) {
     const changes = new Float64Array(Math.ceil(frame.width) + 1);
     const [begin, stop] = view();
     const perPixel = (stop - begin) / frame.width;
-    t.path.forEach(([lane, from, to], n) => {
+    path.forEach(({lane, from, to}, n) => {
       if (to <= begin || from >= stop) return;
       const first = (Math.max(from, begin) - begin) / perPixel;
       const last = (Math.min(to, stop) - begin) / perPixel;
@@ -338,7 +337,7 @@ function timelineFigure(run) {
     }));
     c.globalAlpha = 1;
     let before = -1;
-    for (const [lane, from] of t.path) {
+    for (const {lane, from} of path) {
       const px = Math.floor((from - begin) / perPixel);
       if (px < 0 || px > frame.width) {
         before = lane;
@@ -359,40 +358,40 @@ function timelineFigure(run) {
 
   function columnText(row, column) {
     const l = lanes[row];
-    const from = column * t.column_nanos;
-    const to = Math.min(from + t.column_nanos, end);
+    const from = column * step;
+    const to = Math.min(from + step, end);
     const cell = l.cells[column - l.first];
     if (l.requests) return `${l.name}: the arrow keys go from one to the next`;
-    const said = [`${l.name}, ${seconds(from / 1e9)} to ${seconds(to / 1e9)}: `];
+    const said = [`${l.name}, ${seconds(from)} to ${seconds(to)}: `];
     if (!cell || cell.length === 0) {
       said.push(l.thread === undefined ? 'no event' : 'no event of the thread');
     } else {
       const all = sum(cell, p => p[1]);
-      said.push([...cell].sort((a, b) => b[1] - a[1]).map(([k, part]) => `${t.activities[k]} ${percent(part / all)}`).join(', '));
-      const [place, micros] = l.longest ? l.longest[column - l.first].split('.').map(n => parseInt(n, 36)) : [0];
-      if (place > 0) said.push(`; longest call ${t.calls[place - 1]}, ${seconds(micros / 1e6)}`);
+      said.push([...cell].sort((a, b) => b[1] - a[1]).map(([k, part]) => `${activities[k]} ${percent(part / all)}`).join(', '));
+      const [name, micros] = l.longest ? l.longest[column - l.first].split('.').map(n => parseInt(n, 36)) : [0];
+      if (name > 0) said.push(`; longest call ${t.calls[name - 1]}, ${seconds(micros / 1e6)}`);
     }
-    const here = t.path.filter(s => threads[s[0]] === l && s[1] < to && s[2] > from);
+    const here = path.filter(s => threads[s.lane] === l && s.from < to && s.to > from);
     if (here.length > 0) {
-      const part = here.reduce((a, s) => a + Math.min(s[2], to) - Math.max(s[1], from), 0);
-      const most = here.reduce((a, s) => s[2] - s[1] > a[2] - a[1] ? s : a);
-      said.push(`; critical path for ${percent(part / (to - from))} of it: ${t.calls[most[3] - 1] ?? unknown}`);
+      const part = here.reduce((a, s) => a + Math.min(s.to, to) - Math.max(s.from, from), 0);
+      const most = here.reduce((a, s) => s.to - s.from > a.to - a.from ? s : a);
+      said.push(`; critical path for ${percent(part / (to - from))} of it: ${most.text}`);
     }
     return said.join('');
   }
 
-  // place puts the cursor on what is at a time in a row: a call, or else a column. level is
+  // point puts the cursor on what is at a time in a row: a call, or else a column. level is
   // the row of the calls of libraries, -1 for system calls.
-  function place(row, nanos, level) {
+  function point(row, at, level) {
     row = Math.min(Math.max(row, 0), lanes.length - 1);
     const [from, to] = view();
-    nanos = Math.min(Math.max(nanos, from), to - 1);
-    cursor = {row, level, column: Math.floor(nanos / t.column_nanos)};
+    at = Math.min(Math.max(at, from), to - 1e-9);
+    cursor = {row, level, column: Math.floor(at / step + 1e-9)};
     const slack = (to - from) / frame.width; // a pixel
     if (level >= 0) {
-      cursor.span = spans.at(lanes[row], level, nanos - slack, nanos + slack).at(-1);
+      cursor.span = spans.at(lanes[row], level, at - slack, at + slack).at(-1);
     } else if (single() && lanes[row].thread !== undefined) {
-      cursor.call = shownCalls(lanes[row]).findLast(call => call.start - slack <= nanos && call.start + Math.max(call.nanos, 0) + slack >= nanos);
+      cursor.call = shownCalls(lanes[row]).findLast(call => call.start - slack <= at && call.start + call.seconds + slack >= at);
     }
     draw();
     tell();
@@ -412,7 +411,7 @@ function timelineFigure(run) {
   // next moves the cursor by columns, or to the next call.
   function next(rows, columns) {
     const [from] = view();
-    const at = cursor || {row: Math.max(lanes.findIndex(l => l.thread !== undefined), 0), level: -1, column: Math.floor(from / t.column_nanos) - Math.sign(columns)};
+    const at = cursor || {row: Math.max(lanes.findIndex(l => l.thread !== undefined), 0), level: -1, column: Math.floor(from / step + 1e-9) - Math.sign(columns)};
     const all = stops();
     const now = all.findIndex(([row, level]) => row === at.row && level === at.level);
     const [row, level] = all[Math.min(Math.max(now + rows, 0), all.length - 1)];
@@ -421,12 +420,12 @@ function timelineFigure(run) {
     if (list.length > 0) {
       const i = one ? list.indexOf(one) + columns : columns > 0 ? 0 : list.length - 1;
       const to = list[Math.min(Math.max(i, 0), list.length - 1)];
-      cursor = {row, level, [level >= 0 ? 'span' : 'call']: to, column: Math.floor(to.start / t.column_nanos)};
+      cursor = {row, level, [level >= 0 ? 'span' : 'call']: to, column: Math.floor(to.start / step + 1e-9)};
       draw();
       tell();
       return;
     }
-    place(row, one && columns === 0 ? one.start : (at.column + columns) * t.column_nanos + t.column_nanos / 2, level);
+    point(row, one && columns === 0 ? one.start : (at.column + columns) * step + step / 2, level);
   }
 
   // choose selects the thread of a row, or the call that the cursor is on. Of a call of a
@@ -435,7 +434,7 @@ function timelineFigure(run) {
     if (!cursor) return;
     const {thread} = lanes[cursor.row];
     if (cursor.span) {
-      show([cursor.span.start, cursor.span.start + cursor.span.nanos]);
+      show([cursor.span.start, cursor.span.start + cursor.span.seconds]);
       return;
     }
     if (cursor.call) selection.toggle({thread, operation: cursor.call.operation, ...(cursor.call.file === null ? {} : {file: cursor.call.file})});
@@ -450,7 +449,7 @@ function timelineFigure(run) {
   function placeAt(event) {
     const row = frame.tops.findLastIndex(top => top <= event.offsetY);
     if (row < 0 || row >= lanes.length) return false;
-    place(row, timeAt(event.offsetX), event.offsetY < y(row) ? Math.floor((event.offsetY - frame.tops[row]) / spans.height()) : -1);
+    point(row, timeAt(event.offsetX), event.offsetY < y(row) ? Math.floor((event.offsetY - frame.tops[row]) / spans.height()) : -1);
     return true;
   }
 

@@ -80,3 +80,8 @@ function ticks(units) {
     return values.map(v => v === 0 ? '0' : +(v / (scale || 1)).toPrecision(6) + (name ? thin + name : ''));
   };
 }
+
+// sum adds up a list.
+function sum(list, of) {
+  return list.reduce((a, b, i) => a + of(b, i), 0);
+}
