@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 	"github.com/xrash/smetrics"
@@ -28,8 +29,8 @@ func optionsFirst(args []string, commands []*cli.Command) []string {
 	if i < 0 || takesCommand(commands[i]) || commands[i].SkipFlagParsing {
 		return args
 	}
-	command, rest := args[:2], args[2:]
-	grouped := commands[i].Name == "compare"
+	of, command, rest := commands[i], args[:2:2], args[2:]
+	grouped := of.Name == "compare"
 	ended := false // all other words are operands
 	var options, operands []string
 	for len(rest) > 0 {
@@ -40,9 +41,11 @@ func optionsFirst(args []string, commands []*cli.Command) []string {
 			operands = append(operands, arg)
 		case arg == "--" && !ended:
 			ended = true
+		case !ended && operands == nil && of.Command(arg) != nil:
+			of, command = of.Command(arg), append(command, arg)
 		case ended || arg == "-" || !strings.HasPrefix(arg, "-"):
 			operands = append(operands, arg)
-		case !takesNext(commands[i], arg):
+		case !takesNext(of, arg):
 			options = append(options, arg)
 		case len(rest) == 0: // the parser says that the value is missing
 			return slices.Concat(command, options, []string{arg})
@@ -57,13 +60,13 @@ func optionsFirst(args []string, commands []*cli.Command) []string {
 // takesCommand reports whether the operands of a command are another command line.
 func takesCommand(c *cli.Command) bool { return c.Name == "record" || c.Name == "bench" }
 
-// takesNext reports whether the value of an option is the next word. The parser
-// refuses options that it does not know.
-func takesNext(c *cli.Command, option string) bool {
-	name := strings.TrimPrefix(strings.TrimPrefix(option, "-"), "-")
-	return slices.ContainsFunc(c.Flags, func(f cli.Flag) bool {
-		_, isSwitch := f.(*cli.BoolFlag)
-		return !isSwitch && slices.Contains(f.Names(), name)
+// takesNext reports whether the value of an option, of a command or of one of its own, is
+// the next word. The parser refuses options that the command doesn't have.
+func takesNext(c *cli.Command, word string) bool {
+	name := strings.TrimPrefix(strings.TrimPrefix(word, "-"), "-")
+	return slices.ContainsFunc(append(c.Subcommands, c), func(c *cli.Command) bool {
+		o := optionOf(commandName(c), name)
+		return o != nil && o.takesValue()
 	})
 }
 
@@ -91,9 +94,9 @@ func likeStep(word string, settable bool) string {
 	for _, t := range extensions.transforms {
 		names = append(names, t.Name)
 	}
-	for i := range settings {
-		if settable {
-			names = append(names, settings[i].name)
+	if settable {
+		for _, o := range settings() {
+			names = append(names, o.name)
 		}
 	}
 	if slices.Contains(names, word) {
@@ -128,16 +131,15 @@ func usageError(c *cli.Context, err error, _ bool) error {
 	if m[3] == "value out of range" {
 		return usage(c, "%s: %s is out of range", dashed(name), value)
 	}
-	i := slices.IndexFunc(c.Command.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
 	want, how := "true or false", ""
-	switch f := c.Command.Flags[i].(type) {
-	case *cli.DurationFlag:
+	switch o := optionOf(commandName(c.Command), name); o.value.(type) {
+	case time.Duration:
 		want = "a duration such as 5s or 1m30s"
-	case *cli.Float64Flag:
+	case float64:
 		want = "a number"
-	case *cli.IntFlag:
+	case int:
 		want = "a whole number"
-		if optionTextOf(f).value == "PID" {
+		if o.name == "pid" {
 			want, how = "a process ID", "pgrep NAME prints process IDs; "
 		}
 	}
@@ -160,52 +162,51 @@ func dashed(name string) string {
 	return "--" + name
 }
 
-// optionNames returns the names of the options that the help of a command shows.
+// optionNames returns the names of the options of a command.
 func optionNames(c *cli.Command) (names []string) {
-	for _, f := range c.VisibleFlags() {
-		for _, name := range f.Names() {
+	for _, o := range rowsOf(commandName(c)) {
+		for _, name := range o.names() {
 			names = append(names, dashed(name))
 		}
 	}
 	return names
 }
 
-// sameOptions are the names that an option has in different commands.
-var sameOptions = [][]string{{"output", "o", "log"}}
-
-// renamedOptions are options by names that they had.
-var renamedOptions = map[string]string{"repeat": "--runs", "cold": "--cache cold", "force": "--slow-functions"}
-
 // likeOption returns the beginning of a hint for an option that the command doesn't have.
 // The name of an option of another command is not a misspelling.
 func likeOption(c *cli.Context, word string) string {
 	own := optionNames(c.Command)
-	if now := renamedOptions[word]; now != "" && slices.Contains(own, strings.Fields(now)[0]) {
+	now := renamedOptions[word]
+	if now != "" && slices.Contains(own, strings.Fields(now)[0]) || strings.HasPrefix(now, "pianola "+commandName(c.Command)+" ") {
 		return "it is " + now + " now; "
 	}
 	var others []string
-	for _, other := range c.App.VisibleCommands() {
+	commands := c.Command.Subcommands
+	if !slices.ContainsFunc(commands, func(c *cli.Command) bool { return slices.Contains(optionNames(c), dashed(word)) }) {
+		commands = allCommands(c.App.Commands)
+	}
+	for _, other := range commands {
 		if slices.Contains(optionNames(other), dashed(word)) {
-			others = append(others, other.Name)
+			others = append(others, commandName(other))
 		}
 	}
 	if others == nil {
 		return didYouMean("--"+word, own)
-	}
-	for _, same := range sameOptions {
-		i := slices.IndexFunc(same, func(name string) bool { return slices.Contains(own, dashed(name)) })
-		if i >= 0 && slices.Contains(same, word) {
-			return "did you mean " + dashed(same[i]) + "? "
-		}
 	}
 	return dashed(word) + " is an option of " + strings.Join(others, ", ") + "; "
 }
 
 // commandError is the error of a command line with an unknown subcommand.
 func commandError(c *cli.Context, name string) error {
+	commands := c.App.Commands
+	if own := c.Command.Subcommands; own != nil && commandName(c.Command) != c.App.Name {
+		commands = own
+	}
 	var names []string
-	for _, known := range c.App.VisibleCommands() {
-		names = append(names, known.Name)
+	for _, known := range commands {
+		if !known.Hidden {
+			names = append(names, known.Name)
+		}
 	}
 	text := didYouMean(name, names)
 	if now := renamed[name]; now != "" {

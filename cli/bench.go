@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -42,23 +41,6 @@ func benchCommand() *cli.Command {
 			"Example: pianola bench --root nvme=/mnt/nvme/root --root hdd=/mnt/hdd/root -- ./load.sh\n" +
 			"Example: pianola bench --workload postgresql,sqlite3 --root /mnt/volume\n" +
 			"Example: pianola bench --setup 'rm -f app.db' -- ./load.sh",
-		Flags: slices.Concat([]cli.Flag{
-			&cli.IntFlag{Name: "runs", Value: compare.MinRuns, Usage: "record the command and replay it on each root `N` times"},
-			rootsFlag(),
-			&cli.StringFlag{Name: "workload", Usage: "replay the workloads `NAME,…` instead of a command, or quick or all of them"},
-			libraryFlag(),
-			&cli.StringFlag{Name: "trace", Usage: "replay the recording or compiled trace in `FILE` instead of a command"},
-			&cli.IntFlag{Name: "recordings", Usage: "record the command only `N` times; the first recording is replayed, and all are compared"},
-			setupFlag(),
-			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "leave the recordings, the trace, all logs and the page in `DIR`, which is created if missing"},
-			&cli.StringFlag{Name: "html", Usage: "write a page with charts and tables to `FILE`"},
-		}, flagsOf(compareCommand(), judgingFlags...), []cli.Flag{
-			&cli.StringFlag{Name: "baseline", Usage: "compare the replays with the runs in `FILE`, which --save wrote, instead of with the command"},
-			&cli.StringFlag{Name: "save", Usage: "save the figures of the replays to `FILE`"},
-		},
-			flagsOf(recordCommand(), "user", "no-faults", "no-command", "no-host", "tracer", "ring", "layer", "layer-text", "slow-functions"), []cli.Flag{
-				&cli.BoolFlag{Name: "memory", Usage: "also record memory calls, and use memory in replays as the command did"},
-			}, flagsOf(replayCommand(), "cache", "timing", "speed", "wait", "order", "outside", "backend", "plugin-timeout", "model", "latency", "bandwidth", "iops", "queue", "compressibility", "landlock", "limit", "keep")),
 		Action: runBench,
 	})
 }
@@ -76,11 +58,6 @@ func runBench(c *cli.Context) (err error) {
 		return usage(c, "--root: %s is the name of the command's side", e.roots[0].Name)
 	case len(e.roots) > 1 && c.IsSet("save"):
 		return usage(c, "--save is for one root")
-	}
-	if c.IsSet("workload") || c.IsSet("trace") {
-		if err := withoutCommand(c); err != nil {
-			return err
-		}
 	}
 	var subjects []*experiment.Subject
 	switch text := c.String("workload"); {
@@ -162,9 +139,6 @@ type commanded struct {
 
 func (b *commanded) subjects() ([]*experiment.Subject, error) {
 	n := b.Int("recordings")
-	if b.IsSet("recordings") && n < 1 || n > compare.MaxRuns {
-		return nil, usage(b.Context, "--recordings: %d is not from 1 to %d", n, compare.MaxRuns)
-	}
 	if n == 0 {
 		n = b.Runs
 	}
@@ -252,16 +226,3 @@ func (b *commanded) record(context.Context) (run experiment.Run, again bool, err
 }
 
 func differs(a, b int64) bool { return math.Abs(float64(a-b)) > mostVariation*float64(b) }
-
-// ofCommand are the options about the recording of a command.
-var ofCommand = []string{"user", "no-faults", "no-command", "tracer", "ring", "layer", "layer-text", "slow-functions", "setup", "recordings"}
-
-// withoutCommand returns an error for an option that only a command has a use for.
-func withoutCommand(c *cli.Context) error {
-	for _, name := range ofCommand {
-		if c.IsSet(name) {
-			return usage(c, "%s is for a command", dashed(name))
-		}
-	}
-	return nil
-}

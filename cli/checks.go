@@ -14,16 +14,6 @@ import (
 	"pianola/page"
 )
 
-// gateFlags are the options of compare for jobs that fail when something becomes
-// slower.
-func gateFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "fail-if", Usage: "end with status 1 if `EXPR` holds, such as 'sync.p99 > +10%' or 'run_time > 90s', instead of by the tolerance; repeatable"},
-		&cli.StringFlag{Name: "baseline", Usage: "compare with the runs in `FILE`, which --save wrote; all operands are replays"},
-		&cli.StringFlag{Name: "save", Usage: "save the figures of the second side to `FILE`; without a second side, those of all operands"},
-	}
-}
-
 // parseChecks returns the checks of --fail-if.
 func parseChecks(c *cli.Context) (checks []*check.Check, err error) {
 	texts := c.StringSlice("fail-if")

@@ -56,18 +56,6 @@ func compareCommand() *cli.Command {
 			"Example: pianola compare ext4/*.log -- xfs/*.log\n" +
 			"Example: pianola compare --names nvme,sata p[1-6].log -- m[1-6].log\n" +
 			"Example: pianola compare --baseline base.json --fail-if 'sync.p99 > +10%' r[1-6].log",
-		Flags: append([]cli.Flag{
-			&cli.StringSliceFlag{Name: "application", Usage: "take `FILE` as a recording of the application, and all operands as replays; repeatable"},
-			&cli.StringFlag{Name: "names", Usage: "call the sides `A,B` instead of after their files"},
-			&cli.StringFlag{Name: "tolerance", Usage: "end with status 1 if times differ by more than `PART`: 10% or 0.1; 1 and above is per cent"},
-			&cli.StringFlag{Name: "plot", Usage: "draw the cumulative profiles of the typical runs into `FILE`, .svg or .png"},
-			&cli.StringFlag{Name: "html", Usage: "write a page with charts and tables of the typical runs to `FILE`"},
-			&cli.BoolFlag{Name: "all", Usage: "print everything: latencies, calls, bytes, all operations and files"},
-			&cli.StringFlag{Name: "format", Value: "text", Usage: "print as `FORMAT`: text, json, csv, benchstat, markdown, junit"},
-			&cli.BoolFlag{Name: "json", Usage: "print JSON (docs/schema), as --format json does"},
-			rawCSV(),
-			limitFlag(),
-		}, gateFlags()...),
 		Action: runCompare,
 	})
 }
@@ -82,7 +70,7 @@ func runCompare(c *cli.Context) error {
 	if err := checkPlot(c.String("plot")); err != nil {
 		return usage(c, "--plot: %v", err)
 	}
-	if err := parseLimits(c); err != nil {
+	if err := parseLimits(c, nil); err != nil {
 		return err
 	}
 	s, err := sidesOf(c)
@@ -148,15 +136,15 @@ func comparisonFormOf(c *cli.Context) (*comparisonForm, error) {
 		}
 		name = "json"
 	}
-	var names []string
-	for i := range comparisonForms {
-		form := &comparisonForms[i]
-		if form.name == name {
-			return form, nil
-		}
+	return &comparisonForms[slices.Index(comparisonNames(), name)], nil
+}
+
+// comparisonNames returns the names of the formats.
+func comparisonNames() (names []string) {
+	for _, form := range comparisonForms {
 		names = append(names, form.name)
 	}
-	return nil, usage(c, "--format is one of %s, not %q", strings.Join(names, ", "), name)
+	return names
 }
 
 func profilesOf(runs []page.Run) (profiles []*profile.Profile) {

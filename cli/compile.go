@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -37,23 +36,6 @@ func compileCommand() *cli.Command {
 			"Example: pianola compile -o sqlite.bin sqlite.txt\n" +
 			"Example: pianola compile --report - sqlite.txt\n" +
 			"Example: pianola compile --with sync=none -o nosync.bin sqlite.txt",
-		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Value: "trace.bin", Usage: "write the trace to `FILE`; with --script and without -o, no trace is written"},
-			&cli.StringFlag{Name: "paths", Value: "tree", Usage: "map paths below the root by `MAPPING`: tree keeps directories, flat drops them"},
-			&cli.StringFlag{Name: "script", Usage: "write the intermediate script, the trace as text, to `FILE` (- for standard output)"},
-			&cli.StringFlag{Name: "report", Usage: "write a report of all changes to `FILE` (- for standard output)"},
-			&cli.StringSliceFlag{Name: "filter", Usage: "keep only events that match `EXPR`, such as 'class != sync' (docs/reference/compile.md); repeatable"},
-			&cli.StringSliceFlag{Name: "with", Usage: "apply the transform `NAME[=ARG]` (see --list) to the recording, or the program exec:PROGRAM to the trace; repeatable"},
-			&cli.BoolFlag{Name: "list", Usage: "list the transforms"},
-			pluginTimeout(),
-			&cli.StringSliceFlag{Name: "limit", Usage: "allow `NAME=VALUE` for the recording: memory (default: 1GiB), text (bytes in a compressed file); repeatable"},
-			&cli.StringFlag{Name: "anonymize", Usage: "replace names by hashes, with the key in `KEYFILE`"},
-			&cli.BoolFlag{Name: "no-names", Usage: "leave the application's own file names out of the trace"},
-			&cli.StringFlag{Name: "telemetry", Value: "read", Usage: "read iozone telemetry as that of `CALLS`: read or write"},
-			&cli.StringFlag{Name: "fold", Usage: "fold each volume of a block trace into `SIZE`, such as 64GiB, so that it fits on the disk"},
-			&cli.BoolFlag{Name: "no-compensate", Usage: "do not subtract the recorder's own cost"},
-			&cli.BoolFlag{Name: "strict", Usage: "fail if the recording lost events or has unexplained results"},
-		},
 		Action: runCompile,
 	})
 }
@@ -64,27 +46,13 @@ func runCompile(c *cli.Context) error {
 	}
 	name := c.Args().First()
 	o := compile.Options{Compensate: !c.Bool("no-compensate"), Names: !c.Bool("no-names")}
-	switch c.String("paths") {
-	case "tree":
-	case "flat":
+	if c.String("paths") == "flat" {
 		o.Paths = compile.Flat
-	default:
-		return usage(c, "--paths is tree or flat, not %q", c.String("paths"))
 	}
-	for _, text := range c.StringSlice("limit") {
-		name, n, err := parseLimit(text)
-		switch {
-		case err != nil:
-		case name == "memory":
-			o.Memory = n
-		case !inputs.set(name, n):
-			err = fmt.Errorf("%s: there is memory and text", text)
-		}
-		if err != nil {
-			return usage(c, "--limit: %w", err)
-		}
+	if err := parseLimits(c, nil); err != nil {
+		return err
 	}
-	o.Memory = cmp.Or(o.Memory, readingMemory())
+	o.Memory = readingMemory()
 	with, programs, err := parseTransforms(c)
 	if err != nil {
 		return err

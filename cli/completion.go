@@ -13,10 +13,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pianola/format/export"
 	"pianola/layer"
 	"pianola/plugin"
-	"pianola/profile"
 )
 
 // The scripts of shells. They call the hidden command __complete with the words of a
@@ -103,9 +101,9 @@ func complete(a *cli.App, words []string) completion {
 	last := words[len(words)-1]
 	if len(words) == 1 {
 		if strings.HasPrefix(last, "-") {
-			return completeFlags(a.Flags, last)
+			return completeOptions("pianola", last)
 		}
-		return completeCommands(a, last)
+		return completeCommands(a.Commands, last)
 	}
 	c := a.Command(words[0])
 	if c == nil || c.Hidden {
@@ -114,6 +112,10 @@ func complete(a *cli.App, words []string) completion {
 	flag, ended := "", false // the option whose value comes next; only operands follow
 	var operands []string
 	for i, word := range words[1 : len(words)-1] {
+		if sub := c.Command(word); sub != nil && flag == "" && operands == nil && !ended {
+			c = sub
+			continue
+		}
 		switch {
 		case flag != "":
 			flag = ""
@@ -136,31 +138,31 @@ func complete(a *cli.App, words []string) completion {
 	case !ended && assigned && takesNext(c, name) && strings.HasPrefix(last, "-"):
 		return completeValue(c, strings.TrimLeft(name, "-"), value, name+"=")
 	case !ended && strings.HasPrefix(last, "-"):
-		return completeFlags(c.Flags, last)
+		return completeOptions(commandName(c), last)
+	case len(operands) == 0 && c.Subcommands != nil:
+		return completeCommands(c.Subcommands, last)
 	case takesCommand(c):
 		return completion{kind: fmt.Sprint("command ", len(words))}
 	}
 	return completeOperand(a, c, operands, last)
 }
 
-func completeCommands(a *cli.App, begin string) completion {
+func completeCommands(commands []*cli.Command, begin string) completion {
 	out := completion{kind: "words"}
-	for _, c := range a.Commands {
-		if !c.Hidden && strings.HasPrefix(c.Name, begin) {
-			out.words = append(out.words, candidate{c.Name, c.Usage})
+	for _, c := range commands {
+		if !c.Hidden {
+			out.add(begin, "", c.Name, c.Usage)
 		}
 	}
 	return out
 }
 
-func completeFlags(flags []cli.Flag, begin string) completion {
+func completeOptions(command, begin string) completion {
 	out := completion{kind: "words"}
-	for _, f := range flags {
-		means := optionTextOf(f).does
-		for _, name := range strings.Split(optionTextOf(f).names, ", ") {
-			if strings.HasPrefix(name, begin) {
-				out.words = append(out.words, candidate{name, means})
-			}
+	for _, o := range rowsOf(command) {
+		t := o.text()
+		for name := range strings.SplitSeq(t.names, ", ") {
+			out.add(begin, "", name, t.does)
 		}
 	}
 	return out
@@ -169,183 +171,154 @@ func completeFlags(flags []cli.Flag, begin string) completion {
 // operandFiles are the endings of files that commands take. A recording that another
 // program wrote can have any name, so other files are offered where none has these.
 var operandFiles = map[string]string{
-	"replay":  "files .bin",
-	"profile": "files .txt .zst .bin .log",
-	"compare": "files .txt .zst .bin .log",
-	"compile": "files .txt .zst .strace .iolog .bin",
-	"lab":     "files .txt .zst .bin",
-	"model":   "files .txt .zst .bin",
-	"convert": "files .bin .txt .zst .log",
+	"replay":      "files .bin",
+	"profile":     "files .txt .zst .bin .log",
+	"compare":     "files .txt .zst .bin .log",
+	"compile":     "files .txt .zst .strace .iolog .bin",
+	"lab":         "files .txt .zst .bin",
+	"model fit":   "files .txt .zst .bin",
+	"model check": "files .txt .zst .bin",
+	"convert":     "files .bin .txt .zst .log",
 }
 
 // completeOperand completes the operand after those before it.
 func completeOperand(a *cli.App, c *cli.Command, before []string, begin string) completion {
-	switch c.Name {
-	case "help":
-		return completeCommands(a, begin)
-	case "completion":
-		return oneOf(begin, "", slices.Sorted(maps.Keys(completionScripts))...)
-	case "workload":
-		switch {
-		case len(before) == 0:
-			return oneOf(begin, "", "list", "show")
-		case before[0] == "show" && len(before) == 1:
-			return oneOf(begin, "", shippedNames()...)
-		}
-	case "layer":
-		switch {
-		case len(before) == 0:
-			return oneOf(begin, "", "list", "check", "player")
-		case before[0] != "list" && len(before) == 1:
-			return oneOf(begin, "", layer.Names()...)
-		case before[0] == "check" && len(before) == 2:
-			return completion{kind: "files"}
-		}
+	switch name := commandName(c); {
+	case name == "help":
+		return completeCommands(a.Commands, begin)
+	case name == "completion":
+		return ofWords(slices.Sorted(maps.Keys(completionScripts))...)(begin, "")
+	case name == "workload show" && len(before) == 0:
+		return ofWords(shippedNames()...)(begin, "")
+	case (name == "layer check" || name == "layer player") && len(before) == 0:
+		return ofLayers(begin, "")
+	case name == "layer check" && len(before) == 1, name == "model check" && len(before) == 0:
+		return completion{kind: "files"}
 	}
-	return completion{kind: cmp.Or(operandFiles[c.Name], "words")}
+	return completion{kind: cmp.Or(operandFiles[commandName(c)], "words")}
 }
 
-// valueFiles are the kinds of completions of options whose values are files, by name of
-// the option, with its command where commands differ.
-var valueFiles = map[string]string{
-	"record o": "files .txt .zst", "compile o": "files .bin", "bench o": "dirs", "convert o": "files", "script": "files .txt", "report": "files .txt",
-	"anonymize": "files", "root": "dirs", "map": "dirs", "library": "dirs", "log": "files .log .txt", "plot": "files .svg .png", "html": "files .html",
-	"application": "files .txt .zst .bin", "baseline": "files .json", "save": "files .json", "user": "users", "setup": "command 0",
-	"layer o": "files .c", "model o": "files .json", "model": "files .json", "fio": "files .json", "check": "files .json",
+// completer completes the value of an option. All candidates begin with before, which is
+// what stands before the value in the word.
+type completer func(begin, before string) completion
+
+func ofKind(kind string) completer {
+	return func(_, _ string) completion { return completion{kind: kind} }
 }
 
-// valueWords are the values of options that are one of several words, by name of the
-// option, with its command where commands differ.
-var valueWords = map[string]func() []string{
-	"tracer":         words("auto", "ebpf", "ptrace"),
-	"paths":          words("tree", "flat"),
-	"telemetry":      words("read", "write"),
-	"prepare":        words("auto", "always", "never", "only"),
-	"cache":          words("recorded", "warm", "cold", "asis"),
-	"timing":         words("compute", "schedule", "afap"),
-	"wait":           words("auto", "spin", "sleep"),
-	"order":          words("resource", "thread", "total"),
-	"outside":        words("closed", "timed"),
-	"backend":        backendWords,
-	"by":             profile.Views,
-	"profile format": func() []string { return profileForms },
-	"convert format": export.Kinds,
-	"format":         comparisonWords, // of compare and bench
+// ofFiles offers files with one of these endings, or any if there are none.
+func ofFiles(endings ...string) completer {
+	return ofKind(strings.Join(append([]string{"files"}, endings...), " "))
 }
 
-func words(all ...string) func() []string { return func() []string { return all } }
+func ofDirs(_, _ string) completion { return completion{kind: "dirs"} }
 
-func backendWords() []string {
+func ofWords(all ...string) completer {
+	return func(begin, before string) completion {
+		out := completion{kind: "words"}
+		for _, word := range all {
+			out.add(begin, before, word, "")
+		}
+		return out
+	}
+}
+
+// ofBeginnings offers beginnings of values that go on.
+func ofBeginnings(all ...string) completer {
+	return func(begin, before string) completion {
+		out := ofWords(all...)(begin, before)
+		out.kind = "part"
+		return out
+	}
+}
+
+// ofLimits offers the names of limits.
+func ofLimits(names []string) completer {
+	var all []string
+	for _, name := range names {
+		all = append(all, name+"=")
+	}
+	return ofBeginnings(all...)
+}
+
+// add adds a word, if it goes on as the value begins.
+func (c *completion) add(begin, before, word, means string) {
+	if strings.HasPrefix(word, begin) {
+		c.words = append(c.words, candidate{before + word, means})
+	}
+}
+
+func ofBackends(begin, before string) completion {
 	names := []string{"posix", "null", "memory"}
 	for _, b := range extensions.backends {
 		names = append(names, b.String())
 	}
-	return names
+	return ofWords(names...)(begin, before)
 }
 
-func comparisonWords() (names []string) {
-	for _, f := range comparisonForms {
-		names = append(names, f.name)
+func ofLayers(begin, before string) completion { return ofWords(layer.Names()...)(begin, before) }
+
+// ofWorkloads offers workloads, of which there can be several with commas between them.
+func ofWorkloads(begin, before string) completion {
+	if i := strings.LastIndexByte(begin, ','); i >= 0 {
+		begin, before = begin[i+1:], before+begin[:i+1]
 	}
-	return names
+	return ofWords(append(shippedNames(), "quick", "all")...)(begin, before)
 }
 
-// valueStarts are the beginnings of values that go on.
-var valueStarts = map[string][]string{
-	"latency":       {"read:", "write:", "sync:", "metadata:"},
-	"compile limit": {"memory=", "text="},
-	"profile limit": {"text="},
-	"compare limit": {"text="},
-	"convert limit": {"text="},
-	"replay limit":  {"files=", "bytes=", "descriptors=", "threads=", "memory=", "kernel="},
-	"limit":         {"files=", "bytes=", "descriptors=", "threads=", "memory=", "kernel=", "text="},
-}
-
-// completeValue completes the value of an option. All candidates begin with before,
-// which is what stands before the value in the word.
+// completeValue completes the value of an option.
 func completeValue(c *cli.Command, name, begin, before string) completion {
-	for _, f := range c.Flags {
-		if slices.Contains(f.Names(), name) {
-			name = f.Names()[0]
-		}
-	}
-	of := c.Name + " " + name
-	if name == "with" || name == "try" {
-		return completeStep(c, name == "try", begin, before)
-	}
-	for _, key := range []string{of, name} {
-		if all, ok := valueWords[key]; ok {
-			return oneOf(begin, before, all()...)
-		}
-		if starts, ok := valueStarts[key]; ok {
-			out := oneOf(begin, before, starts...)
-			out.kind = "part"
-			return out
-		}
-		if kind, ok := valueFiles[key]; ok {
-			return completion{kind: kind}
-		}
-	}
-	switch name {
-	case "workload":
-		if i := strings.LastIndexByte(begin, ','); i >= 0 {
-			begin, before = begin[i+1:], before+begin[:i+1]
-		}
-		return oneOf(begin, before, append(shippedNames(), "quick", "all")...)
-	case "pid":
-		return completion{"words", processes(begin, before)}
-	case "cgroup":
-		return completion{"part", cgroups(begin, before)}
+	if o := optionOf(commandName(c), name); o != nil {
+		return o.offer(begin, before)
 	}
 	return completion{kind: "words"}
 }
 
-func oneOf(begin, before string, all ...string) completion {
-	out := completion{kind: "words"}
-	for _, word := range all {
-		if strings.HasPrefix(word, begin) {
-			out.words = append(out.words, candidate{before + word, ""})
-		}
+// offer completes a value of the option.
+func (o *option) offer(begin, before string) completion {
+	if o.complete != nil {
+		return o.complete(begin, before)
 	}
-	return out
+	return ofWords(o.oneOf...)(begin, before)
 }
 
-// completeStep completes a transform, or a candidate of lab: transforms and options of
-// replay, joined by +.
-func completeStep(c *cli.Command, settable bool, begin, before string) completion {
-	if i := strings.LastIndexByte(begin, '+'); settable && i >= 0 {
+func ofTransforms(begin, before string) completion { return completeStep(nil, begin, before) }
+
+// ofCandidates offers candidates of lab: transforms and options of replay, joined by +.
+func ofCandidates(begin, before string) completion {
+	if i := strings.LastIndexByte(begin, '+'); i >= 0 {
 		begin, before = begin[i+1:], before+begin[:i+1]
 	}
+	return completeStep(settings(), begin, before)
+}
+
+// completeStep completes a transform, or one of some options.
+func completeStep(options []*option, begin, before string) completion {
 	if name, value, ok := strings.Cut(begin, "="); ok {
-		if settable && settingOf(name) != nil {
-			return completeValue(c, name, value, before+name+"=")
+		for _, o := range options {
+			if o.name == name {
+				return o.offer(value, before+name+"=")
+			}
 		}
 		for _, t := range extensions.transforms {
 			if t.Name == name {
-				return oneOf(value, before+name+"=", literals(t.Arg.Form)...)
+				return ofWords(literals(t.Arg.Form)...)(value, before+name+"=")
 			}
 		}
 		return completion{kind: "words"}
 	}
 	out := completion{kind: "part"}
-	add := func(word, means string) {
-		if strings.HasPrefix(word, begin) {
-			out.words = append(out.words, candidate{before + word, means})
-		}
-	}
 	for _, t := range extensions.transforms {
 		word := t.Name
 		if t.Arg.Form != "" && !t.Arg.Optional {
 			word += "="
 		}
-		add(word, t.Doc)
+		out.add(begin, before, word, t.Doc)
 	}
-	for i := range settings {
-		if settable {
-			add(settings[i].name+"=", "the option of replay")
-		}
+	for _, o := range options {
+		out.add(begin, before, o.name+"=", "the option of replay")
 	}
-	add(plugin.Prefix, "a program")
+	out.add(begin, before, plugin.Prefix, "a program")
 	return out
 }
 
@@ -360,8 +333,9 @@ func literals(form string) (all []string) {
 	return all
 }
 
-// processes returns the numbers of processes, with their names.
-func processes(begin, before string) (all []candidate) {
+// ofProcesses offers the numbers of processes, with their names.
+func ofProcesses(begin, before string) completion {
+	out := completion{kind: "words"}
 	dirs, _ := filepath.Glob("/proc/" + escapeGlob(begin) + "[0-9]*")
 	if exact := "/proc/" + begin; begin != "" && !slices.Contains(dirs, exact) {
 		dirs = append(dirs, exact)
@@ -369,18 +343,19 @@ func processes(begin, before string) (all []candidate) {
 	for _, dir := range dirs {
 		name, err := os.ReadFile(filepath.Join(dir, "comm"))
 		if number := filepath.Base(dir); err == nil && strings.Trim(number, "0123456789") == "" {
-			all = append(all, candidate{before + number, strings.TrimSpace(string(name))})
+			out.words = append(out.words, candidate{before + number, strings.TrimSpace(string(name))})
 		}
 	}
-	return all
+	return out
 }
 
-// cgroups returns the cgroups one level below the part of a path that is complete.
-func cgroups(begin, before string) (all []candidate) {
+// ofCgroups offers the cgroups one level below the part of a path that is complete.
+func ofCgroups(begin, before string) completion {
+	out := completion{kind: "part"}
 	const root = "/sys/fs/cgroup"
 	dirs, _ := filepath.Glob(root + "/" + escapeGlob(strings.TrimPrefix(begin, "/")) + "*/")
 	for _, dir := range dirs {
-		all = append(all, candidate{before + strings.TrimPrefix(dir, root), ""})
+		out.words = append(out.words, candidate{before + strings.TrimPrefix(dir, root), ""})
 	}
-	return all
+	return out
 }

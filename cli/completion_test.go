@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,10 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"github.com/urfave/cli/v2"
 
 	"pianola/replay"
-	"pianola/replay/fileset"
 )
 
 func TestComplete(t *testing.T) {
@@ -49,6 +48,9 @@ func TestComplete(t *testing.T) {
 		{"record git -o ", "command 2", nil},
 		{"bench --runs 3 g", "command 4", nil},
 		{"compile --limit ", "part", []string{"memory=", "text="}},
+		{"bench --nice", "words", []string{"--nice"}}, // only named in its help
+		{"bench --map *.db=", "dirs", nil},
+		{"record --layer ", "words", []string{"hdf5"}},
 		{"replay --limit f", "part", []string{"files="}},
 		{"replay --latency m", "part", []string{"metadata:"}},
 		{"compile --with pre", "part", []string{"prefetch"}},
@@ -63,6 +65,10 @@ func TestComplete(t *testing.T) {
 		{"help comp", "words", []string{"compile", "compare", "completion"}},
 		{"completion z", "words", []string{"zsh"}},
 		{"layer ", "words", []string{"list", "check"}},
+		{"model ", "words", []string{"fit", "check"}},
+		{"model fit --fi", "words", []string{"--fio"}},
+		{"model fit --fio ", "files .json", nil},
+		{"model check disk.json ", "files .txt .zst .bin", nil},
 		{"workload ", "words", []string{"list", "show"}},
 		{"workload --library ", "dirs", nil},
 		{"workload list ", "words", nil},
@@ -90,65 +96,42 @@ func TestComplete(t *testing.T) {
 
 func TestCompleteProcesses(t *testing.T) {
 	var found []string
-	for _, p := range processes("", "--pid=") {
+	for _, p := range ofProcesses("", "--pid=").words {
 		found = append(found, p.word)
 	}
 	require.Contains(t, found, "--pid=1")
 }
 
-// The tables name options that some command has.
-func TestCompletionTables(t *testing.T) {
-	a := newApp()
-	known := func(key string) bool {
-		command, name, ofCommand := strings.Cut(key, " ")
-		if !ofCommand {
-			command, name = "", key
-		}
-		return slices.ContainsFunc(a.Commands, func(c *cli.Command) bool {
-			return (command == "" || c.Name == command) && takesNext(c, name)
-		})
-	}
-	for key := range valueFiles {
-		require.True(t, known(key), key)
-	}
-	for key := range valueWords {
-		require.True(t, known(key), key)
-	}
-	for key := range valueStarts {
-		require.True(t, known(key), key)
-	}
+// The table names commands that there are.
+func TestOperandFiles(t *testing.T) {
 	for name := range operandFiles {
-		require.NotNil(t, a.Command(name), name)
+		require.Contains(t, commandNames(), name)
 	}
 }
 
 // The values that completion offers are those that there are: what refuses another one
 // lists them.
 func TestCompletedValues(t *testing.T) {
-	for name, parse := range map[string]func(string) error{
-		"prepare": func(v string) error { _, err := fileset.ParsePrepare(v); return err },
-		"backend": func(v string) error { _, err := replay.ParseBackend(v, extensions.backends...); return err },
-		"cache":   setBy("cache"), "timing": setBy("timing"), "wait": setBy("wait"), "order": setBy("order"), "outside": setBy("outside"),
-	} {
+	offered := func(command, name string) (all []string) {
+		for _, w := range optionOf(command, name).offer("", "").words {
+			all = append(all, w.word)
+		}
+		return all
+	}
+	for _, name := range []string{"prepare", "backend", "cache", "timing", "wait", "order", "outside"} {
 		t.Run(name, func(t *testing.T) {
-			err := parse("frob")
+			set := settingOf(name).set
+			err := set(&replay.Options{}, "frob")
 			require.Error(t, err)
 			_, list, ok := strings.Cut(err.Error(), "want ")
 			require.True(t, ok, err)
-			require.ElementsMatch(t, strings.Split(list, ", "), valueWords[name]())
-			for _, word := range valueWords[name]() {
-				require.NoError(t, parse(word))
+			require.ElementsMatch(t, strings.Split(list, ", "), offered("replay", name))
+			for _, word := range offered("replay", name) {
+				require.NoError(t, set(&replay.Options{}, word))
 			}
 		})
 	}
-	for _, name := range valueWords["tracer"]() {
-		require.Contains(t, recorders, name)
-	}
-	require.Len(t, valueWords["tracer"](), len(recorders))
-}
-
-func setBy(name string) func(string) error {
-	return func(v string) error { return settingOf(name).set(&replay.Options{}, v) }
+	require.ElementsMatch(t, slices.Collect(maps.Keys(recorders)), offered("record", "tracer"))
 }
 
 // The scripts work in the shells.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -17,7 +16,6 @@ import (
 )
 
 func convertCommand() *cli.Command {
-	kinds := export.Kinds()
 	return command(&cli.Command{
 		Name:  "convert",
 		Usage: "convert a trace, a recording or a log to text or other formats",
@@ -36,12 +34,6 @@ func convertCommand() *cli.Command {
 			"Example: pianola convert --format fio -o trace.iolog trace.bin\n" +
 			"Example: pianola convert --format strace replay.log\n" +
 			"Example: pianola convert --format parquet -o dataset trace.txt replay.log",
-		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "format", Value: kinds[0], Usage: "convert to `FORMAT`: " + strings.Join(kinds, ", ")},
-			rawCSV(),
-			limitFlag(),
-			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Value: "-", Usage: "write to `FILE` (- for standard output)"},
-		},
 		Action: runConvert,
 	})
 }
@@ -49,13 +41,10 @@ func convertCommand() *cli.Command {
 func runConvert(c *cli.Context) error {
 	defer endOn(c.Context)()
 	kind, out := c.String("format"), c.String("o")
-	if !slices.Contains(export.Kinds(), kind) {
-		return usage(c, "--format is one of %s, not %q", strings.Join(export.Kinds(), ", "), kind)
-	}
 	if kind == "parquet" && out == "-" && isScreen(os.Stdout) {
 		return usage(c, "a Parquet file is not for a terminal: name one with -o")
 	}
-	if err := parseLimits(c); err != nil {
+	if err := parseLimits(c, nil); err != nil {
 		return err
 	}
 	const what = "compiled trace, recording or log"

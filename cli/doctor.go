@@ -17,14 +17,13 @@ func doctorCommand() *cli.Command {
 			"Then it lists the features of this machine that Pianola uses, and what is lost without the missing\n" +
 			"ones.\n\n" +
 			"Example: pianola doctor",
-		Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print one JSON document (docs/schema)"}},
 		Action: runDoctor,
 	})
 }
 
 func runDoctor(c *cli.Context) error {
-	if c.NArg() > 0 {
-		return usage(c, "want no operands")
+	if err := noOperands(c); err != nil {
+		return err
 	}
 	r, err := doctor.Examine(c.Context)
 	if err != nil {

@@ -49,9 +49,6 @@ type experimenter struct {
 // newExperimenter parses the options that all experiments have.
 func newExperimenter(c *cli.Context, candidates []experiment.Candidate) (e *experimenter, err error) {
 	e = &experimenter{Context: c, page: c.String("html")}
-	if n := c.Int("runs"); n < 1 || n > compare.MaxRuns {
-		return nil, usage(c, "--runs: %d is not from 1 to %d", n, compare.MaxRuns)
-	}
 	if e.judging, err = judgingOf(c); err != nil {
 		return nil, err
 	}
@@ -383,12 +380,12 @@ func (e *experimenter) save(early error) error {
 // replayOptionsOf returns the options of replay that the command line has, which hold for all
 // of an experiment.
 func replayOptionsOf(c *cli.Context) (all []experiment.Option) {
-	for i := range settings {
-		if !c.IsSet(settings[i].name) {
+	for _, o := range rowsOf(commandName(c.Command)) {
+		if o.set == nil || !c.IsSet(o.name) {
 			continue
 		}
-		for _, value := range settings[i].values(c) {
-			all = append(all, experiment.Option{Name: settings[i].name, Value: value})
+		for _, value := range o.values(c) {
+			all = append(all, experiment.Option{Name: o.name, Value: value})
 		}
 	}
 	return all

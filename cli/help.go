@@ -13,15 +13,6 @@ import (
 // helpWidth is how many columns help takes.
 const helpWidth = 80
 
-// helpFlags are the flags of every command for its help: -h for one screen, --help for
-// all.
-func helpFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.BoolFlag{Name: "h", Usage: "show examples and the most used options"},
-		&cli.BoolFlag{Name: "help", Usage: "show all options"},
-	}
-}
-
 // helped prints the help that a command line asks for, and reports whether it does.
 func helped(c *cli.Context, m *manual) (bool, error) {
 	switch {
@@ -40,16 +31,20 @@ func helpCommand() *cli.Command {
 		UsageText:   "pianola help [COMMAND]",
 		Description: "Prints what pianola COMMAND --help prints.\n\nExample: pianola help record",
 		Action: func(c *cli.Context) error {
-			switch name := c.Args().First(); {
-			case c.NArg() > 1:
-				return usage(c, "want one command, got %d operands", c.NArg())
-			case name == "":
+			name := c.Args().First()
+			if name == "" {
 				return manualOfAll(c.App).writeLong(os.Stdout)
-			case c.App.Command(name) == nil:
-				return commandError(c, name)
-			default:
-				return manualOf(c.App.Command(name)).writeLong(os.Stdout)
 			}
+			command := c.App.Command(name)
+			if command == nil {
+				return commandError(c, name)
+			}
+			if sub := command.Command(c.Args().Get(1)); sub != nil && c.NArg() == 2 {
+				command = sub
+			} else if c.NArg() > 1 {
+				return usage(c, "want one command, got %d operands", c.NArg())
+			}
+			return manualOf(command).writeLong(os.Stdout)
 		},
 	})
 }
@@ -73,7 +68,7 @@ func (m *manual) writeShort(w io.Writer) error {
 	}
 	switch {
 	case m.commands != nil:
-		t.WriteString("\npianola COMMAND -h shows examples, pianola COMMAND --help all options.\n")
+		fmt.Fprintf(&t, "\n%s\n", wrapped(fmt.Sprintf("%s COMMAND -h shows examples, %s COMMAND --help all options.", m.name, m.name), 0))
 	case more != nil:
 		fmt.Fprintf(&t, "\n%s\n", wrapped(fmt.Sprintf("%s --help shows more options: %s.", m.name, strings.Join(more, ", ")), 0))
 	}
@@ -98,7 +93,10 @@ func (m *manual) writeLong(w io.Writer) error {
 		}
 		g.add(&t, title)
 	}
-	if m.commands != nil {
+	if m.also != nil {
+		fmt.Fprintf(&t, "\n%s\n", wrapped(m.others(), 0))
+	}
+	if m.name == "pianola" {
 		t.WriteString("\nExit status:\n")
 		for _, s := range exitStatuses {
 			addEntry(&t, s.status, s.meaning, 7)
@@ -132,7 +130,7 @@ func (m *manual) addCommands(t *strings.Builder) {
 // The texts of options begin in the column after the widest head, up to this width.
 const maxHead = 26
 
-func (g *optionGroup) add(t *strings.Builder, title string) {
+func (g *optionTexts) add(t *strings.Builder, title string) {
 	width := 0
 	for i := range g.options {
 		if n := utf8.RuneCountInString(g.options[i].head()); n <= maxHead-4 {

@@ -12,17 +12,14 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
-	"github.com/urfave/cli/v2"
 )
 
 // manuals returns the manuals of pianola and of all its commands.
 func manuals() (all []*manual) {
 	a := newApp()
 	all = append(all, manualOfAll(a))
-	for _, c := range a.Commands {
-		if !c.Hidden {
-			all = append(all, manualOf(c))
-		}
+	for _, c := range allCommands(a.Commands) {
+		all = append(all, manualOf(c))
 	}
 	return all
 }
@@ -35,7 +32,7 @@ func TestHelpFits(t *testing.T) {
 		var short, long bytes.Buffer
 		require.NoError(t, m.writeShort(&short))
 		require.NoError(t, m.writeLong(&long))
-		require.LessOrEqual(t, strings.Count(short.String(), "\n"), lines, "%s -h: put options that few need into optionGroups", m.name)
+		require.LessOrEqual(t, strings.Count(short.String(), "\n"), lines, "%s -h: options that few need are in long, not short", m.name)
 		require.NotEmpty(t, m.examples, m.name)
 		require.NotEmpty(t, m.text, m.name)
 		require.Contains(t, strings.Join(strings.Split(short.String(), "\n")[:4], "\n"), "Examples:\n", m.name)
@@ -49,41 +46,6 @@ func TestHelpFits(t *testing.T) {
 				require.NotEmpty(t, g.options[i].does, "%s %s", m.name, g.options[i].names)
 			}
 		}
-	}
-}
-
-// A group lists options that some command has, and each option is in one group.
-func TestOptionGroups(t *testing.T) {
-	have := map[string]bool{}
-	for _, c := range newApp().Commands {
-		for _, f := range c.Flags {
-			have[f.Names()[0]] = true
-		}
-	}
-	seen := map[string]bool{}
-	for _, g := range optionGroups {
-		for _, name := range g.options {
-			require.True(t, have[name], "no command has --%s", name)
-			require.False(t, seen[name], "--%s is in two groups", name)
-			seen[name] = true
-		}
-	}
-}
-
-func TestOptionText(t *testing.T) {
-	for _, test := range []struct {
-		flag cli.Flag
-		want optionText
-	}{
-		{&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "say less"}, optionText{names: "-q, --quiet", does: "say less"}},
-		{&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Value: "x.txt", Usage: "write `FILE`"}, optionText{names: "-o, --output", value: "FILE", does: "write FILE", normal: "x.txt"}},
-		{&cli.IntFlag{Name: "runs", Value: 1, Usage: "`N` times"}, optionText{names: "--runs", value: "N", does: "N times"}},
-		{&cli.IntFlag{Name: "runs", Value: 6, Usage: "`N` times"}, optionText{names: "--runs", value: "N", does: "N times", normal: "6"}},
-		{&cli.DurationFlag{Name: "interval", Usage: "cut by `D`", DefaultText: "chosen"}, optionText{names: "--interval", value: "D", does: "cut by D", normal: "chosen"}},
-		{&cli.DurationFlag{Name: "after", Usage: "`D` later"}, optionText{names: "--after", value: "D", does: "D later"}},
-		{&cli.StringSliceFlag{Name: "try", Usage: "a `CANDIDATE`"}, optionText{names: "--try", value: "CANDIDATE", does: "a CANDIDATE"}},
-	} {
-		require.Equal(t, test.want, optionTextOf(test.flag))
 	}
 }
 

@@ -49,13 +49,14 @@ func TestUntilBegun(t *testing.T) {
 func TestRecordInterrupted(t *testing.T) {
 	run := func(t *testing.T, r record.Recorder) (status int) {
 		t.Chdir(t.TempDir())
-		recorders["fake"] = r
-		t.Cleanup(func() { delete(recorders, "fake") })
+		real := recorders["ebpf"]
+		recorders["ebpf"] = r
+		t.Cleanup(func() { recorders["ebpf"] = real })
 		program, end := context.WithCancelCause(context.Background())
 		defer end(nil)
 		ends := func() { end(&interruption{unix.SIGTERM}) }
 		ctx := context.WithValue(program, endsKey{}, ends)
-		return report(ctx, newApp().RunContext(ctx, []string{"pianola", "record", "--quiet", "--tracer", "fake", "-o", "t.txt", "--", "true"}))
+		return report(ctx, newApp().RunContext(ctx, []string{"pianola", "record", "--quiet", "--tracer", "ebpf", "-o", "t.txt", "--", "true"}))
 	}
 	t.Run("at first", func(t *testing.T) {
 		require.Equal(t, 143, run(t, func(ctx context.Context, o record.Options, s record.Sink) (r record.Result, err error) {

@@ -17,9 +17,6 @@ type judging struct {
 	checks []*check.Check
 }
 
-// judgingFlags are the names of its flags, those of compare.
-var judgingFlags = []string{"tolerance", "fail-if", "all", "format", "json", "raw-csv"}
-
 func judgingOf(c *cli.Context) (*judging, error) {
 	j := &judging{Context: c, text: compare.TextOptions{Tolerance: compare.NoTolerance, All: c.Bool("all")}}
 	var err error

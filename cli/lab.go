@@ -2,11 +2,9 @@ package cli
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/urfave/cli/v2"
 
-	"pianola/compare"
 	"pianola/diagnosis"
 	"pianola/experiment"
 	"pianola/plugin"
@@ -34,18 +32,6 @@ func labCommand() *cli.Command {
 			"Example: pianola lab trace.txt --try sync=none --try sync=none+cache=cold\n" +
 			"Example: pianola lab trace.txt --grid --try prefetch=2,4,8 --try coalesce=64KiB,1MiB\n" +
 			"Example: pianola lab trace.txt --root nvme=/mnt/nvme/root --root sata=/mnt/sata/root",
-		Flags: slices.Concat([]cli.Flag{
-			&cli.StringSliceFlag{Name: "try", Usage: "try the candidate `NAME[=ARG]`; + joins several into one; repeatable"},
-			&cli.BoolFlag{Name: "grid", Usage: "take the arguments of --try as lists, such as 2,4,8, and try all combinations"},
-			&cli.IntFlag{Name: "runs", Value: compare.MinRuns, Usage: "replay each candidate `N` times"},
-			&cli.StringSliceFlag{Name: "with", Usage: "apply the transform `NAME[=ARG]` first, for the baseline too; repeatable"},
-			rootsFlag(),
-			pluginTimeout(),
-		}, flagsOf(replayCommand(), "backend", "cache", "timing", "speed", "wait", "order", "outside", "compressibility", "memory", "landlock", "copies", "map", "model", "latency", "bandwidth", "iops", "queue", "limit", "keep"), []cli.Flag{
-			&cli.BoolFlag{Name: "all", Usage: "also print a table for each category of calls"},
-			&cli.BoolFlag{Name: "json", Usage: "print one JSON document (docs/schema)"},
-			&cli.StringFlag{Name: "html", Usage: "write a page with a chart and tables to `FILE`"},
-		}),
 		Action: runLab,
 	})
 }

@@ -16,40 +16,42 @@ import (
 )
 
 func layerCommand() *cli.Command {
-	return command(&cli.Command{
-		Name:  "layer",
-		Usage: "show layers: libraries above the system calls, such as HDF5",
-		UsageText: "pianola layer list [--json]\n" +
-			"pianola layer check [--json] NAME [LIBRARY]\n" +
-			"pianola layer player [-o FILE.c] NAME",
+	return noun(&cli.Command{
+		Name:      "layer",
+		Usage:     "show layers: libraries above the system calls, such as HDF5",
+		UsageText: "pianola layer [list | check NAME [LIBRARY] | player NAME]",
 		Description: "A layer describes a library above the system calls: its functions, and which of their arguments are\n" +
-			"paths, handles and numbers of bytes. list shows the layers that ship. check compares one with a\n" +
-			"library, or with a statically linked program: which functions it has, and the instruction that each\n" +
-			"begins with, on which the cost of a probe depends. player writes the C source of a program that\n" +
-			"replays recorded calls (replay --layer).\n" +
+			"paths, handles and numbers of bytes. record --layer records the calls of the library, and replay\n" +
+			"--play-layer replays them. Without a command, layer lists the layers that ship.\n" +
 			"\n" +
-			"NAME is a layer that ships, or NAME.json, a description of your own (docs/internals/layers.md). LIBRARY\n" +
-			"is by default each one that the dynamic linker would find.\n" +
+			"NAME is a layer that ships, or NAME.json, a description of your own (docs/internals/layers.md).\n" +
 			"\n" +
 			"Example: pianola layer list\n" +
 			"Example: pianola layer check hdf5\n" +
 			"Example: pianola layer player -o player.c hdf5",
-		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "json", Usage: "print one JSON document"},
-			&cli.StringFlag{Name: "o", Value: "-", Usage: "player: write `FILE`; - is stdout"},
-		},
-		Action: func(c *cli.Context) error {
-			switch operands := c.Args().Slice(); {
-			case len(operands) == 1 && operands[0] == "list":
-				return listLayers(c)
-			case (len(operands) == 2 || len(operands) == 3) && operands[0] == "check":
-				return checkLayer(c, operands[1], operands[2:])
-			case len(operands) == 2 && operands[0] == "player":
-				return writePlayer(c, operands[1])
-			}
-			return usage(c, "want list, or check or player and a layer")
-		},
-	})
+	}, command(&cli.Command{
+		Name: "list", HelpName: "layer list",
+		Usage:       "list the layers that ship",
+		UsageText:   "pianola layer list [OPTION]…",
+		Description: "Prints a line for each layer, with the libraries that are installed here.\n\nExample: pianola layer list --json",
+		Action:      listLayers,
+	}), command(&cli.Command{
+		Name: "check", HelpName: "layer check",
+		Usage:     "compare a layer with a library",
+		UsageText: "pianola layer check [OPTION]… NAME [LIBRARY]",
+		Description: "Prints which functions of the layer a library has, or a statically linked program, and the\n" +
+			"instruction that each begins with, on which the cost of a probe depends. LIBRARY is by default each\n" +
+			"one that the dynamic linker would find.\n\n" +
+			"Example: pianola layer check hdf5\n" +
+			"Example: pianola layer check own.json ./libown.so.1",
+		Action: checkLayer,
+	}), command(&cli.Command{
+		Name: "player", HelpName: "layer player",
+		Usage:       "write the source of a program that replays recorded calls",
+		UsageText:   "pianola layer player [OPTION]… NAME",
+		Description: "Writes C for replay --play-layer (docs/reference/layers.md).\n\nExample: pianola layer player -o player.c hdf5",
+		Action:      writePlayer,
+	}))
 }
 
 // layerRow is a layer in the output of list.
@@ -61,6 +63,9 @@ type layerRow struct {
 }
 
 func listLayers(c *cli.Context) error {
+	if err := noOperands(c); err != nil {
+		return err
+	}
 	rows := []layerRow{}
 	for _, name := range layer.Names() {
 		l, err := layer.Load(name)
@@ -102,7 +107,11 @@ type layerLibrary struct {
 
 // writePlayer writes the source of a layer's player, and says which functions it leaves
 // out.
-func writePlayer(c *cli.Context, name string) error {
+func writePlayer(c *cli.Context) error {
+	name, err := operand(c, "layer")
+	if err != nil {
+		return err
+	}
 	l, err := loadLayer(name)
 	if err != nil {
 		return err
@@ -132,8 +141,12 @@ func loadLayer(name string) (*layer.Layer, error) {
 }
 
 // checkLayer compares a layer with files, or else with those that are installed.
-func checkLayer(c *cli.Context, name string, files []string) error {
-	l, err := loadLayer(name)
+func checkLayer(c *cli.Context) error {
+	if c.NArg() != 1 && c.NArg() != 2 {
+		return usage(c, "want a layer and at most one library, got %d operands", c.NArg())
+	}
+	files := c.Args().Tail()
+	l, err := loadLayer(c.Args().First())
 	if err != nil {
 		return err
 	}

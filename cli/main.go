@@ -15,6 +15,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,7 +109,7 @@ const (
 )
 
 func newApp() *cli.App {
-	cli.HelpFlag = nil // helpFlags are its replacement
+	cli.HelpFlag = nil // the options -h and --help are its replacement
 	return &cli.App{
 		Name:      "pianola",
 		Usage:     "record the I/O of applications and replay it on any storage",
@@ -130,7 +131,7 @@ func newApp() *cli.App {
 			under(aboutPianola, convertCommand(), layerCommand(), workloadCommand(), doctorCommand(), completionCommand(), helpCommand(), versionCommand()),
 			[]*cli.Command{completeCommand()},
 		),
-		Flags:          append(helpFlags(), &cli.BoolFlag{Name: "version", Usage: "print the version, as pianola version does"}),
+		Flags:          flags("pianola"),
 		OnUsageError:   usageError,
 		ExitErrHandler: func(*cli.Context, error) {}, // main prints and exits
 		Action: func(c *cli.Context) error {
@@ -161,12 +162,14 @@ var quiet bool
 
 // command adds to a subcommand what all that work with recordings have in common.
 func command(c *cli.Command) *cli.Command {
-	c.Flags = append(c.Flags, &cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print errors and warnings only"})
 	action := c.Action
 	c.Action = func(ctx *cli.Context) error {
 		files.forget()
-		inputs = inputLimits{}
+		inputs = readLimits{}
 		quiet = ctx.Bool("quiet")
+		if err := checkOptions(ctx); err != nil {
+			return err
+		}
 		err := limitHint(action(ctx))
 		if same, ok := errors.AsType[*sameFileError](err); ok {
 			return usage(ctx, "%w", same)
@@ -174,7 +177,7 @@ func command(c *cli.Command) *cli.Command {
 		if e, ok := errors.AsType[*exitError](err); err == nil || ok && e.status == ExitUsage {
 			return err
 		}
-		return fmt.Errorf("%s: %w", ctx.Command.Name, err)
+		return fmt.Errorf("%s: %w", commandName(ctx.Command), err)
 	}
 	return plain(c)
 }
@@ -183,7 +186,8 @@ func command(c *cli.Command) *cli.Command {
 func plain(c *cli.Command) *cli.Command {
 	c.HideHelpCommand = true // "pianola record -- help" runs the command help
 	c.OnUsageError = usageError
-	c.Flags = append(c.Flags, helpFlags()...)
+	c.HelpName = cmp.Or(c.HelpName, c.Name)
+	c.Flags = flags(c.HelpName)
 	action := c.Action
 	c.Action = func(ctx *cli.Context) error {
 		if done, err := helped(ctx, manualOf(ctx.Command)); done {
@@ -194,14 +198,48 @@ func plain(c *cli.Command) *cli.Command {
 	return c
 }
 
+// noun is a command whose own commands say what to do with what it names. Alone, it does
+// what the command list does, if it has one.
+func noun(c *cli.Command, commands ...*cli.Command) *cli.Command {
+	c.Subcommands = commands
+	c.Action = func(ctx *cli.Context) error {
+		if ctx.NArg() > 0 {
+			return commandError(ctx, ctx.Args().First())
+		}
+		if list := c.Command("list"); list != nil {
+			return list.Action(ctx)
+		}
+		return errors.Join(manualOf(c).writeShort(os.Stderr), &exitError{status: ExitUsage})
+	}
+	return plain(c)
+}
+
+// allCommands returns commands that are not hidden, and theirs.
+func allCommands(commands []*cli.Command) (all []*cli.Command) {
+	for _, c := range commands {
+		if !c.Hidden {
+			all = append(append(all, c), c.Subcommands...)
+		}
+	}
+	return all
+}
+
 // usage returns the error for a wrong command line.
 func usage(c *cli.Context, form string, args ...any) error {
 	err, text := fmt.Errorf(form, args...), "see pianola --help"
-	if c.Command != nil && c.Command.Name != "" && c.Command.Name != "pianola" {
-		err = fmt.Errorf("%s: %w", c.Command.Name, err)
-		text = "see pianola " + c.Command.Name + " --help"
+	if name := commandName(c.Command); name != "" && name != "pianola" {
+		err = fmt.Errorf("%s: %w", name, err)
+		text = "see pianola " + name + " --help"
 	}
 	return &exitError{ExitUsage, &hint{err, text}}
+}
+
+// noOperands returns an error if a subcommand has operands.
+func noOperands(c *cli.Context) error {
+	if c.NArg() > 0 {
+		return usage(c, "want no operands, got %d", c.NArg())
+	}
+	return nil
 }
 
 // operand returns the only operand of a subcommand.

@@ -16,11 +16,10 @@ func WriteManPages(dir, version string, date time.Time) error {
 	all := manualOfAll(a)
 	pages := []*manual{all}
 	var others []string
-	for _, g := range all.commands {
-		for _, c := range g.commands {
-			pages = append(pages, manualOf(c))
-			others = append(others, "pianola-"+c.Name)
-		}
+	for _, c := range allCommands(a.Commands) {
+		m := manualOf(c)
+		pages = append(pages, m)
+		others = append(others, m.pageName())
 	}
 	for _, m := range pages {
 		see := []string{"pianola"}
@@ -58,7 +57,7 @@ func (m *manual) roff(version string, date time.Time, see []string) string {
 	for _, g := range m.commands {
 		line(".SS %s", roffLine(g.title))
 		for _, c := range g.commands {
-			line(".TP\n\\fB%s\\fR(1)\n%s", escapeRoff("pianola-"+c.Name), roffLine(c.Usage))
+			line(".TP\n\\fB%s\\fR(1)\n%s", escapeRoff(strings.ReplaceAll("pianola "+commandName(c), " ", "-")), roffLine(c.Usage))
 		}
 	}
 	line(".SH OPTIONS")
@@ -75,7 +74,10 @@ func (m *manual) roff(version string, date time.Time, see []string) string {
 			line(".TP\n%s\n%s", head, roffLine(o.text()))
 		}
 	}
-	if m.commands != nil {
+	if m.also != nil {
+		line(".PP\n%s", roffLine(m.others()))
+	}
+	if m.name == "pianola" {
 		line(".SH EXIT STATUS")
 		for _, s := range exitStatuses {
 			line(".TP\n.B %s\n%s", s.status, roffLine(s.meaning))

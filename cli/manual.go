@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,19 +14,22 @@ import (
 //	Usage        what the command does, a phrase
 //	UsageText    the synopsis, a line for each form
 //	Description  paragraphs, the last of lines "Example: COMMAND"
-//	Flags        the options; optionGroups sorts them
+//
+// The table of options has the text of the options.
 type manual struct {
 	name     string // pianola record
 	does     string
 	synopsis []string
 	text     []string // paragraphs
 	examples []string
-	options  []optionGroup
-	commands []commandGroup // of pianola itself
+	options  []optionTexts
+	also     []string       // names of options that are those of other commands
+	of       []string       // the other commands
+	commands []commandGroup // of pianola, or of a command
 }
 
-// optionGroup is options under a title. The short help has only the group without one.
-type optionGroup struct {
+// optionTexts is options under a title. The short help has only those without one.
+type optionTexts struct {
 	title   string
 	options []optionText
 }
@@ -45,38 +47,14 @@ type commandGroup struct {
 	commands []*cli.Command
 }
 
-// optionGroups says which options only the long help has, and under which title. They
-// have one name and one meaning in all commands. An option that no group lists is one
-// of the short help.
-var optionGroups = []struct {
-	title   string
-	options []string
-}{
-	{"The command", []string{"user", "setup", "recordings"}},
-	{"Long recordings", []string{"max-size", "rotate", "last", "last-memory", "until", "after", "keep-files"}},
-	{"Contents of the recording", []string{"no-faults", "no-command", "no-host"}},
-	{"Layers", []string{"layer-text", "slow-functions"}},
-	{"The recorder", []string{"tracer", "ring", "nice", "cpu"}},
-	{"Names", []string{"anonymize", "no-names"}},
-	{"Ranks", []string{"ranks", "rendezvous", "rendezvous-timeout"}},
-	{"Pace", []string{"timing", "speed", "wait", "order", "outside"}},
-	{"Backend", []string{"backend", "plugin-timeout"}},
-	{"Files and memory", []string{"prepare", "map", "compressibility", "memory"}},
-	{"Modelled device", []string{"model", "latency", "bandwidth", "iops", "queue"}},
-	{"Saved runs", []string{"baseline", "save"}},
-	{"Inputs and limits", []string{"trace", "library", "telemetry", "fold", "no-compensate", "limit", "landlock"}},
-	{"Output", []string{"all", "wide", "format", "raw-csv", "interval", "calls"}},
-	{helpTitle, []string{"h", "help"}},
-}
-
-// helpTitle is the title of the options of all commands for help, which is not named.
-const helpTitle = "Help"
-
 // manualOf returns the manual of a command.
 func manualOf(c *cli.Command) *manual {
-	m := &manual{name: "pianola " + c.Name, does: c.Usage, synopsis: strings.Split(c.UsageText, "\n")}
+	m := &manual{name: "pianola " + commandName(c), does: c.Usage, synopsis: strings.Split(c.UsageText, "\n")}
 	m.describe(c.Description)
-	m.group(c.Flags)
+	m.group(commandName(c))
+	if c.Subcommands != nil {
+		m.commands = []commandGroup{{"Commands", c.Subcommands}}
+	}
 	return m
 }
 
@@ -84,7 +62,7 @@ func manualOf(c *cli.Command) *manual {
 func manualOfAll(a *cli.App) *manual {
 	m := &manual{name: a.Name, does: a.Usage, synopsis: strings.Split(a.UsageText, "\n")}
 	m.describe(a.Description)
-	m.group(a.Flags)
+	m.group(a.Name)
 	for _, c := range a.Commands {
 		if c.Hidden {
 			continue
@@ -112,52 +90,33 @@ func (m *manual) describe(text string) {
 	}
 }
 
-// group sorts flags into groups, those of the short help first.
-func (m *manual) group(flags []cli.Flag) {
-	m.options = make([]optionGroup, 1+len(optionGroups))
+// group sorts the options of a command into groups, those of the short help first.
+func (m *manual) group(command string) {
+	groups := make([]optionTexts, 1+len(optionGroups))
 	for i, g := range optionGroups {
-		m.options[i+1].title = g.title
-	}
-	for _, f := range flags {
-		i := 0
-		for k, g := range optionGroups {
-			if slices.Contains(g.options, f.Names()[0]) {
-				i = k + 1
+		groups[i+1].title = g.title
+		for _, o := range g.options {
+			switch {
+			case isOf(command, o.short):
+				groups[0].options = append(groups[0].options, o.text())
+			case isOf(command, o.long):
+				groups[i+1].options = append(groups[i+1].options, o.text())
+			case isOf(command, o.also):
+				m.also = append(m.also, dashed(o.name))
+				for _, other := range []string{"record", "replay", "compare"} {
+					if isOf(other, o.short, o.long) && !slices.Contains(m.of, "pianola "+other) {
+						m.of = append(m.of, "pianola "+other)
+					}
+				}
 			}
 		}
-		m.options[i].options = append(m.options[i].options, optionTextOf(f))
 	}
-	m.options = slices.DeleteFunc(m.options, func(g optionGroup) bool { return len(g.options) == 0 })
+	m.options = slices.DeleteFunc(groups, func(g optionTexts) bool { return len(g.options) == 0 })
 }
 
-// optionTextOf returns the text of a flag. Its value is what stands between backquotes
-// in its usage.
-func optionTextOf(f cli.Flag) optionText {
-	names := f.Names()
-	slices.SortStableFunc(names, func(a, b string) int { return min(len(a), 2) - min(len(b), 2) })
-	for i, name := range names {
-		names[i] = "-" + name
-		if len(name) > 1 {
-			names[i] = "--" + name
-		}
-	}
-	o := optionText{names: strings.Join(names, ", ")}
-	doc, ok := f.(cli.DocGenerationFlag)
-	if !ok {
-		return o
-	}
-	value, does := flag.UnquoteUsage(&flag.Flag{Usage: doc.GetUsage()})
-	o.does = does
-	if !doc.TakesValue() {
-		return o
-	}
-	o.value = value
-	switch normal := strings.Trim(doc.GetDefaultText(), `"`); normal {
-	case "", "0", "0s", "1":
-	default:
-		o.normal = normal
-	}
-	return o
+// others says which options of other commands a command takes, too.
+func (m *manual) others() string {
+	return fmt.Sprintf("Also, as in %s: %s.", strings.Join(m.of, ", "), strings.Join(m.also, ", "))
 }
 
 // head returns what the line of an option begins with.

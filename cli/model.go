@@ -18,52 +18,46 @@ import (
 )
 
 func modelCommand() *cli.Command {
-	return command(&cli.Command{
-		Name:  "model",
-		Usage: "fit a model of a storage device, for replay --model",
-		UsageText: "pianola model [OPTION]… -o FILE [--fio JSON]… [TRACE…]\n" +
-			"pianola model [OPTION]… --check FILE TRACE…",
-		Description: "Fits a model to what was measured on a device: recordings, compiled traces and logs of replays made\n" +
-			"there, and results of fio. Prints the error of the model on data that it was not fitted to: each of\n" +
-			"several recordings or jobs is held out in turn; of one recording, each half.\n" +
+	return noun(&cli.Command{
+		Name:      "model",
+		Usage:     "fit a model of a storage device, for replay --model",
+		UsageText: "pianola model fit|check [OPTION]…",
+		Description: "A model says how long the calls take that reach a device. docs/devices.md says what a model holds.\n" +
 			"\n" +
-			"--check compares a model with recordings that were made on the device. docs/devices.md has\n" +
-			"the fio jobs that a model needs, and says what a model holds.\n" +
+			"Example: pianola model fit -o disk.json --fio fio.json\n" +
+			"Example: pianola model check disk.json wednesday.txt",
+	}, command(&cli.Command{
+		Name: "fit", HelpName: "model fit",
+		Usage:     "fit a model to what was measured on a device",
+		UsageText: "pianola model fit [OPTION]… -o FILE [--fio JSON]… [TRACE…]",
+		Description: "Fits a model to recordings, compiled traces and logs of replays that were made on a device, and to\n" +
+			"results of fio. Prints the error of the model on data that it was not fitted to: each of several\n" +
+			"recordings or jobs is held out in turn; of one recording, each half. docs/devices.md has the fio jobs\n" +
+			"that a model needs.\n" +
 			"\n" +
-			"Example: pianola model -o disk.json --fio fio.json\n" +
-			"Example: pianola model -o disk.json monday.txt tuesday.txt\n" +
-			"Example: pianola model --check disk.json wednesday.txt",
-		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write the model to `FILE`"},
-			&cli.StringSliceFlag{Name: "fio", Usage: "fit to what fio --output-format=json printed into `FILE`; repeatable"},
-			&cli.StringFlag{Name: "check", Usage: "compare the model in `FILE` with recordings, and fit nothing"},
-			&cli.StringFlag{Name: "capacity", Usage: "the page cache of the model holds `SIZE`, such as 8GiB; by default everything"},
-			&cli.StringFlag{Name: "dirty", Usage: "writes wait for the device where more than `SIZE` is dirty; by default they never do"},
-			&cli.StringFlag{Name: "readahead", Value: "128KiB", Usage: "sequential reads that miss the page cache read `SIZE` at a time"},
-			noHost(),
-			&cli.BoolFlag{Name: "json", Usage: "print one JSON document"},
-		},
-		Action: runModel,
-	})
+			"Example: pianola model fit -o disk.json --fio fio.json\n" +
+			"Example: pianola model fit -o disk.json monday.txt tuesday.txt",
+		Action: fitModel,
+	}), command(&cli.Command{
+		Name: "check", HelpName: "model check",
+		Usage:     "compare a model with recordings",
+		UsageText: "pianola model check [OPTION]… FILE TRACE…",
+		Description: "Compares the model in FILE with recordings, compiled traces and logs of replays that were made on the\n" +
+			"device.\n\n" +
+			"Example: pianola model check disk.json wednesday.txt",
+		Action: checkModel,
+	}))
 }
 
-func runModel(c *cli.Context) error {
-	name, check := c.String("o"), c.String("check")
+func fitModel(c *cli.Context) error {
+	name := c.String("o")
 	switch {
-	case check != "" && (name != "" || len(c.StringSlice("fio")) > 0):
-		return usage(c, "--check fits nothing, and excludes -o and --fio")
-	case check == "" && name == "":
-		return usage(c, "want -o FILE for the model, or --check FILE")
-	case c.NArg() == 0 && (check != "" || len(c.StringSlice("fio")) == 0):
+	case name == "":
+		return usage(c, "want -o FILE for the model")
+	case c.NArg() == 0 && len(c.StringSlice("fio")) == 0:
 		return usage(c, "want a recording made on the device")
 	}
-	cache, err := cacheOf(c)
-	if err != nil {
-		return err
-	}
-	if check != "" {
-		return checkModel(c, check)
-	}
+	cache := device.Cache{Capacity: sizeOf(c, "capacity"), Dirty: sizeOf(c, "dirty"), Readahead: sizeOf(c, "readahead")}
 	samples, used, err := samplesOf(c, cache)
 	if err != nil {
 		return err
@@ -102,26 +96,6 @@ func runModel(c *cli.Context) error {
 		return err
 	}
 	return printHeldOut(w, "held out", f.HeldOut)
-}
-
-// cacheOf parses the options of the page cache.
-func cacheOf(c *cli.Context) (cache device.Cache, err error) {
-	for _, o := range []struct {
-		name string
-		to   *int64
-	}{{"capacity", &cache.Capacity}, {"dirty", &cache.Dirty}, {"readahead", &cache.Readahead}} {
-		text := c.String(o.name)
-		if text == "" {
-			continue
-		}
-		if *o.to, err = format.ParseSize(text); err != nil || *o.to <= 0 {
-			return cache, usage(c, "--%s: %q is no size such as 8GiB", o.name, text)
-		}
-	}
-	if cache.Readahead > 1<<30 {
-		return cache, usage(c, "--readahead: more than 1 GiB")
-	}
-	return cache, nil
 }
 
 // samplesOf reads the operands and the results of fio, and returns what was used of them.
@@ -256,13 +230,17 @@ func aboutModel(c *cli.Context, used []format.Meta) (list []device.Remark) {
 }
 
 // checkModel compares a model with recordings.
-func checkModel(c *cli.Context, name string) error {
+func checkModel(c *cli.Context) error {
+	if c.NArg() < 2 {
+		return usage(c, "want a model and a recording made on the device")
+	}
+	name := c.Args().First()
 	m, err := readModel(name)
 	if err != nil {
 		return err
 	}
 	list := []device.HeldOut{}
-	for _, name := range c.Args().Slice() {
+	for _, name := range c.Args().Tail() {
 		s, _, err := recordingOn(name, m.Model.Cache)
 		if err != nil {
 			return err

@@ -12,11 +12,6 @@ import (
 	"pianola/plugin"
 )
 
-// pluginTimeout returns the flag of all commands that run plug-ins.
-func pluginTimeout() cli.Flag {
-	return &cli.DurationFlag{Name: "plugin-timeout", Value: plugin.DefaultTimeout, Usage: "stop a plug-in that makes no progress for `D`; 0 means never"}
-}
-
 // parseProgram parses exec:PROGRAM.
 func parseProgram(c *cli.Context, text string) (*plugin.Program, error) {
 	p, err := plugin.Parse(text)
@@ -27,9 +22,7 @@ func parseProgram(c *cli.Context, text string) (*plugin.Program, error) {
 		return nil, err
 	}
 	p.Stderr = visibly(os.Stderr)
-	if p.Timeout = c.Duration("plugin-timeout"); p.Timeout < 0 {
-		return nil, usage(c, "--plugin-timeout: %v is below 0", p.Timeout)
-	}
+	p.Timeout = c.Duration("plugin-timeout")
 	return p, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -31,22 +30,6 @@ func profileCommand() *cli.Command {
 			"Example: pianola profile trace.txt\n" +
 			"Example: pianola profile --by file --sort bytes_read --top 5 trace.txt\n" +
 			"Example: pianola profile --html profile.html trace.txt",
-		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "all", Usage: "show all rows; with --json, also what the charts of a page are drawn from"},
-			&cli.BoolFlag{Name: "wide", Usage: "show all columns, and whole names, however wide"},
-			&cli.StringFlag{Name: "by", Usage: "show only the table by `VIEW`: " + strings.Join(profile.Views(), ", ")},
-			&cli.StringFlag{Name: "sort", Usage: "with --by: sort by `COLUMN`, a column of the CSV output; time means seconds"},
-			&cli.IntFlag{Name: "top", Value: 20, Usage: "with --by: show `N` rows"},
-			&cli.DurationFlag{Name: "interval", Usage: "cut the run into intervals of `D`, such as 1s", DefaultText: "chosen from its length"},
-			&cli.StringFlag{Name: "format", Value: profileForms[0], Usage: "print as `FORMAT`: " + strings.Join(profileForms, ", ")},
-			&cli.BoolFlag{Name: "json", Usage: "print JSON (docs/schema), as --format json does"},
-			rawCSV(),
-			limitFlag(),
-			&cli.StringFlag{Name: "plot", Usage: "draw the cumulative profile into `FILE`, .svg or .png"},
-			&cli.StringFlag{Name: "html", Usage: "write a page with charts and tables to `FILE`"},
-			&cli.StringFlag{Name: "calls", Usage: "with --html: include the single calls of the part `FROM-TO`, such as 1.5s-2s", DefaultText: "the whole run"},
-			&cli.BoolFlag{Name: "follow", Usage: "show the profile of a recording that is still being written, every second"},
-		},
 		Action: runProfile,
 	})
 }
@@ -67,7 +50,7 @@ func runProfile(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := parseLimits(c); err != nil {
+	if err := parseLimits(c, nil); err != nil {
 		return err
 	}
 	if c.Bool("follow") {
@@ -120,18 +103,8 @@ func profileOptions(c *cli.Context) (*profileReport, error) {
 		return nil, usage(c, "--follow takes one script, got %d operands", c.NArg())
 	case c.IsSet("html") && c.NArg() > page.MaxRuns:
 		return nil, usage(c, "--html shows at most %d recordings, got %d", page.MaxRuns, c.NArg())
-	case c.Bool("follow") && c.IsSet("html"):
-		return nil, usage(c, "--follow and --html exclude each other")
 	case c.Bool("json") && c.IsSet("format") && o.form != "json":
 		return nil, usage(c, "--json and --format %s exclude each other", o.form)
-	case !slices.Contains(profileForms, o.form):
-		return nil, usage(c, "--format is one of %s, not %q", strings.Join(profileForms, ", "), o.form)
-	case o.by != "" && !slices.Contains(profile.Views(), o.by):
-		return nil, usage(c, "--by is one of %s, not %q", strings.Join(profile.Views(), ", "), o.by)
-	case c.Bool("all") && c.IsSet("top"):
-		return nil, usage(c, "--all and --top exclude each other")
-	case c.IsSet("top") && o.top < 1:
-		return nil, usage(c, "--top is a number of rows from 1, not %d", o.top)
 	case c.IsSet("interval") && c.Duration("interval") < time.Microsecond:
 		return nil, usage(c, "--interval is at least 1µs, not %v", c.Duration("interval"))
 	}
@@ -151,9 +124,6 @@ func profileOptions(c *cli.Context) (*profileReport, error) {
 		var err error
 		if o.from, o.to, err = parsePart(c.String("calls")); err != nil {
 			return nil, usage(c, "--calls: %v", err)
-		}
-		if o.html == "" {
-			return nil, usage(c, "--calls is for a page: name its file with --html")
 		}
 	}
 	if o.form == "openmetrics" {

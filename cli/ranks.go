@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -30,15 +31,7 @@ const defaultJoinTimeout = 5 * time.Minute
 // placeOf returns where this process is among the ranks of a replay, nil if it is alone.
 func placeOf(c *cli.Context, o *replay.Options) (*launcher.Place, error) {
 	if !c.Bool("ranks") {
-		for _, name := range []string{"rendezvous", "rendezvous-timeout"} {
-			if c.IsSet(name) {
-				return nil, usage(c, "--%s: only --ranks has a use for it", name)
-			}
-		}
 		return nil, nil
-	}
-	if d := c.Duration("rendezvous-timeout"); d <= 0 {
-		return nil, usage(c, "--rendezvous-timeout: %v is not above 0", d)
 	}
 	var wrong string
 	switch {
@@ -126,18 +119,11 @@ func agree(c *cli.Context, s *ranks.Session, t *bin.Trace) error {
 	return nil
 }
 
-// ownOptions are those that ranks need not have in common.
-var ownOptions = []string{"root", "rendezvous", "rendezvous-timeout", "log", "json", "limit", "no-host"}
-
 // shared returns the options that all ranks must have in common.
 func shared(c *cli.Context) (options []string) {
-	for _, f := range c.Command.Flags {
-		if name := f.Names()[0]; !slices.Contains(ownOptions, name) {
-			value := c.Value(name)
-			if list, ok := value.(cli.StringSlice); ok {
-				value = list.Value()
-			}
-			options = append(options, fmt.Sprintf("--%s %v", name, value))
+	for _, o := range rowsOf(commandName(c.Command)) {
+		if !o.own {
+			options = append(options, fmt.Sprintf("--%s %s", o.name, strings.Join(o.values(c), " ")))
 		}
 	}
 	return options

@@ -15,7 +15,6 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
-	"pianola/compare"
 	"pianola/layer"
 	"pianola/record"
 	"pianola/record/ebpf"
@@ -46,34 +45,6 @@ func recordCommand() *cli.Command {
 			"Example: pianola record --runs 6 --setup 'rm -f app.db' -- ./load.sh\n" +
 			"Example: sudo pianola record --pid 4711 --duration 60s\n" +
 			"Example: mpiexec -n 4 pianola record --ranks -o ranks -- ./solver",
-		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Value: "trace.txt", Usage: "write the recording to `FILE`; a name that ends in .zst compresses it"},
-			&cli.StringFlag{Name: "max-size", Usage: "stop recording when the file reaches `SIZE`, such as 10GiB; the command goes on"},
-			&cli.StringFlag{Name: "rotate", Usage: "start a new file after each `SIZE|D`, such as 1GiB or 10m: FILE.000001.txt, …"},
-			&cli.DurationFlag{Name: "last", Usage: "keep the last `D` of events, such as 60s, in memory; write them to FILE.000001.txt, … at SIGUSR1 and at the end"},
-			&cli.StringFlag{Name: "last-memory", Value: "256MiB", Usage: "with --last: use at most `SIZE` of memory for the events"},
-			&cli.StringFlag{Name: "until", Usage: "with --last: write the events when one matches the filter `EXPR`, such as 'op == fsync && duration > 100ms', instead of at the end"},
-			&cli.DurationFlag{Name: "after", Usage: "with --until: go on for `D` after that event before writing"},
-			&cli.IntFlag{Name: "keep-files", Value: 10, Usage: "with --rotate or --last: keep the newest `N` files and remove older ones"},
-			&cli.StringFlag{Name: "user", Usage: "run the command as the user `NAME`; under sudo, --user root keeps it root"},
-			&cli.IntFlag{Name: "runs", Value: 1, Usage: "record the command `N` times, each into a numbered file"},
-			setupFlag(),
-			&cli.BoolFlag{Name: "ranks", Usage: "record the ranks of a parallel program, under its launcher; -o names a directory with a recording for each node"},
-			&cli.IntFlag{Name: "pid", Usage: "record the running process `PID` and its children, until it ends or until Ctrl-C"},
-			&cli.StringFlag{Name: "cgroup", Usage: "record all processes in the cgroup `PATH`, until it is removed or until Ctrl-C"},
-			&cli.DurationFlag{Name: "duration", Usage: "with --pid or --cgroup: stop after `D`, such as 90s"},
-			&cli.BoolFlag{Name: "memory", Usage: "also record memory calls: brk, mmap, munmap, mremap, madvise, mprotect"},
-			&cli.BoolFlag{Name: "no-faults", Usage: "leave out page faults on mapped files, and the calls that map them"},
-			&cli.StringFlag{Name: "layer", Usage: "also record the calls of libraries: `NAME`[,NAME…] of 'pianola layer list', or NAME.json"},
-			&cli.BoolFlag{Name: "layer-text", Usage: "with --layer: also record text that is data, such as SQL"},
-			&cli.BoolFlag{Name: "slow-functions", Usage: "with --layer: also probe functions that cost several microseconds a call"},
-			&cli.BoolFlag{Name: "no-command", Usage: "leave out command lines, because arguments can hold passwords"},
-			noHost(),
-			&cli.IntFlag{Name: "nice", Usage: "run the recorder, not the command, with the nice value `N`, from -20 to 19"},
-			&cli.StringFlag{Name: "cpu", Usage: "run the recorder, not the command, on the processors `LIST`, such as 0-3,8"},
-			&cli.StringFlag{Name: "tracer", Value: "auto", Usage: "observe calls with `HOW`: ebpf, ptrace, or auto (ebpf if possible, else ptrace)"},
-			&cli.StringFlag{Name: "ring", Value: sizeText(record.DefaultRingBytes), Usage: "give the buffer between kernel and recorder `SIZE` of memory"},
-		},
 		Action: runRecord,
 	})
 }
@@ -138,6 +109,9 @@ const (
 
 // sizeText returns a size of a buffer as an option has it.
 func sizeText(bytes int64) string {
+	if bytes%(1<<30) == 0 {
+		return fmt.Sprintf("%dGiB", bytes>>30)
+	}
 	if bytes%(1<<20) == 0 {
 		return fmt.Sprintf("%dMiB", bytes>>20)
 	}
@@ -145,9 +119,6 @@ func sizeText(bytes int64) string {
 }
 
 func runRecord(c *cli.Context) error {
-	if n := c.Int("runs"); n < 1 || n > compare.MaxRuns {
-		return usage(c, "--runs: %d is not from 1 to %d", n, compare.MaxRuns)
-	}
 	if filepath.Ext(c.String("o")) == ".gz" {
 		return usage(c, "-o: a compressed script has a name that ends in .zst")
 	}
@@ -181,45 +152,22 @@ type recorder struct {
 }
 
 func recorderOf(c *cli.Context) (*recorder, error) {
-	run, ok := recorders[c.String("tracer")]
 	attach := c.IsSet("pid") || c.IsSet("cgroup")
 	switch {
-	case !ok:
-		return nil, usage(c, "--tracer is auto, ebpf or ptrace, not %q", c.String("tracer"))
 	case !attach && c.NArg() == 0:
 		return nil, usage(c, "no command given")
-	case !attach && c.IsSet("duration"):
-		return nil, usage(c, "--duration needs --pid or --cgroup: a command ends by itself")
-	case c.IsSet("pid") && c.IsSet("cgroup"):
-		return nil, usage(c, "--pid excludes --cgroup")
-	case attach && (c.NArg() > 0 || c.IsSet("user")):
-		return nil, usage(c, "--pid and --cgroup exclude a command and --user: the processes run already")
-	case attach && (c.IsSet("runs") || c.IsSet("setup")):
-		return nil, usage(c, "--pid and --cgroup exclude --runs and --setup: the processes run already")
+	case attach && c.NArg() > 0:
+		return nil, usage(c, "--pid and --cgroup exclude a command: the processes run already")
 	case attach && c.String("tracer") == "ptrace":
 		return nil, usage(c, "--pid and --cgroup need eBPF")
-	case c.Int("pid") < 0 || c.IsSet("pid") && c.Int("pid") == 0:
-		return nil, usage(c, "--pid: %d is not a process ID", c.Int("pid"))
-	case c.Duration("duration") < 0 || c.IsSet("duration") && c.Duration("duration") == 0:
-		return nil, usage(c, "--duration: %v is not above 0", c.Duration("duration"))
-	}
-	ring, err := positiveSize(c, "ring")
-	if err == nil && (ring < minRing || ring > maxRing) {
-		err = fmt.Errorf("--ring: %s is not from %s to %s", c.String("ring"), sizeText(minRing), sizeText(maxRing))
-	}
-	if err != nil {
-		return nil, usage(c, "%w", err)
 	}
 	who, err := findAccount(c.String("user"))
 	if err != nil {
 		return nil, usage(c, "--user: %v", err)
 	}
 	processors, err := parseProcessors(c.String("cpu"))
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, usage(c, "--cpu: %v", err)
-	case c.Int("nice") < -20 || c.Int("nice") > 19:
-		return nil, usage(c, "--nice: %d is not from -20 to 19", c.Int("nice"))
 	}
 	layers, err := findLayers(c)
 	if err != nil {
@@ -234,7 +182,7 @@ func recorderOf(c *cli.Context) (*recorder, error) {
 	}
 	o := record.Options{
 		Command:    c.Args().Slice(),
-		RingBytes:  int(ring),
+		RingBytes:  int(sizeOf(c, "ring")),
 		Memory:     c.Bool("memory"),
 		NoFaults:   c.Bool("no-faults"),
 		Layers:     layers,
@@ -249,6 +197,7 @@ func recorderOf(c *cli.Context) (*recorder, error) {
 		Processors: processors,
 		Duration:   c.Duration("duration"),
 	}
+	run := recorders[c.String("tracer")]
 	if len(layers) > 0 && run == nil {
 		run = ebpf.Run
 	}
@@ -291,8 +240,6 @@ func checkCgroup(command, path string) error {
 // findLayers returns the layers of --layer.
 func findLayers(c *cli.Context) (layers []*layer.Layer, err error) {
 	switch {
-	case !c.IsSet("layer") && (c.IsSet("layer-text") || c.IsSet("slow-functions")):
-		return nil, usage(c, "--layer-text and --slow-functions need --layer")
 	case !c.IsSet("layer"):
 		return nil, nil
 	case c.String("tracer") == "ptrace":

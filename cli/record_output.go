@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/signal"
 	"strconv"
@@ -13,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/filter"
-	"pianola/format"
 	"pianola/record"
 	"pianola/record/parts"
 	"pianola/table"
@@ -38,37 +38,13 @@ type keeping struct {
 
 // findKept takes what is kept of a recording from the command line.
 func findKept(c *cli.Context) (k keeping, err error) {
-	k.files = c.Int("keep-files")
-	ways := 0
-	for _, name := range []string{"max-size", "rotate", "last"} {
-		if c.IsSet(name) {
-			ways++
-		}
-	}
-	switch {
-	case c.IsSet("runs") && ways > 0:
-		return k, errors.New("--runs records all: it excludes --max-size, --rotate and --last")
-	case ways > 1:
-		return k, errors.New("--max-size, --rotate and --last exclude one another")
-	case c.IsSet("keep-files") && !c.IsSet("rotate") && !c.IsSet("last"):
-		return k, errors.New("--keep-files needs --rotate or --last")
-	case c.IsSet("keep-files") && k.files < 1:
-		return k, fmt.Errorf("--keep-files: %d is not above 0", k.files)
-	case !c.IsSet("last") && (c.IsSet("until") || c.IsSet("last-memory")):
-		return k, errors.New("--until and --last-memory need --last")
-	case c.IsSet("after") && !c.IsSet("until"):
-		return k, errors.New("--after needs --until")
-	}
-	if c.IsSet("max-size") {
-		if k.most, err = positiveSize(c, "max-size"); err != nil {
-			return k, err
-		}
-	}
+	k.files, k.most = c.Int("keep-files"), sizeOf(c, "max-size")
 	if c.IsSet("rotate") {
 		if k.rotation.Every, err = time.ParseDuration(c.String("rotate")); err != nil {
-			if k.rotation.Bytes, err = positiveSize(c, "rotate"); err != nil {
-				err = fmt.Errorf("%w, nor a duration such as 1h", err)
+			if err = size(1, math.MaxInt64)(c.String("rotate")); err != nil {
+				err = fmt.Errorf("--rotate: %w, nor a duration such as 1h", err)
 			}
+			k.rotation.Bytes = sizeOf(c, "rotate")
 		} else if k.rotation.Every <= 0 {
 			err = fmt.Errorf("--rotate: %v is not above 0", k.rotation.Every)
 		}
@@ -79,16 +55,7 @@ func findKept(c *cli.Context) (k keeping, err error) {
 	if !c.IsSet("last") {
 		return k, nil
 	}
-	k.flight = parts.FlightOptions{Last: c.Duration("last"), After: c.Duration("after")}
-	if k.flight.Last <= 0 || k.flight.After < 0 {
-		return k, errors.New("--last and --after: a time is above 0")
-	}
-	if k.flight.Memory, err = positiveSize(c, "last-memory"); err != nil {
-		return k, err
-	}
-	if k.flight.Memory < minLastMemory {
-		return k, fmt.Errorf("--last-memory: %s is less than %s", table.Bytes(float64(k.flight.Memory)), table.Bytes(minLastMemory))
-	}
+	k.flight = parts.FlightOptions{Last: c.Duration("last"), After: c.Duration("after"), Memory: sizeOf(c, "last-memory")}
 	if k.until = c.String("until"); c.IsSet("until") {
 		if k.flight.Until, err = filter.Parse(k.until); err != nil {
 			return k, fmt.Errorf("--until: %w", err)
@@ -99,18 +66,7 @@ func findKept(c *cli.Context) (k keeping, err error) {
 
 // minLastMemory is the least that --last-memory can be: with less, the work at each sixteenth of it
 // would not be worth while.
-const minLastMemory = 1e6
-
-func positiveSize(c *cli.Context, name string) (int64, error) {
-	n, err := format.ParseSize(c.String(name))
-	if err == nil && n <= 0 {
-		err = fmt.Errorf("%d is not above 0", n)
-	}
-	if err != nil {
-		err = fmt.Errorf("--%s: %w", name, err)
-	}
-	return n, err
-}
+const minLastMemory = 1 << 20
 
 // open begins the output of a recording, which is for who or else for the caller.
 func (k *keeping) open(name string, who *account) (destination, error) {

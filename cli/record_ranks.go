@@ -15,15 +15,10 @@ import (
 	"pianola/record/ranks"
 )
 
-// withoutRanks are the options of record that --ranks excludes.
-var withoutRanks = []string{"pid", "cgroup", "duration", "runs", "setup", "user", "max-size", "rotate", "last"}
-
 // checkRanks checks the options of a recording of ranks.
 func checkRanks(c *cli.Context, who *account) error {
-	for _, name := range withoutRanks {
-		if c.IsSet(name) {
-			return usage(c, "--ranks and --%s exclude each other", name)
-		}
+	if err := checkMode(c, "ranks"); err != nil {
+		return err
 	}
 	switch {
 	case c.String("tracer") == "ptrace":

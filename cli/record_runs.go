@@ -10,15 +10,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/urfave/cli/v2"
-
 	"pianola/record"
 )
-
-// setupFlag is the flag of commands that record a command several times.
-func setupFlag() cli.Flag {
-	return &cli.StringFlag{Name: "setup", Usage: "run the shell command `CMD` before each recording, as the same user; it is not recorded"}
-}
 
 // numbered returns the names of the files of n recordings: trace-1.txt and so on, or
 // only the name for one.

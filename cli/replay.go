@@ -48,39 +48,6 @@ func replayCommand() *cli.Command {
 			"Example: pianola replay --cache cold --runs 6 trace.bin\n" +
 			"Example: pianola replay --backend memory --json trace.bin\n" +
 			"Example: srun -n 4 --mpi=pmi2 pianola replay --ranks --root /shared/root trace.bin",
-		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "root", Usage: "work in `DIR`, which is created if missing"},
-			&cli.StringSliceFlag{Name: "map", Usage: "put files whose path in the application matches GLOB below DIR, such as a directory on another disk: `GLOB=DIR`; repeatable"},
-			&cli.StringFlag{Name: "prepare", Value: "auto", Usage: "build `WHAT` of the files first: auto (what is missing or does not fit), always (all), never (nothing), only (as auto, without a replay)"},
-			&cli.StringFlag{Name: "cache", Value: "recorded", Usage: "start with the page cache in `STATE`: recorded (as the application found it), warm, cold, asis"},
-			&cli.StringFlag{Name: "timing", Value: "compute", Usage: "issue an event `WHEN`: compute (its recorded compute after the thread's last event), schedule (at its recorded time), afap (at once)"},
-			&cli.Float64Flag{Name: "speed", Value: 1, Usage: "divide compute by `X`"},
-			&cli.StringFlag{Name: "wait", Value: "auto", Usage: "wait for that time by `HOW`: auto (sleep, then spin if a processor is free), spin, sleep"},
-			&cli.StringFlag{Name: "order", Value: "resource", Usage: "wait for events of other threads by `RULE`: resource (those that the event depends on), thread (none), total (all earlier ones)"},
-			&cli.StringFlag{Name: "outside", Value: "closed", Usage: "deliver messages of unrecorded clients `WHEN`: closed (as long after the previous reply as recorded), timed (at their recorded times)"},
-			&cli.StringFlag{Name: "backend", Value: "posix", Usage: "execute the events by `BACKEND`: posix (the kernel), memory (a file system in this process's memory), null (nothing, to measure the engine), exec:PROGRAM (a plug-in; see docs/reference/plugins.md)"},
-			pluginTimeout(),
-			&cli.StringFlag{Name: "layer", Usage: "replay the recorded calls of the library `NAME` instead of system calls, by a player (pianola layer player): --backend exec:PLAYER"},
-			&cli.StringFlag{Name: "model", Usage: "let calls take as long as on the device of `FILE`, a model that pianola model fitted"},
-			&cli.StringSliceFlag{Name: "latency", Usage: "set how long calls take: `WHAT:TIME`. WHAT is read, write, sync, metadata or an operation; TIME is x2 (twice as long), +200us or p50:100us,p99:2ms; repeatable"},
-			&cli.StringFlag{Name: "bandwidth", Usage: "reads and writes move at most `BYTES` a second, such as 200MB/s"},
-			&cli.StringFlag{Name: "iops", Usage: "at most `N` reads, writes and syncs a second"},
-			&cli.StringFlag{Name: "queue", Usage: "at most `N` requests in service at a time"},
-			&cli.StringSliceFlag{Name: "limit", Usage: "allow `NAME=VALUE` for a trace: files, bytes (default: 1TiB, and nine tenths of the free space for what events write), descriptors, threads, memory, kernel (bytes of kernel memory); repeatable. The defaults are lower where a container has less"},
-			&cli.BoolFlag{Name: "landlock", Usage: "also confine the replay by Landlock, which costs 0.7 µs an open"},
-			&cli.IntFlag{Name: "compressibility", Usage: "write data that compression makes `PERCENT` smaller"},
-			&cli.BoolFlag{Name: "memory", Usage: "use memory as the application did, if record --memory recorded it"},
-			&cli.BoolFlag{Name: "ranks", Usage: "replay together with the other ranks that srun, mpiexec or another launcher has started"},
-			&cli.StringFlag{Name: "rendezvous", Usage: "with --ranks, meet the others at `PLACE`: a directory that all see, or the URL of a NATS server, such as nats://host:4222 (default: PMI-1, or MASTER_ADDR)"},
-			&cli.DurationFlag{Name: "rendezvous-timeout", Value: defaultJoinTimeout, Usage: "with --ranks, wait `D` for the others"},
-			&cli.IntFlag{Name: "copies", Value: 1, Usage: "replay each trace `N` times side by side, on files of their own"},
-			&cli.IntFlag{Name: "runs", Value: 1, Usage: "replay `N` times, and report medians and intervals"},
-			&cli.StringFlag{Name: "log", Usage: "write the replayed events to `FILE`, a script; several traces, copies or runs go to FILE-TRACE-COPY-RUN"},
-			noHost(),
-			&cli.BoolFlag{Name: "strict", Usage: "stop at the first result that differs from the recorded one"},
-			&cli.BoolFlag{Name: "keep", Usage: "keep the files below the root; files that existed before are always kept"},
-			&cli.BoolFlag{Name: "json", Usage: "print one JSON document (docs/schema)"},
-		},
 		Action: runReplay,
 	})
 }
@@ -89,7 +56,7 @@ func runReplay(c *cli.Context) error {
 	if c.NArg() == 0 {
 		return usage(c, "want a trace or a recording")
 	}
-	if c.IsSet("layer") {
+	if c.IsSet("play-layer") {
 		return replayLayer(c)
 	}
 	o, err := replayOptions(c)

@@ -27,26 +27,21 @@ import (
 	"pianola/table"
 )
 
-// byLayer lists the options of replay that have a meaning for the spans of a layer.
-var byLayer = []string{"layer", "backend", "plugin-timeout", "root", "prepare", "cache", "timing", "speed", "wait", "limit", "compressibility", "log", "no-host", "strict", "keep", "json", "quiet", "q"}
-
 // replayLayer replays the spans of a layer. A program plays them.
 func replayLayer(c *cli.Context) error {
-	for _, name := range c.LocalFlagNames() {
-		if !slices.Contains(byLayer, name) {
-			return usage(c, "--%s: not with --layer", name)
-		}
+	if err := checkMode(c, "play-layer"); err != nil {
+		return err
 	}
 	text := c.String("backend")
 	switch {
 	case !plugin.Is(text):
-		return usage(c, "--layer: want --backend %sPLAYER, a program that pianola layer player makes", plugin.Prefix)
+		return usage(c, "--play-layer: want --backend %sPLAYER, a program that pianola layer player makes", plugin.Prefix)
 	case c.NArg() != 1:
-		return usage(c, "--layer: want one trace")
+		return usage(c, "--play-layer: want one trace")
 	}
-	l, err := loadLayer(c.String("layer"))
+	l, err := loadLayer(c.String("play-layer"))
 	if err != nil {
-		return fmt.Errorf("--layer: %w", err)
+		return fmt.Errorf("--play-layer: %w", err)
 	}
 	program, err := parseProgram(c, text)
 	if err != nil {
@@ -57,14 +52,8 @@ func replayLayer(c *cli.Context) error {
 		return err
 	}
 	o.Backend, o.Root, o.Keep = replay.Posix, c.String("root"), c.Bool("keep")
-	if o.Prepare, err = fileset.ParsePrepare(c.String("prepare")); err != nil {
-		return usage(c, "--prepare: %w", err)
-	}
-	switch {
-	case o.Prepare != fileset.PrepareAuto && o.Prepare != fileset.PrepareNever:
-		return usage(c, "--prepare: auto or never with --layer")
-	case o.Prepare == fileset.PrepareNever && o.Root == "":
-		return usage(c, "--prepare never: no --root that was prepared")
+	if o.Prepare != fileset.PrepareAuto && o.Prepare != fileset.PrepareNever {
+		return usage(c, "--prepare: auto or never with --play-layer")
 	}
 	t, f, err := openTrace(c.Args().First(), o.Limits.Complete(1).Memory, nil)
 	if err != nil {
@@ -272,7 +261,7 @@ func playLayer(c *cli.Context, t *bin.Trace, l *layer.Layer, calls *spans.Replay
 	return nil
 }
 
-// layerReplay is the document of replay --layer --json.
+// layerReplay is the document of replay --play-layer --json.
 type layerReplay struct {
 	Layer           string              `json:"layer"`
 	Functions       []layerReplayRow    `json:"functions"`

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -18,13 +19,6 @@ import (
 	"pianola/replay/fileset"
 )
 
-// setting is an option of a replay with one value, or one that adds to the
-// values before.
-type setting struct {
-	name string // of its flag
-	set  func(o *replay.Options, value string) error
-}
-
 // ofDevice returns the setter of a part of the model of a device.
 func ofDevice(set func(*device.Model, string) error) func(*replay.Options, string) error {
 	return func(o *replay.Options, value string) error {
@@ -34,58 +28,6 @@ func ofDevice(set func(*device.Model, string) error) func(*replay.Options, strin
 		o.Device = o.Device.Clone()
 		return set(o.Device, value)
 	}
-}
-
-// values returns the values that the command line has for a setting.
-func (s *setting) values(c *cli.Context) []string {
-	switch value := c.Value(s.name).(type) {
-	case nil: // the command has no such option
-		return nil
-	case cli.StringSlice:
-		return value.Value()
-	default:
-		return []string{fmt.Sprint(value)}
-	}
-}
-
-// settings are the options that replay and lab have in common, and that a
-// candidate of lab can change. Their names differ from those of transforms.
-var settings = []setting{
-	{"backend", func(o *replay.Options, v string) (err error) {
-		o.Backend, err = replay.ParseBackend(v, extensions.backends...)
-		return err
-	}},
-	{"cache", func(o *replay.Options, v string) (err error) { o.Cache, err = fileset.ParseCache(v); return err }},
-	{"timing", func(o *replay.Options, v string) (err error) { o.Timing, err = replay.ParseTiming(v); return err }},
-	{"speed", func(o *replay.Options, v string) (err error) { o.Speed, err = parseSpeed(v); return err }},
-	{"wait", func(o *replay.Options, v string) (err error) { o.Wait, err = replay.ParseWait(v); return err }},
-	{"order", func(o *replay.Options, v string) (err error) { o.Order, err = replay.ParseOrder(v); return err }},
-	{"outside", func(o *replay.Options, v string) (err error) { o.Outside, err = replay.ParseOutside(v); return err }},
-	{"compressibility", func(o *replay.Options, v string) (err error) { o.Compressibility, err = parsePercent(v); return err }},
-	{"memory", func(o *replay.Options, v string) (err error) { o.Memory, err = parseSwitch(v); return err }},
-	{"copies", func(o *replay.Options, v string) (err error) { o.Copies, err = parseCopies(v); return err }},
-	{"landlock", func(o *replay.Options, v string) (err error) { o.Landlock, err = parseSwitch(v); return err }},
-	{"map", func(o *replay.Options, v string) error {
-		m, err := replay.ParseMap(v)
-		o.Maps = append(slices.Clip(o.Maps), m)
-		return err
-	}},
-	{"model", func(o *replay.Options, v string) error {
-		if v == "" {
-			return nil
-		}
-		f, err := readModel(v)
-		if err != nil {
-			return err
-		}
-		o.Device = o.Device.Clone()
-		o.Device.Fitted = &f.Model
-		return nil
-	}},
-	{"latency", ofDevice((*device.Model).AddLatency)},
-	{"bandwidth", ofDevice((*device.Model).SetBandwidth)},
-	{"iops", ofDevice((*device.Model).SetIOPS)},
-	{"queue", ofDevice((*device.Model).SetQueue)},
 }
 
 // parseSpeed parses the divisor of compute.
@@ -125,6 +67,14 @@ func parsePercent(text string) (int, error) {
 	return v, nil
 }
 
+func parsePause(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no duration such as 10s", text)
+	}
+	return d, notBelow0(d)
+}
+
 func parseSwitch(text string) (bool, error) {
 	switch text {
 	case "true":
@@ -135,25 +85,32 @@ func parseSwitch(text string) (bool, error) {
 	return false, fmt.Errorf("want true or false, not %q", text)
 }
 
-// settingOf returns the setting with a name, nil if there is none.
-func settingOf(name string) *setting {
-	if i := slices.IndexFunc(settings, func(s setting) bool { return s.name == name }); i >= 0 {
-		return &settings[i]
+// parse sets the option in o to text. flag names the flag, or the step of a
+// candidate, in errors.
+func (s *option) parse(c *cli.Context, o *replay.Options, flag, value string) error {
+	if s.name == "backend" && plugin.Is(value) {
+		return playBy(c, o, value)
+	}
+	err := s.set(o, value)
+	if _, ok := errors.AsType[*fileError](err); ok {
+		return err
+	}
+	if s.name == "prepare" && err == nil {
+		err = checkPrepare(c, o)
+	}
+	if err != nil {
+		return usage(c, "--%s: %w", flag, err)
 	}
 	return nil
 }
 
-// parse sets the option in o to text. flag names the flag, or the step of a
-// candidate, in errors.
-func (s *setting) parse(c *cli.Context, o *replay.Options, flag, value string) error {
-	if s.name == "backend" && plugin.Is(value) {
-		return playBy(c, o, value)
-	}
-	if err := s.set(o, value); err != nil {
-		if _, ok := errors.AsType[*fileError](err); ok {
-			return err
-		}
-		return usage(c, "--%s: %w", flag, err)
+// checkPrepare returns an error for files that can't be prepared as the options say.
+func checkPrepare(c *cli.Context, o *replay.Options) error {
+	switch {
+	case o.Prepare == fileset.PrepareNever && !c.IsSet("root"):
+		return errors.New("never: no --root that was prepared")
+	case o.Prepare == fileset.PrepareOnly && commandName(c.Command) != "replay":
+		return errors.New("only: pianola replay prepares without a replay")
 	}
 	return nil
 }
@@ -174,30 +131,22 @@ func playBy(c *cli.Context, o *replay.Options, text string) error {
 	return nil
 }
 
-// commonOptions parses the options of settings that a command has.
+// commonOptions parses the options of a replay that a command has.
 func commonOptions(c *cli.Context) (o replay.Options, err error) {
-	for i := range settings {
-		s := &settings[i]
+	for _, s := range rowsOf(commandName(c.Command)) {
+		if s.set == nil {
+			continue
+		}
 		for _, value := range s.values(c) {
 			if err := s.parse(c, &o, s.name, value); err != nil {
 				return o, err
 			}
 		}
 	}
-	known, ofInput := "files, bytes, descriptors, threads, memory and kernel", c.Command.Name != "replay" // others read recordings, too
-	if ofInput {
-		known = "files, bytes, descriptors, threads, memory, kernel and text"
+	if len(o.Maps) > 0 && o.Backend != replay.Posix && commandName(c.Command) != "lab" { // a candidate of lab can have another backend
+		return o, usage(c, "--map: the backend %s has no directories", c.String("backend"))
 	}
-	for _, text := range c.StringSlice("limit") {
-		name, n, err := parseLimit(text)
-		if err == nil && !setLimit(&o.Limits, name, n) && !(ofInput && inputs.set(name, n)) {
-			err = fmt.Errorf("%s: there is %s", text, known)
-		}
-		if err != nil {
-			return o, usage(c, "--limit: %w", err)
-		}
-	}
-	return o, nil
+	return o, parseLimits(c, &o.Limits)
 }
 
 // replayOptions parses the options of replay.
@@ -205,32 +154,56 @@ func replayOptions(c *cli.Context) (o replay.Options, err error) {
 	if o, err = commonOptions(c); err != nil {
 		return o, err
 	}
-	o.Root, o.Strict, o.Keep = c.String("root"), c.Bool("strict"), c.Bool("keep")
-	if o.Prepare, err = fileset.ParsePrepare(c.String("prepare")); err != nil {
-		return o, usage(c, "--prepare: %w", err)
-	}
+	o.Root, o.Keep = c.String("root"), c.Bool("keep")
 	backend := c.String("backend")
 	switch {
-	case c.Int("runs") < 1:
-		return o, usage(c, "--runs: %d is not above 0", c.Int("runs"))
 	case o.Root != "" && o.Backend != replay.Posix:
 		return o, usage(c, "--root: the backend %s has no use for it", backend)
-	case len(o.Maps) > 0 && o.Backend != replay.Posix:
-		return o, usage(c, "--map: the backend %s has no directories", backend)
 	case o.Device != nil && o.Backend == replay.Posix && o.Device.SlowerOnly() != nil:
 		return o, usage(c, "--latency: %w; --backend memory has them", o.Device.SlowerOnly())
 	case o.Device != nil && o.Backend != replay.Posix && o.Backend != replay.Memory:
 		return o, usage(c, "the backend %s has no device to model", backend)
 	case o.Keep && o.Backend != replay.Posix:
 		return o, usage(c, "--keep: the backend %s leaves no files", backend)
-	case o.Prepare == fileset.PrepareNever && o.Root == "":
-		return o, usage(c, "--prepare never: no --root that was prepared")
 	case o.Prepare == fileset.PrepareOnly && o.Backend != replay.Posix:
 		return o, usage(c, "--prepare only: the backend %s has no files", backend)
 	case o.Prepare == fileset.PrepareOnly && c.IsSet("log"):
 		return o, usage(c, "--log: nothing is replayed")
 	}
 	return o, nil
+}
+
+// The limits that commands take that only read their inputs, and those of replays.
+var (
+	inputLimits  = []string{"memory", "text"}
+	replayLimits = []string{"files", "bytes", "descriptors", "threads", "memory", "kernel", "text"}
+)
+
+// parseLimits sets the limits of a command line: those of a replay in l, nil for a command
+// that replays nothing.
+func parseLimits(c *cli.Context, l *replay.Limits) error {
+	known := replayLimits
+	if l == nil {
+		known = inputLimits
+	}
+	for _, text := range c.StringSlice("limit") {
+		name, n, err := parseLimit(text)
+		switch {
+		case err != nil:
+		case !slices.Contains(known, name):
+			err = fmt.Errorf("%s: want one of %s", text, strings.Join(known, ", "))
+		case name == "text":
+			inputs.text = n
+		case l == nil:
+			inputs.memory = n
+		default:
+			setLimit(l, name, n)
+		}
+		if err != nil {
+			return usage(c, "--limit: %w", err)
+		}
+	}
+	return nil
 }
 
 // parseLimit parses a limit such as bytes=10GiB.
@@ -245,8 +218,8 @@ func parseLimit(text string) (name string, n int64, err error) {
 	return name, n, nil
 }
 
-// setLimit sets the limit with a name, and reports whether there is one.
-func setLimit(l *replay.Limits, name string, n int64) bool {
+// setLimit sets the limit of a replay with a name.
+func setLimit(l *replay.Limits, name string, n int64) {
 	switch name {
 	case "files":
 		l.Files = n
@@ -260,20 +233,5 @@ func setLimit(l *replay.Limits, name string, n int64) bool {
 		l.Memory = n
 	case "kernel":
 		l.Kernel = n
-	default:
-		return false
 	}
-	return true
-}
-
-// flagsOf returns the named flags of another command.
-func flagsOf(other *cli.Command, names ...string) (flags []cli.Flag) {
-	for _, name := range names {
-		for _, f := range other.Flags {
-			if f.Names()[0] == name {
-				flags = append(flags, f)
-			}
-		}
-	}
-	return flags
 }

@@ -11,11 +11,6 @@ import (
 	"pianola/experiment"
 )
 
-// rootsFlag is the flag of commands that compare roots.
-func rootsFlag() cli.Flag {
-	return &cli.StringSliceFlag{Name: "root", Usage: "work in the directory `[NAME=]DIR`, which is created if missing; several are compared under their names"}
-}
-
 // rootsOf returns the roots of a command line. Their names can be those of sides.
 func rootsOf(c *cli.Context) ([]experiment.Root, error) {
 	roots, err := experiment.ParseRoots(c.StringSlice("root"))

@@ -50,11 +50,6 @@ func stdout(form string) io.Writer {
 	return visibly(os.Stdout)
 }
 
-// rawCSV returns the flag of all commands that write CSV.
-func rawCSV() cli.Flag {
-	return &cli.BoolFlag{Name: "raw-csv", Usage: "write names into CSV unchanged, for programs; otherwise a ' precedes a name that a spreadsheet would take for a formula"}
-}
-
 // cells returns a writer of an output format, which guards the cells of CSV unless
 // the command line has --raw-csv.
 func cells(c *cli.Context, form string, w io.Writer) io.Writer {

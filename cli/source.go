@@ -318,20 +318,7 @@ func openOperands(c *cli.Context) (*sources, error) {
 	if c.NArg() == 0 {
 		return nil, usage(c, "want a recording, got no operand")
 	}
-	var o importer.Options
-	switch c.String("telemetry") {
-	case "read":
-	case "write":
-		o.Write = true
-	default:
-		return nil, usage(c, "--telemetry is read or write, not %q", c.String("telemetry"))
-	}
-	if c.IsSet("fold") {
-		var err error
-		if o.Fold, err = format.ParseSize(c.String("fold")); err != nil || o.Fold < 1 {
-			return nil, usage(c, "--fold takes a size such as 64GiB, not %q", c.String("fold"))
-		}
-	}
+	o := importer.Options{Write: c.String("telemetry") == "write", Fold: sizeOf(c, "fold")}
 	if plugin.Is(c.Args().First()) {
 		name, err := operand(c, "generator ("+plugin.Prefix+"PROGRAM)")
 		if err != nil {

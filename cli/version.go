@@ -15,14 +15,13 @@ func versionCommand() *cli.Command {
 		UsageText: "pianola version [--json]",
 		Description: "The date is that of the commit. Facts that the build does not state are left out.\n\n" +
 			"Example: pianola version",
-		Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print one JSON document (docs/schema)"}},
 		Action: printVersion,
 	})
 }
 
 func printVersion(c *cli.Context) error {
-	if c.NArg() > 0 {
-		return usage(c, "want no operands")
+	if err := noOperands(c); err != nil {
+		return err
 	}
 	b := provenance.ThisBuild()
 	if c.Bool("json") {

@@ -16,34 +16,31 @@ import (
 )
 
 func workloadCommand() *cli.Command {
-	return command(&cli.Command{
-		Name:  "workload",
-		Usage: "show the recordings that ship with Pianola",
-		UsageText: "pianola workload list [--json]\n" +
-			"pianola workload show [--json] NAME",
+	return noun(&cli.Command{
+		Name:      "workload",
+		Usage:     "show the recordings that ship with Pianola",
+		UsageText: "pianola workload [list | show NAME]",
 		Description: "Workloads are compiled traces of real programs: databases, compilers, archivers and others. Each has a\n" +
-			"card that says what it is and what it is sensitive to. list shows all of them, and show prints one\n" +
-			"card. pianola bench --workload replays them. Other commands take the name of a workload's trace, which show\n" +
-			"prints, as that of any trace.\n" +
+			"card that says what it is and what it is sensitive to. pianola bench --workload replays them. Without a\n" +
+			"command, workload lists them.\n" +
 			"\n" +
 			"Example: pianola workload list\n" +
 			"Example: pianola workload show postgresql",
-		Flags: []cli.Flag{libraryFlag(), &cli.BoolFlag{Name: "json", Usage: "print one JSON document (docs/schema)"}},
-		Action: func(c *cli.Context) error {
-			switch operands := c.Args().Slice(); {
-			case len(operands) == 0, len(operands) == 1 && operands[0] == "list":
-				return listWorkloads(c)
-			case len(operands) == 2 && operands[0] == "show":
-				return showWorkload(c, operands[1])
-			}
-			return usage(c, "want list, or show and a workload")
-		},
-	})
-}
-
-// libraryFlag is the flag of commands that use workloads.
-func libraryFlag() cli.Flag {
-	return &cli.StringFlag{Name: "library", Usage: "take the workloads in `DIR` instead of those that ship"}
+	}, command(&cli.Command{
+		Name: "list", HelpName: "workload list",
+		Usage:       "list the workloads",
+		UsageText:   "pianola workload list [OPTION]…",
+		Description: "Prints a line for each workload, with what it does.\n\nExample: pianola workload list --json",
+		Action:      listWorkloads,
+	}), command(&cli.Command{
+		Name: "show", HelpName: "workload show",
+		Usage:     "print the card of a workload",
+		UsageText: "pianola workload show [OPTION]… NAME",
+		Description: "The card says what the workload is, what it is sensitive to, and what is in its trace. Other commands\n" +
+			"take the name of the trace, which the card has, as that of any trace.\n\n" +
+			"Example: pianola workload show postgresql",
+		Action: showWorkload,
+	}))
 }
 
 // libraryOf returns the directory of the workloads that a command line selects.
@@ -99,6 +96,9 @@ func cardsOf(c *cli.Context) ([]*workloads.Card, error) {
 }
 
 func listWorkloads(c *cli.Context) error {
+	if err := noOperands(c); err != nil {
+		return err
+	}
 	cards, err := cardsOf(c)
 	if err != nil {
 		return err
@@ -119,7 +119,11 @@ func listWorkloads(c *cli.Context) error {
 	return err
 }
 
-func showWorkload(c *cli.Context, name string) error {
+func showWorkload(c *cli.Context) error {
+	name, err := operand(c, "workload")
+	if err != nil {
+		return err
+	}
 	dir, err := libraryOf(c)
 	if err != nil {
 		return err

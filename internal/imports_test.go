@@ -142,8 +142,8 @@ var apart = []string{"pianola/record", "pianola/compile", "pianola/replay", "pia
 // private are rooms that only some parts may import.
 var private = map[string][]string{
 	"pianola/replay/fileset": {"pianola/replay", "pianola/cli"},
-	"pianola/replay/rings":   {"pianola/replay", "pianola/cli"},
-	"pianola/replay/sandbox": {"pianola/replay", "pianola/cli"},
+	"pianola/replay/rings":   {"pianola/replay", "pianola/cmd"},
+	"pianola/replay/sandbox": {"pianola/replay", "pianola/cli", "pianola/cmd"},
 }
 
 func TestRules(t *testing.T) {

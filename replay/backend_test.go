@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -69,6 +70,28 @@ func TestBackend(t *testing.T) {
 	require.EqualValues(t, 3, events[0].Ret)
 	meta, _ := res.Events().Header().Value(format.MetaReplay)
 	require.Contains(t, meta, "backend=answers")
+}
+
+// A pause comes once all is ready, and is no part of the replay. An interrupt ends it.
+func TestPause(t *testing.T) {
+	a := &answers{answer: func(r *format.Record) (int64, error) { return r.Ret, nil }}
+	o := a.options()
+	o.Pause = 3 * time.Millisecond
+	before := time.Now()
+	res, err := Run(t.Context(), twoThreads(), o)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, time.Since(before), o.Pause+res.Elapsed)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	o.Pause = time.Hour
+	o.Backend = NewBackend("answers", func(ctx context.Context, trace format.Trace) (Player, error) {
+		cancel()
+		return a.open(ctx, trace)
+	})
+	played := len(a.played)
+	_, err = Run(ctx, twoThreads(), o)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Len(t, a.played, played)
 }
 
 func TestBackendFails(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"pianola/device"
 	"pianola/format"
@@ -97,6 +98,7 @@ type Options struct {
 	Maps    []Map           // names placed in other directories; only for Posix
 	Backend Backend         // executes the events
 	Prepare fileset.Prepare // how the fileset is prepared
+	Pause   time.Duration   // between the preparation and the first event, so that the storage is at rest
 	Cache   fileset.Cache   // how much of it is in the page cache at the start
 	Timing  Timing          // when events are due
 	Wait    Wait            // how a worker waits until then

@@ -143,6 +143,13 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 			e.bytes.Store(min(e.bytes.Load(), e.space.open(e)))
 		}
 	}
+	if o.Pause > 0 {
+		select {
+		case <-time.After(o.Pause):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 	outcome = s.play(ctx, o.Wait)
 	for i, e := range s.engines {
 		results[i].collect(e)

@@ -191,7 +191,7 @@ replay_tests() {
 	for kind in native core connector; do
 		rm -rf replayed
 		status=0
-		way $kind "$pianola" replay --layer hdf5 --strict --timing afap --backend "exec:$player" --root replayed checkpoint.bin >replay.out 2>log || status=1
+		way $kind "$pianola" replay --play-layer hdf5 --strict --timing afap --backend "exec:$player" --root replayed checkpoint.bin >replay.out 2>log || status=1
 		native "$tree/usr/bin/h5dump" -H "$(find replayed -name checkpoint.h5)" 2>>log | sed 1d >replayed.dump
 		cmp -s checkpoint.dump replayed.dump || status=1
 		verdict "replay, $kind" $status "$(awk '$1 == "all" { print $2 }' replay.out) recorded calls, a file of the same structure"

@@ -555,7 +555,7 @@ func TestRanksAgreeOnOptions(t *testing.T) {
 	for _, p := range all {
 		require.Error(t, p.Wait())
 	}
-	require.Regexp(t, `^pianola: replay: rank 1 on \S+ has other options than rank 0: --map \[\*=there /out\*=here\], not --map \[/out\*=here\]\n$`, all[0].said.String())
+	require.Regexp(t, `^pianola: replay: rank 1 on \S+ has other options than rank 0: --map \*=there /out\*=here, not --map /out\*=here\n$`, all[0].said.String())
 }
 
 // Two processes that are the same rank, or expect other numbers of ranks, don't play.
@@ -846,9 +846,9 @@ func TestRanksUsage(t *testing.T) {
 	trace := ranksTrace(t, ringScript(2, 1, ringGap))
 	for _, test := range []struct{ line, said string }{
 		{"--ranks", "--ranks: no launcher has set the rank of this process"},
-		{"--rendezvous x", "--rendezvous: only --ranks has a use for it"},
+		{"--rendezvous x", "--rendezvous needs --ranks"},
 		{"--ranks --copies 2", "--ranks does not go together with --copies"},
-		{"--rendezvous-timeout 1s", "--rendezvous-timeout: only --ranks has a use for it"},
+		{"--rendezvous-timeout 1s", "--rendezvous-timeout needs --ranks"},
 		{"--ranks --rendezvous-timeout 0s", "--rendezvous-timeout: 0s is not above 0"},
 		{"--ranks --backend memory", "--ranks does not go together with --backend memory"},
 		{"--ranks --order total", "--ranks does not go together with --order total"},

@@ -1,7 +1,7 @@
-# A backend for the calls of a library (replay --layer): it calls nothing, and answers
+# A backend for the calls of a library (replay --play-layer): it calls nothing, and answers
 # each call with the recorded result and duration.
 #
-#   pianola replay --layer hdf5 --backend 'exec:python3 docs/plugins/recorded.py' trace.bin
+#   pianola replay --play-layer hdf5 --backend 'exec:python3 docs/plugins/recorded.py' trace.bin
 
 import re
 import sys

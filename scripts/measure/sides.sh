@@ -863,7 +863,7 @@ hdf5_calls() {
 		END { for (k = split("H5Dwrite H5Dread", names, " "); k > 0; k--) print v[names[k], int((n[names[k]] + 1) / 2)] * 1e6, names[k] ", µs"; print all * 1e3, "all, ms" }' >>"$FIGURES"
 }
 plays() { # KIND
-	vol "$1" "$PIANOLA" replay -q --layer hdf5 --timing afap --backend "exec:$TOP/demo/hdf5-vol/bin/player" --log calls.log "$OUT/trace.bin" >"$OUT/replay.out"
+	vol "$1" "$PIANOLA" replay -q --play-layer hdf5 --timing afap --backend "exec:$TOP/demo/hdf5-vol/bin/player" --log calls.log "$OUT/trace.bin" >"$OUT/replay.out"
 	hdf5_calls calls.log
 }
 

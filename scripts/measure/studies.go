@@ -371,7 +371,7 @@ var studies = []study{
 			{name: "program", on: "device", do: "plainly"},
 			{name: "by the model", on: "device", of: "program", do: `
 				[ -e "$DIR/fio.json" ] || slowly fio --output-format=json --output="$DIR/fio.json" "$TOP/docs/devices/device.fio"
-				[ -e "$DIR/model.json" ] || "$PIANOLA" model -o "$DIR/model.json" --fio "$DIR/fio.json" >"$OUT/model.out"
+				[ -e "$DIR/model.json" ] || "$PIANOLA" model fit -o "$DIR/model.json" --fio "$DIR/fio.json" >"$OUT/model.out"
 				judged "$PIANOLA" replay --backend memory --model "$DIR/model.json" --json "$OUT/trace.bin" >"$OUT/replay.json"
 				answered`},
 			{name: "replayed", on: "device", of: "program", do: "replayed"},
