@@ -9,6 +9,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 	"github.com/xrash/smetrics"
+
+	"pianola/internal/console"
 )
 
 // parting is the word between two groups of operands.
@@ -148,8 +150,8 @@ func usageError(c *cli.Context, err error, _ bool) error {
 
 // hinted puts a text before the hint of an error of usage.
 func hinted(err error, text string) error {
-	if h, ok := errors.AsType[*hint](err); ok {
-		h.text = text + h.text
+	if h, ok := errors.AsType[*console.Hint](err); ok {
+		h.Text = text + h.Text
 	}
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"pianola/compile"
 	"pianola/experiment"
 	"pianola/format"
+	"pianola/internal/console"
 	"pianola/profile"
 )
 
@@ -150,9 +151,9 @@ func (b *commanded) subjects() ([]*experiment.Subject, error) {
 	dir := b.String("o")
 	if b.recorder.temporary = dir == ""; b.recorder.temporary {
 		if b.temp, err = os.MkdirTemp("", "pianola-bench-"); err != nil {
-			return nil, &hint{err, "set TMPDIR to a directory that can be written to"}
+			return nil, console.WithHint(err, "set TMPDIR to a directory that can be written to")
 		}
-		unfinished.Store(b.temp, true)
+		session.files.Unfinished(b.temp)
 		dir = b.temp
 	}
 	b.names = numbered(filepath.Join(dir, "trace.txt"), n)
@@ -186,7 +187,7 @@ func (b *commanded) record(context.Context) (run experiment.Run, again bool, err
 	name := b.names[b.taken]
 	b.taken++
 	results, err := b.recorder.takeAll([]string{name})
-	files.release(name)
+	session.files.Release(name)
 	switch {
 	case err != nil:
 		return run, false, err
@@ -196,8 +197,8 @@ func (b *commanded) record(context.Context) (run experiment.Run, again bool, err
 	status := results[0].Status
 	if b.taken == 1 {
 		if status != 0 {
-			err = &exitError{ExitRecord, &hint{fmt.Errorf("the command ended with status %d; nothing is replayed", status),
-				"if that is no failure: pianola bench -- sh -c 'COMMAND || true'"}}
+			err = &exitError{ExitRecord, console.WithHint(fmt.Errorf("the command ended with status %d; nothing is replayed", status),
+				"if that is no failure: pianola bench -- sh -c 'COMMAND || true'")}
 		}
 		return run, true, err
 	}
@@ -218,8 +219,8 @@ func (b *commanded) record(context.Context) (run experiment.Run, again bool, err
 		what = fmt.Sprintf("moved %d bytes instead of %d", one.Bytes, first.Bytes)
 	}
 	if what != "" {
-		warn("bench: run %d of the command %s: it does not count, and the command is not recorded again", b.taken, what)
-		suggest("--setup CMD restores its files before each run; --recordings 1 records it once")
+		console.Warn("bench: run %d of the command %s: it does not count, and the command is not recorded again", b.taken, what)
+		console.Suggest("--setup CMD restores its files before each run; --recordings 1 records it once")
 		return run, false, nil
 	}
 	return experiment.Run{Meta: read.Meta, Profile: read.Profile}, true, nil

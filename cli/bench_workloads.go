@@ -10,6 +10,7 @@ import (
 
 	"pianola/experiment"
 	"pianola/format"
+	"pianola/internal/console"
 	"pianola/provenance"
 	"pianola/workloads"
 )
@@ -84,13 +85,13 @@ func (e *experimenter) place(root string, cards []*workloads.Card) (dir string, 
 		e.made = append(e.made, root)
 	}
 	if dir, err = os.MkdirTemp(root, "pianola-bench-"); err != nil {
-		return "", &hint{err, "--root chooses another directory"}
+		return "", console.WithHint(err, "--root chooses another directory")
 	}
 	e.made = append(e.made, dir)
 	h := format.Header{Meta: provenance.Dir(dir, true)}
 	mount, _ := h.Value(format.MetaMount)
 	if strings.HasSuffix(mount, ","+provenance.NoJournal) && slices.ContainsFunc(cards, func(c *workloads.Card) bool { return c.Figures.Files >= manyFiles }) {
-		warn("bench: %s is on ext4 without a journal: files are made several times as slowly for minutes after others were removed, as each run removes its own", root)
+		console.Warn("bench: %s is on ext4 without a journal: files are made several times as slowly for minutes after others were removed, as each run removes its own", root)
 	}
 	return dir, nil
 }
@@ -100,7 +101,7 @@ func (e *experimenter) place(root string, cards []*workloads.Card) (dir string, 
 func (e *experimenter) removeMade() {
 	for _, dir := range slices.Backward(e.made) {
 		if err := os.Remove(dir); err != nil {
-			warn("bench: %v", err)
+			console.Warn("bench: %v", err)
 		}
 	}
 }

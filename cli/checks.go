@@ -11,6 +11,8 @@ import (
 	"pianola/baseline"
 	"pianola/check"
 	"pianola/compare"
+	"pianola/internal/console"
+	"pianola/internal/files"
 	"pianola/page"
 )
 
@@ -24,8 +26,8 @@ func parseChecks(c *cli.Context) (checks []*check.Check, err error) {
 		one, err := check.Parse(text)
 		if e, ok := errors.AsType[*check.Error](err); ok {
 			wrong := usage(c, "--fail-if: %w", err)
-			if h, ok := errors.AsType[*hint](wrong); ok && e.Hint != "" {
-				h.text = didYouMean(e.Word, e.Names) + e.Hint
+			if h, ok := errors.AsType[*console.Hint](wrong); ok && e.Hint != "" {
+				h.Text = didYouMean(e.Word, e.Names) + e.Hint
 			}
 			return nil, wrong
 		}
@@ -73,7 +75,7 @@ type savedSide struct{ *baseline.Baseline }
 
 // readBaseline reads a baseline: one of workloads, or one of none.
 func readBaseline(name string, workloads bool) (savedSide, error) {
-	f, err := openInput(name)
+	f, err := session.files.Open(name)
 	if err != nil {
 		return savedSide{}, err
 	}
@@ -85,9 +87,9 @@ func readBaseline(name string, workloads bool) (savedSide, error) {
 	for i := range b.Runs {
 		switch is := b.Runs[i].Workload != ""; {
 		case is && !workloads:
-			return savedSide{}, &hint{fmt.Errorf("%s: runs of workloads", name), "bench --workload compares with them"}
+			return savedSide{}, console.WithHint(fmt.Errorf("%s: runs of workloads", name), "bench --workload compares with them")
 		case !is && workloads:
-			return savedSide{}, &hint{fmt.Errorf("%s: run %d: no workload", name, i+1), "bench --workload --save writes the runs of workloads"}
+			return savedSide{}, console.WithHint(fmt.Errorf("%s: run %d: no workload", name, i+1), "bench --workload --save writes the runs of workloads")
 		}
 	}
 	return savedSide{b}, nil
@@ -123,17 +125,17 @@ func (s *sides) checkSave(c *cli.Context) error {
 	}
 	i := slices.Index(s.kinds[1], recorded)
 	wrong := usage(c, "--save: %s is no log of a replay, as others are", s.files[1][i])
-	if h, ok := errors.AsType[*hint](wrong); ok {
-		h.text = "to compare with it and save the replays put -- after it"
+	if h, ok := errors.AsType[*console.Hint](wrong); ok {
+		h.Text = "to compare with it and save the replays put -- after it"
 	}
 	return wrong
 }
 
 // putBaseline writes the runs of a side.
-func putBaseline(o *output, name string, side []page.Run) error {
+func putBaseline(o *files.Output, name string, side []page.Run) error {
 	runs := make([]baseline.Run, len(side))
 	for i := range side {
 		runs[i] = baseline.Run{Meta: side[i].Meta, Profile: side[i].Profile}
 	}
-	return o.put(func(w io.Writer) error { return baseline.Write(w, name, runs) })
+	return o.Put(func(w io.Writer) error { return baseline.Write(w, name, runs) })
 }

@@ -14,6 +14,7 @@ import (
 
 	"pianola/compare"
 	"pianola/format"
+	"pianola/internal/files"
 	"pianola/page"
 	"pianola/profile"
 	"pianola/table"
@@ -83,21 +84,21 @@ func runCompare(c *cli.Context) error {
 	if len(s.saved) > 0 && c.String("plot") != "" {
 		return usage(c, "--plot: a baseline has no curves")
 	}
-	save, err := createIf(c.String("save"), private)
+	save, err := session.files.CreateIf(c.String("save"), files.Private)
 	if err != nil {
 		return err
 	}
-	defer save.abort()
-	plot, err := createIf(c.String("plot"), public)
+	defer save.Abort()
+	plot, err := session.files.CreateIf(c.String("plot"), files.Public)
 	if err != nil {
 		return err
 	}
-	defer plot.abort()
-	html, err := createIf(c.String("html"), public)
+	defer plot.Abort()
+	html, err := session.files.CreateIf(c.String("html"), files.Public)
 	if err != nil {
 		return err
 	}
-	defer html.abort()
+	defer html.Abort()
 	runs, err := s.read()
 	if err != nil {
 		return err
@@ -106,7 +107,7 @@ func runCompare(c *cli.Context) error {
 		return err
 	}
 	if s.onlySaved() {
-		say("compare: %s: saved %s", c.String("save"), table.Plural(len(runs[1]), "run"))
+		session.Say("compare: %s: saved %s", c.String("save"), table.Plural(len(runs[1]), "run"))
 		return nil
 	}
 	err = putPlot(plot,
@@ -178,14 +179,14 @@ func checkPlot(name string) error {
 	return fmt.Errorf("%q ends neither in .svg nor in .png", name)
 }
 
-func putPlot(o *output, series ...profile.Series) error {
-	return o.put(func(w io.Writer) error {
-		return profile.Plot(w, strings.TrimPrefix(filepath.Ext(o.asked), "."), series...)
+func putPlot(o *files.Output, series ...profile.Series) error {
+	return o.Put(func(w io.Writer) error {
+		return profile.Plot(w, strings.TrimPrefix(filepath.Ext(o.Name()), "."), series...)
 	})
 }
 
-func putPage(o *output, runs []page.Run, c *page.Comparison) error {
-	return o.put(func(w io.Writer) error { return page.Write(w, runs, c) })
+func putPage(o *files.Output, runs []page.Run, c *page.Comparison) error {
+	return o.Put(func(w io.Writer) error { return page.Write(w, runs, c) })
 }
 
 // parseTolerance parses "10%", "10" or "0.1", which mean the same: a number of
@@ -203,7 +204,7 @@ func parseTolerance(s string) (float64, error) {
 }
 
 // printJSON prints one document on standard output.
-func printJSON(v any) error { return writeJSON(stdout("json"), v) }
+func printJSON(v any) error { return writeJSON(session.Stdout("json"), v) }
 
 func writeJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)

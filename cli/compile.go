@@ -13,6 +13,8 @@ import (
 	"pianola/format"
 	"pianola/format/bin"
 	"pianola/format/script"
+	"pianola/internal/console"
+	"pianola/internal/files"
 	"pianola/table"
 	"pianola/transform"
 )
@@ -42,7 +44,7 @@ func compileCommand() *cli.Command {
 
 func runCompile(c *cli.Context) error {
 	if c.Bool("list") {
-		return listTransforms(visibly(os.Stdout))
+		return listTransforms(console.Visibly(os.Stdout))
 	}
 	name := c.Args().First()
 	o := compile.Options{Compensate: !c.Bool("no-compensate"), Names: !c.Bool("no-names")}
@@ -58,11 +60,11 @@ func runCompile(c *cli.Context) error {
 		return err
 	}
 	if name := c.String("anonymize"); name != "" {
-		if o.Key, err = readInput(name); err == nil && len(o.Key) < compile.MinKey {
+		if o.Key, err = session.files.Read(name); err == nil && len(o.Key) < compile.MinKey {
 			err = fmt.Errorf("%s: a key has at least %d bytes, not %d", name, compile.MinKey, len(o.Key))
 		}
 		if err != nil {
-			return &hint{err, "make a key: head -c 32 /dev/urandom >" + name}
+			return console.WithHint(err, "make a key: head -c 32 /dev/urandom >"+name)
 		}
 	}
 	defer endOn(c.Context)()
@@ -90,32 +92,32 @@ func runCompile(c *cli.Context) error {
 	if !c.IsSet("o") && c.IsSet("script") {
 		out = os.DevNull
 	}
-	dst, err := createOutput(out, private)
+	dst, err := session.files.Create(out, files.Private)
 	if err != nil {
 		return err
 	}
-	defer dst.abort()
-	text, err := createIf(c.String("script"), private) // private, because it holds the whole trace
+	defer dst.Abort()
+	text, err := session.files.CreateIf(c.String("script"), files.Private) // private, because it holds the whole trace
 	if err != nil {
 		return err
 	}
-	defer text.abort()
-	mode := public
+	defer text.Abort()
+	mode := files.Public
 	if o.Key != nil {
-		mode = private // it says which name stands for which
+		mode = files.Private // it says which name stands for which
 	}
-	report, err := createIf(c.String("report"), mode)
+	report, err := session.files.CreateIf(c.String("report"), mode)
 	if err != nil {
 		return err
 	}
-	defer report.abort()
+	defer report.Abort()
 
 	// A trace that is read again goes to a temporary file, unless the output
 	// itself can be read.
-	trace, aside := dst.file, len(programs) > 0 || text != nil && dst.name == "-"
+	trace, aside := dst.File(), len(programs) > 0 || text != nil && dst.InPlace()
 	var w io.Writer = dst
 	if aside {
-		if trace, err = spool(""); err != nil {
+		if trace, err = files.Spool(""); err != nil {
 			return err
 		}
 		defer func() { trace.Close() }() // the last one: filters replace it
@@ -125,7 +127,7 @@ func runCompile(c *cli.Context) error {
 	// is refused.
 	var refused error
 	o.Accept = func(r *compile.Report) error {
-		if refused = report.put(func(w io.Writer) error { _, err := r.WriteTo(w); return err }); refused == nil {
+		if refused = report.Put(func(w io.Writer) error { _, err := r.WriteTo(w); return err }); refused == nil {
 			refused = judge(c, name, r)
 		}
 		return refused
@@ -172,7 +174,7 @@ func runCompile(c *cli.Context) error {
 	if err := dst.Flush(); err != nil {
 		return err
 	}
-	err = text.put(func(w io.Writer) error {
+	err = text.Put(func(w io.Writer) error {
 		t, err := traceWithin(trace, o.Memory)
 		if err != nil {
 			return err
@@ -182,14 +184,14 @@ func runCompile(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := dst.commit(); err != nil || made == nil {
+	if err := dst.Commit(); err != nil || made == nil {
 		return err
 	}
-	say("compile: %s", made.Summary())
-	say("compile: %v", &made.Coverage)
-	say("compile: %s", made.Floor.Text())
+	session.Say("compile: %s", made.Summary())
+	session.Say("compile: %v", &made.Coverage)
+	session.Say("compile: %s", made.Floor.Text())
 	if g := made.Grouping; g.Joined > 0 && g.Least() < g.Syncs {
-		say("compile: %s", g.Text())
+		session.Say("compile: %s", g.Text())
 	}
 	return nil
 }
@@ -209,10 +211,10 @@ func named(name string, err error) error {
 // compileHint adds a hint to an error of a compilation.
 func compileHint(err error) error {
 	if errors.Is(err, syscall.ENOSPC) {
-		return &hint{err, "set TMPDIR to a directory on another file system"}
+		return console.WithHint(err, "set TMPDIR to a directory on another file system")
 	}
 	if _, ok := errors.AsType[*compile.LimitError](err); ok || errors.Is(err, bin.ErrLimit) {
-		return &hint{err, "pianola compile --limit memory=SIZE allows more"}
+		return console.WithHint(err, "pianola compile --limit memory=SIZE allows more")
 	}
 	return interrupted(err)
 }
@@ -253,13 +255,13 @@ func judge(c *cli.Context, name string, r *compile.Report) error {
 		if c.Bool("strict") {
 			return fmt.Errorf("%s: %s", name, s)
 		}
-		warn("compile: %s: warning: %s", name, s)
+		console.Warn("compile: %s: warning: %s", name, s)
 	}
 	if r.MPI.LeftOut {
-		warn("compile: %s: warning: calls of MPI were left out, so ranks don't wait for one another", name)
+		console.Warn("compile: %s: warning: calls of MPI were left out, so ranks don't wait for one another", name)
 	}
 	if len(faults) > 0 {
-		suggest("--report - says more")
+		console.Suggest("--report - says more")
 	}
 	return nil
 }

@@ -13,6 +13,8 @@ import (
 	"pianola/format/compressed"
 	"pianola/format/export"
 	"pianola/format/script"
+	"pianola/internal/console"
+	"pianola/internal/files"
 )
 
 func convertCommand() *cli.Command {
@@ -41,7 +43,7 @@ func convertCommand() *cli.Command {
 func runConvert(c *cli.Context) error {
 	defer endOn(c.Context)()
 	kind, out := c.String("format"), c.String("o")
-	if kind == "parquet" && out == "-" && isScreen(os.Stdout) {
+	if kind == "parquet" && out == "-" && console.IsScreen(os.Stdout) {
 		return usage(c, "a Parquet file is not for a terminal: name one with -o")
 	}
 	if err := parseLimits(c, nil); err != nil {
@@ -63,15 +65,15 @@ func runConvert(c *cli.Context) error {
 		return err
 	}
 	defer src.Close()
-	dst, err := createOutput(out, public)
+	dst, err := session.files.Create(out, files.Public)
 	if err != nil {
 		return err
 	}
-	defer dst.abort()
+	defer dst.Abort()
 	if kind == "csv" {
-		dst.holdsCSV()
+		dst.HoldsCSV()
 	}
-	return dst.put(func(to io.Writer) error {
+	return dst.Put(func(to io.Writer) error {
 		if kind == "parquet" || !strings.HasSuffix(out, ".gz") {
 			return printEvents(c, kind, to, src)
 		}
@@ -118,7 +120,7 @@ func openEvents(name, kind string) (*events, error) {
 			return nil, err
 		}
 		if !lowered {
-			say("convert: %s: compiled in passing, because %s is made of a trace", name, kind)
+			session.Say("convert: %s: compiled in passing, because %s is made of a trace", name, kind)
 		}
 		return traceEvents(f, name, kind)
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pianola/format/export"
+	"pianola/internal/console"
+	"pianola/internal/files"
 )
 
 // isDataset reports whether the output of convert --format parquet is a dataset: a
@@ -33,7 +35,7 @@ func isDataset(out string) bool {
 // A trace is written into a temporary directory in DIR, and moved once it is complete.
 func printDataset(c *cli.Context, dir string) error {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return &hint{fmt.Errorf("%s: not a directory, as a dataset is", dir), "one file of all events has a name that ends in .parquet"}
+		return console.WithHint(fmt.Errorf("%s: not a directory, as a dataset is", dir), "one file of all events has a name that ends in .parquet")
 	}
 	names, err := traceNames(c.Args().Slice())
 	if err != nil {
@@ -100,12 +102,12 @@ func addTrace(dir, name, operand string) (err error) {
 	made := partition(name)
 	tmp := filepath.Join(dir, "."+made+"."+rand.Text()[:10])
 	_, missing := os.Stat(dir)
-	unfinished.Store(tmp, true)
+	session.files.Unfinished(tmp)
 	defer func() {
 		if gone := os.RemoveAll(tmp); err == nil {
 			err = gone
 		}
-		unfinished.Delete(tmp)
+		session.files.Finished(tmp)
 		if err != nil && missing != nil {
 			_ = os.Remove(dir) // fails if there is something in it
 		}
@@ -129,7 +131,7 @@ func addTrace(dir, name, operand string) (err error) {
 			return err
 		}
 		if err := os.Rename(filepath.Join(tmp, table), to); err != nil {
-			return fmt.Errorf("rename to %s: %w", to, cause(err))
+			return fmt.Errorf("rename to %s: %w", to, files.Cause(err))
 		}
 	}
 	return nil
@@ -143,10 +145,10 @@ func writeTables(dir, operand string, pass int) (passes int, _ error) {
 		return 0, err
 	}
 	defer src.Close()
-	var outputs []*output
+	var outputs []*files.Output
 	defer func() {
 		for _, o := range outputs {
-			o.abort()
+			o.Abort()
 		}
 	}()
 	h := src.Header()
@@ -157,7 +159,7 @@ func writeTables(dir, operand string, pass int) (passes int, _ error) {
 		if err := os.MkdirAll(at, 0o777); err != nil {
 			return nil, err
 		}
-		o, err := createOutput(filepath.Join(at, partFile), public)
+		o, err := session.files.Create(filepath.Join(at, partFile), files.Public)
 		if err != nil {
 			return nil, err
 		}
@@ -174,7 +176,7 @@ func writeTables(dir, operand string, pass int) (passes int, _ error) {
 		return 0, err
 	}
 	for _, o := range outputs {
-		if err := o.commit(); err != nil {
+		if err := o.Commit(); err != nil {
 			return 0, err
 		}
 	}

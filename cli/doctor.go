@@ -32,7 +32,7 @@ func runDoctor(c *cli.Context) error {
 	if c.Bool("json") {
 		err = printJSON(r)
 	} else {
-		err = r.WriteText(stdout("text"))
+		err = r.WriteText(session.Stdout("text"))
 	}
 	if err == nil && !r.OK {
 		err = &exitError{status: ExitFailure}

@@ -20,6 +20,8 @@ import (
 	"pianola/experiment"
 	"pianola/format"
 	"pianola/format/bin"
+	"pianola/internal/console"
+	"pianola/internal/files"
 	"pianola/page"
 	"pianola/plugin"
 	"pianola/profile"
@@ -43,7 +45,7 @@ type experimenter struct {
 	made    []string // directories of workloads
 
 	weights []float64 // of the subjects' runs, for the progress; nil for equal ones
-	shown   *progress
+	shown   *console.Progress
 }
 
 // newExperimenter parses the options that all experiments have.
@@ -67,7 +69,7 @@ func newExperimenter(c *cli.Context, candidates []experiment.Candidate) (e *expe
 	e.Experiment = &experiment.Experiment{
 		Runs: c.Int("runs"), Candidates: append([]experiment.Candidate{nil}, candidates...), Keep: c.Bool("keep"),
 		NewRoot: e.newRoot, Clear: sandbox.Clear, Show: e.show,
-		Warn:   func(err error) { warn("%s: %v", c.Command.Name, err) },
+		Warn:   func(err error) { console.Warn("%s: %v", c.Command.Name, err) },
 		Report: experiment.Report{Options: replayOptionsOf(c)},
 	}
 	return e, nil
@@ -106,7 +108,7 @@ func (e *experimenter) measure(subjects ...*experiment.Subject) (early, err erro
 		return nil, err
 	}
 	e.shown = e.newProgress()
-	defer e.shown.finish()
+	defer e.shown.Finish()
 	for _, s := range subjects {
 		if early, err = e.Play(e.Context.Context, s); err != nil {
 			return nil, compileHint(err)
@@ -151,34 +153,34 @@ func (e *experimenter) usable() error {
 	for _, o := range []struct{ name, otherwise string }{
 		{e.page, "--html FILE chooses another place for the page"}, {e.String("save"), "--save FILE chooses another place"},
 	} {
-		out, err := createIf(o.name, public)
+		out, err := session.files.CreateIf(o.name, files.Public)
 		if err != nil {
-			return &hint{err, o.otherwise}
+			return console.WithHint(err, o.otherwise)
 		}
-		out.abort()
-		files.release(o.name)
+		out.Abort()
+		session.files.Release(o.name)
 	}
 	return nil
 }
 
 // newProgress returns that of the runs: their number, or their weights as seconds.
-func (e *experimenter) newProgress() *progress {
+func (e *experimenter) newProgress() *console.Progress {
 	if e.weights == nil {
-		return newCounted("replaying", 0)
+		return session.Items("replaying", 0)
 	}
-	return newLine("replaying", 0, func(ms int64) string { return table.Fixed(float64(ms)/1e3, 0) + " s" })
+	return session.Progress("replaying", 0, func(ms int64) string { return table.Fixed(float64(ms)/1e3, 0) + " s" })
 }
 
 // show shows which run begins.
 func (e *experimenter) show(s *experiment.Subject, side *experiment.Side, round, done, all int) {
 	if side.Kind == experiment.Recorded {
-		e.shown.pause() // the command writes to the same terminal
+		e.shown.Pause() // the command writes to the same terminal
 		return
 	}
 	text := fmt.Sprintf("run %d of %d: %s", round+1, e.Runs, e.Report.Label(side))
 	if e.weights == nil {
-		e.shown.describe("%s", text)
-		e.shown.set(int64(done), int64(all))
+		e.shown.Describe("%s", text)
+		e.shown.Set(int64(done), int64(all))
 		return
 	}
 	i := slices.Index(e.Report.Subjects, s)
@@ -189,8 +191,8 @@ func (e *experimenter) show(s *experiment.Subject, side *experiment.Side, round,
 		}
 		total += w
 	}
-	e.shown.describe("%s (%d of %d), %s", s.Name, i+1, len(e.weights), text)
-	e.shown.set(int64(1e3*(begun+e.weights[i]*float64(done)/float64(all))), int64(1e3*total))
+	e.shown.Describe("%s (%d of %d), %s", s.Name, i+1, len(e.weights), text)
+	e.shown.Set(int64(1e3*(begun+e.weights[i]*float64(done)/float64(all))), int64(1e3*total))
 }
 
 // refused returns why nothing was replayed, nil if something was.
@@ -264,7 +266,7 @@ func (e *experimenter) print(pairs []experiment.Pair) error {
 	if form == "json" {
 		return printJSON(e.Report.Document(e.judging.text.Tolerance))
 	}
-	out := stdout("text")
+	out := session.Stdout("text")
 	if form != "text" {
 		return e.judging.write(pairs[0].Comparison)
 	}
@@ -329,11 +331,11 @@ func writeLayers(w io.Writer, application *experiment.Side) error {
 
 // putPage writes the page of the only comparison, or of all.
 func (e *experimenter) putPage(pairs []experiment.Pair) error {
-	o, err := createIf(e.page, public)
+	o, err := session.files.CreateIf(e.page, files.Public)
 	if err != nil {
 		return err
 	}
-	defer o.abort()
+	defer o.Abort()
 	if len(pairs) == 1 {
 		p := pairs[0]
 		return e.judging.putPage(o, p.Comparison, [2][]page.Run{pageRuns(p.Names[0], p.Base), pageRuns(p.Names[1], p.Side)})
@@ -343,7 +345,7 @@ func (e *experimenter) putPage(pairs []experiment.Pair) error {
 	if len(e.Report.Subjects) == 1 {
 		shown.Meta, shown.Coverage = first.Sides[0].Runs[0].Meta, first.Coverage()
 	}
-	return o.put(func(w io.Writer) error { return page.WriteExperiment(w, &shown) })
+	return o.Put(func(w io.Writer) error { return page.WriteExperiment(w, &shown) })
 }
 
 // save writes the replays of each subject as a baseline, if these are the runs that were
@@ -352,11 +354,11 @@ func (e *experimenter) save(early error) error {
 	if early != nil || e.String("save") == "" {
 		return nil
 	}
-	o, err := createIf(e.String("save"), private)
+	o, err := session.files.CreateIf(e.String("save"), files.Private)
 	if err != nil {
 		return err
 	}
-	defer o.abort()
+	defer o.Abort()
 	var runs []baseline.Run
 	name := ""
 	for _, s := range e.Report.Subjects {
@@ -374,7 +376,7 @@ func (e *experimenter) save(early error) error {
 			}
 		}
 	}
-	return o.put(func(w io.Writer) error { return baseline.Write(w, name, runs) })
+	return o.Put(func(w io.Writer) error { return baseline.Write(w, name, runs) })
 }
 
 // replayOptionsOf returns the options of replay that the command line has, which hold for all
@@ -473,7 +475,7 @@ func checkTransform(c *cli.Context, flag, step string) error {
 	case strings.Contains(arg, "+"):
 		text = "what follows a + is a step only if it begins with a name; " + text
 	}
-	return &exitError{ExitUsage, &hint{fmt.Errorf("lab: --%s: %w", flag, err), text}}
+	return &exitError{ExitUsage, console.WithHint(fmt.Errorf("lab: --%s: %w", flag, err), text)}
 }
 
 // memoryOf returns how many bytes of memory a trace may take, which its copies share.
@@ -483,7 +485,7 @@ func memoryOf(o *replay.Options) int64 { return o.Limits.Complete(o.Copies).Memo
 func (e *experimenter) newRoot() (string, error) {
 	dir, err := e.makeRoot()
 	if err == nil && e.Bool("keep") {
-		say("%s: keeping %s", e.Command.Name, dir)
+		session.Say("%s: keeping %s", e.Command.Name, dir)
 	}
 	return dir, err
 }
@@ -491,7 +493,7 @@ func (e *experimenter) newRoot() (string, error) {
 func (e *experimenter) makeRoot() (string, error) {
 	dir, err := os.MkdirTemp(".", "pianola-root-")
 	if err != nil {
-		return "", &hint{err, "--root chooses another directory"}
+		return "", console.WithHint(err, "--root chooses another directory")
 	}
 	return dir, nil
 }
@@ -532,12 +534,12 @@ func (s *setup) Compile() (*os.File, error) {
 
 // leave writes a file that is left.
 func (e *experimenter) leave(name string, write func(io.Writer) error) error {
-	o, err := createOutput(filepath.Join(e.dir, name), private)
+	o, err := session.files.Create(filepath.Join(e.dir, name), files.Private)
 	if err != nil {
 		return err
 	}
-	defer o.abort()
-	return o.put(write)
+	defer o.Abort()
+	return o.Put(write)
 }
 
 // Rooted reports whether the backend is the kernel.

@@ -12,6 +12,8 @@ import (
 	"pianola/compile"
 	"pianola/format/importer"
 	"pianola/format/script"
+	"pianola/internal/console"
+	"pianola/internal/files"
 	"pianola/plugin"
 	"pianola/transform"
 )
@@ -39,12 +41,12 @@ func (t *recordedTraces) open(c *cli.Context) (err error) {
 func (t *recordedTraces) behind(with []string) (*os.File, error) {
 	funcs, err := parseSteps(with, t.src.isLowered())
 	if err != nil {
-		return nil, &hint{fmt.Errorf("%s: %w", t.name, err), "use the script that record wrote"}
+		return nil, console.WithHint(fmt.Errorf("%s: %w", t.name, err), "use the script that record wrote")
 	}
 	if t.src.trace != nil && len(funcs) == 0 {
-		return openInput(t.name)
+		return session.files.Open(t.name)
 	}
-	f, err := spool("")
+	f, err := files.Spool("")
 	if err == nil {
 		if err = t.compile(f, funcs); err == nil {
 			return f, nil
@@ -95,7 +97,7 @@ func (t *recordedTraces) compile(w io.Writer, with []transform.Func) error {
 	r, err := compileTo(w, events, compile.Options{Compensate: true, Names: true, Bare: t.src.Dialect == script.Older})
 	if err == nil && !t.warned && (r.Endless || r.Lost > 0) {
 		t.warned = true
-		warn("%s: warning: the recording is incomplete; pianola compile shows why", t.name)
+		console.Warn("%s: warning: the recording is incomplete; pianola compile shows why", t.name)
 	}
 	return err
 }

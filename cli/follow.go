@@ -15,6 +15,8 @@ import (
 	"pianola/format"
 	"pianola/format/compressed"
 	"pianola/format/script"
+	"pianola/internal/console"
+	"pianola/internal/files"
 	"pianola/profile"
 )
 
@@ -30,7 +32,7 @@ const (
 // profile is printed once, at the end.
 func followProfile(c *cli.Context, o *profileReport) error {
 	name := c.Args().First()
-	f, err := openInput(name)
+	f, err := session.files.Open(name)
 	if err != nil {
 		return err
 	}
@@ -38,12 +40,12 @@ func followProfile(c *cli.Context, o *profileReport) error {
 	if isTrace(f) {
 		return fmt.Errorf("%s: a compiled trace, which is not written to any more: leave out --follow", name)
 	}
-	plot, err := createIf(o.plot, public)
+	plot, err := session.files.CreateIf(o.plot, files.Public)
 	if err != nil {
 		return err
 	}
-	defer plot.abort()
-	watched := o.form == "text" && isScreen(os.Stdout)
+	defer plot.Abort()
+	watched := o.form == "text" && console.IsScreen(os.Stdout)
 	collector := &profile.Collector{Interval: o.interval, Tails: o.by == "interval" || watched, NoParts: true}
 	if watched && o.interval == 0 {
 		collector.Interval = followShow.Nanoseconds()
@@ -80,7 +82,7 @@ func followProfile(c *cli.Context, o *profileReport) error {
 	if t.show != nil {
 		os.Stdout.WriteString(clearScreen) // the whole profile replaces the last view
 	}
-	return o.write(cells(c, o.form, stdout(o.form)), series())
+	return o.write(cells(c, o.form, session.Stdout(o.form)), series())
 }
 
 // Sequences of terminals. A view is written over the last one, so that it does not
@@ -100,7 +102,7 @@ func showScreen(write func(w io.Writer, lines int) error) error {
 		width, height = 80, 24
 	}
 	var b bytes.Buffer
-	if err := write(visibly(&b), height-1); err != nil {
+	if err := write(console.Visibly(&b), height-1); err != nil {
 		return err
 	}
 	out := []byte(home)

@@ -2,15 +2,13 @@ package cli
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 	"os"
 
 	"pianola/compile"
 	"pianola/format"
 	"pianola/format/bin"
+	"pianola/internal/files"
 )
 
 func traceOf(f *os.File) (*bin.Trace, error) { return traceWithin(f, readingMemory()) }
@@ -25,38 +23,6 @@ func partWithin(f *os.File, limit int64, choose func(*format.Header) func(thread
 	return bin.OpenPart(f, info.Size(), limit, choose)
 }
 
-// openInput opens a file that is read more than once, so it must be a regular
-// file.
-func openInput(name string) (*os.File, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s: no such file", name)
-		}
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		f.Close()
-		return nil, fmt.Errorf("%s: not a regular file", name)
-	}
-	if err := files.input(name, info); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
-}
-
-// readInput reads a small file, which may be a pipe.
-func readInput(name string) ([]byte, error) {
-	if info, err := os.Stat(name); err == nil {
-		if err := files.input(name, info); err != nil {
-			return nil, err
-		}
-	}
-	return os.ReadFile(name)
-}
-
 // isTrace reports whether a file is a compiled trace.
 func isTrace(f *os.File) bool {
 	var prefix [16]byte
@@ -66,12 +32,12 @@ func isTrace(f *os.File) bool {
 
 // compileTo compiles a recording into a compiled trace.
 func compileTo(w io.Writer, src format.Reader, o compile.Options) (*compile.Report, error) {
-	events, err := spool("")
+	events, err := files.Spool("")
 	if err != nil {
 		return nil, err
 	}
 	defer events.Close()
-	parts, err := spool("")
+	parts, err := files.Spool("")
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +48,7 @@ func compileTo(w io.Writer, src format.Reader, o compile.Options) (*compile.Repo
 // copyTo writes an intermediate script as a compiled trace. Its strings may
 // take at most memory bytes, 0 for the default of a reader.
 func copyTo(w io.Writer, src format.Reader, limit int64) error {
-	parts, err := spool("")
+	parts, err := files.Spool("")
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
-	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -85,10 +84,6 @@ func isUnread(err error) bool {
 	return ok && at.Path == os.Stdout.Name() && errors.Is(at, unix.EPIPE)
 }
 
-// unfinished holds the names of the temporary files of outputs that are not
-// complete, and of temporary directories.
-var unfinished sync.Map
-
 // endOn ends the program once ctx is done and no plug-in runs, as an interrupt
 // does without a handler, and removes incomplete outputs. It is for commands
 // that only read and write files. They call the function that it returns at
@@ -96,10 +91,7 @@ var unfinished sync.Map
 func endOn(ctx context.Context) (release func() bool) {
 	return context.AfterFunc(ctx, func() {
 		running.Lock()
-		unfinished.Range(func(name, _ any) bool {
-			_ = os.RemoveAll(name.(string))
-			return true
-		})
+		session.files.RemoveUnfinished()
 		os.Exit(interruptedStatus(ctx))
 	})
 }

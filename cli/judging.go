@@ -5,6 +5,7 @@ import (
 
 	"pianola/check"
 	"pianola/compare"
+	"pianola/internal/files"
 	"pianola/page"
 )
 
@@ -53,11 +54,11 @@ func (j *judging) complete(c *compare.Comparison, runs [2][]page.Run) {
 
 // write prints a comparison.
 func (j *judging) write(c *compare.Comparison) error {
-	return j.form.write(c, cells(j.Context, j.form.name, stdout(j.form.name)), j.text)
+	return j.form.write(c, cells(j.Context, j.form.name, session.Stdout(j.form.name)), j.text)
 }
 
 // putPage writes the page of a comparison, with the typical run of each side.
-func (j *judging) putPage(o *output, c *compare.Comparison, runs [2][]page.Run) error {
+func (j *judging) putPage(o *files.Output, c *compare.Comparison, runs [2][]page.Run) error {
 	return putPage(o, []page.Run{typical(runs[0]), typical(runs[1])}, &page.Comparison{Comparison: c, Tolerance: j.text.Tolerance})
 }
 

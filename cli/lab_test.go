@@ -8,12 +8,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"pianola/internal/console"
 )
 
 // A full TMPDIR is not helped by another root.
 func TestCompileHint(t *testing.T) {
-	h, ok := errors.AsType[*hint](compileHint(fmt.Errorf("write spool: %w", unix.ENOSPC)))
+	h, ok := errors.AsType[*console.Hint](compileHint(fmt.Errorf("write spool: %w", unix.ENOSPC)))
 	require.True(t, ok)
-	require.Contains(t, h.text, "TMPDIR")
+	require.Contains(t, h.Text, "TMPDIR")
 	require.Equal(t, exitInterrupted, compileHint(context.Canceled).(*exitError).status)
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pianola/internal/console"
+	"pianola/internal/files"
 	"pianola/layer"
 	"pianola/table"
 )
@@ -85,7 +87,7 @@ func listLayers(c *cli.Context) error {
 		}
 		cells = append(cells, []string{r.Name, strconv.Itoa(r.Functions), strings.Join(r.Libraries, " "), installed})
 	}
-	_, err := io.WriteString(stdout("text"), table.Format(cells, table.AllLeft))
+	_, err := io.WriteString(session.Stdout("text"), table.Format(cells, table.AllLeft))
 	return err
 }
 
@@ -116,20 +118,20 @@ func writePlayer(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	w, err := createOutput(c.String("o"), public)
+	w, err := session.files.Create(c.String("o"), files.Public)
 	if err != nil {
 		return err
 	}
-	defer w.abort()
+	defer w.Abort()
 	if err := l.Player(w); err != nil {
 		return err
 	}
 	for _, f := range l.Functions {
 		if why := f.Unplayed(); why != "" {
-			say("layer: %s is not played: %s", f.Name, why)
+			session.Say("layer: %s is not played: %s", f.Name, why)
 		}
 	}
-	return w.commit()
+	return w.Commit()
 }
 
 func loadLayer(name string) (*layer.Layer, error) {
@@ -152,7 +154,7 @@ func checkLayer(c *cli.Context) error {
 	}
 	if len(files) == 0 {
 		if files = l.Installed(); len(files) == 0 {
-			return &hint{fmt.Errorf("layer %s: no %s is installed", l.Name, strings.Join(l.Libraries, " nor ")), "name the library, or a program that is linked statically"}
+			return console.WithHint(fmt.Errorf("layer %s: no %s is installed", l.Name, strings.Join(l.Libraries, " nor ")), "name the library, or a program that is linked statically")
 		}
 	}
 	var libs []layerLibrary
@@ -173,7 +175,7 @@ func checkLayer(c *cli.Context) error {
 		}{l.Name, libs})
 	}
 	for i, lib := range libs {
-		if err := printLibrary(stdout("text"), lib, i > 0); err != nil {
+		if err := printLibrary(session.Stdout("text"), lib, i > 0); err != nil {
 			return err
 		}
 	}

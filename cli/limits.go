@@ -9,6 +9,7 @@ import (
 	"pianola/format/bin"
 	"pianola/format/compressed"
 	"pianola/internal/available"
+	"pianola/internal/console"
 )
 
 // inputs bounds what the inputs of the command may turn into: a small file can be a
@@ -54,7 +55,7 @@ func spareMemory() { debug.SetMemoryLimit(min(192<<20, readingMemory())) }
 // limitHint adds to an error of an input which limit to raise.
 func limitHint(err error) error {
 	if errors.Is(err, compressed.ErrLimit) {
-		return &hint{err, "--limit text=SIZE allows more"}
+		return console.WithHint(err, "--limit text=SIZE allows more")
 	}
 	return err
 }

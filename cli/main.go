@@ -26,6 +26,8 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"pianola/internal/console"
+	"pianola/internal/files"
 	"pianola/record/ptrace"
 )
 
@@ -50,14 +52,6 @@ type exitError struct {
 
 func (e *exitError) Error() string { return fmt.Sprint(e.err) }
 func (e *exitError) Unwrap() error { return e.err }
-
-// hint is an error with a text that says what to do about it.
-type hint struct {
-	error
-	text string
-}
-
-func (h *hint) Unwrap() error { return h.error }
 
 // This goroutine keeps the first thread. A replay confines the threads of its
 // workers for good, and the first thread can't be discarded.
@@ -94,9 +88,9 @@ func report(ctx context.Context, err error) int {
 			return status
 		}
 	}
-	warn("%v", err)
-	if h, ok := errors.AsType[*hint](err); ok {
-		suggest(h.text)
+	console.Warn("%v", err)
+	if h, ok := errors.AsType[*console.Hint](err); ok {
+		console.Suggest(h.Text)
 	}
 	return status
 }
@@ -156,22 +150,17 @@ func under(title string, commands ...*cli.Command) []*cli.Command {
 	return commands
 }
 
-// quiet is set if the command line has --quiet: only errors and warnings, and the
-// outputs that it names or that are for programs, are written.
-var quiet bool
-
 // command adds to a subcommand what all that work with recordings have in common.
 func command(c *cli.Command) *cli.Command {
 	action := c.Action
 	c.Action = func(ctx *cli.Context) error {
-		files.forget()
-		inputs = readLimits{}
-		quiet = ctx.Bool("quiet")
+		session.files = files.Set{}
+		session.Quiet = ctx.Bool("quiet")
 		if err := checkOptions(ctx); err != nil {
 			return err
 		}
 		err := limitHint(action(ctx))
-		if same, ok := errors.AsType[*sameFileError](err); ok {
+		if same, ok := errors.AsType[*files.SameFileError](err); ok {
 			return usage(ctx, "%w", same)
 		}
 		if e, ok := errors.AsType[*exitError](err); err == nil || ok && e.status == ExitUsage {
@@ -231,7 +220,7 @@ func usage(c *cli.Context, form string, args ...any) error {
 		err = fmt.Errorf("%s: %w", name, err)
 		text = "see pianola " + name + " --help"
 	}
-	return &exitError{ExitUsage, &hint{err, text}}
+	return &exitError{ExitUsage, console.WithHint(err, text)}
 }
 
 // noOperands returns an error if a subcommand has operands.

@@ -13,6 +13,8 @@ import (
 	"pianola/compile"
 	"pianola/device"
 	"pianola/format"
+	"pianola/internal/console"
+	"pianola/internal/files"
 	"pianola/provenance"
 	"pianola/table"
 )
@@ -62,36 +64,36 @@ func fitModel(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	out, err := createOutput(name, public)
+	out, err := session.files.Create(name, files.Public)
 	if err != nil {
 		return err
 	}
-	defer out.abort()
+	defer out.Abort()
 	if one, ok := samples[0].(*device.Recording); ok && len(samples) == 1 {
 		first, second := one.Halves()
 		samples = []device.Sample{first, second}
 	}
-	shown := newProgress("fitting")
+	shown := session.Bytes("fitting")
 	f := &device.File{Meta: aboutModel(c, used)}
 	fitted, err := device.Fit(c.Context, samples, cache)
 	if err == nil {
 		f.Model = *fitted
 		f.HeldOut, err = device.HoldOut(c.Context, samples, cache)
 	}
-	shown.finish()
+	shown.Finish()
 	if err != nil {
 		return interrupted(err)
 	}
 	if err := f.Write(out); err != nil {
 		return err
 	}
-	if err := out.commit(); err != nil {
+	if err := out.Commit(); err != nil {
 		return err
 	}
 	if c.Bool("json") {
 		return printJSON(f)
 	}
-	w := stdout("text")
+	w := session.Stdout("text")
 	if _, err := io.WriteString(w, describeModel(&f.Model)); err != nil {
 		return err
 	}
@@ -118,10 +120,10 @@ func samplesOf(c *cli.Context, cache device.Cache) (samples []device.Sample, use
 			return nil, nil, err
 		}
 		for _, why := range skipped {
-			warn("%s: left out: %s", name, why)
+			console.Warn("%s: left out: %s", name, why)
 		}
 		if len(jobs) == 0 {
-			return nil, nil, &hint{fmt.Errorf("%s: no job tells anything of a device", name), "docs/devices/device.fio has those that do"}
+			return nil, nil, console.WithHint(fmt.Errorf("%s: no job tells anything of a device", name), "docs/devices/device.fio has those that do")
 		}
 		for _, j := range jobs {
 			samples = append(samples, j)
@@ -138,7 +140,7 @@ func (e *fileError) Unwrap() error { return e.error }
 
 // readModel reads a fitted model.
 func readModel(name string) (*device.File, error) {
-	f, err := openInput(name)
+	f, err := session.files.Open(name)
 	if err != nil {
 		return nil, &fileError{err}
 	}
@@ -159,7 +161,7 @@ func placed(name string, err error) error {
 }
 
 func readFio(name string) ([]*device.Job, []string, error) {
-	f, err := openInput(name)
+	f, err := session.files.Open(name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -253,7 +255,7 @@ func checkModel(c *cli.Context) error {
 			Compared []device.HeldOut `json:"compared"`
 		}{name, list})
 	}
-	return printHeldOut(stdout("text"), "recording", list)
+	return printHeldOut(session.Stdout("text"), "recording", list)
 }
 
 // printHeldOut prints what a model says beside what was measured.

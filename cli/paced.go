@@ -6,6 +6,7 @@ import (
 	"pianola/compare"
 	"pianola/compile"
 	"pianola/format"
+	"pianola/internal/console"
 	"pianola/page"
 	"pianola/stats"
 )
@@ -40,7 +41,7 @@ func (p *pacing) look(side int, name string, h *format.Header, k kind) {
 // check returns an error if recordings are compared with replays at several speeds.
 func (p *pacing) check() error {
 	if p.needed && p.other != "" {
-		return &hint{fmt.Errorf("%s and %s were replayed at different speeds", p.of, p.other), "compare the replays of each speed by themselves"}
+		return console.WithHint(fmt.Errorf("%s and %s were replayed at different speeds", p.of, p.other), "compare the replays of each speed by themselves")
 	}
 	return nil
 }

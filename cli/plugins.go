@@ -9,6 +9,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pianola/format/importer"
+	"pianola/internal/console"
+	"pianola/internal/files"
 	"pianola/plugin"
 )
 
@@ -18,10 +20,10 @@ func parseProgram(c *cli.Context, text string) (*plugin.Program, error) {
 	if err != nil {
 		return nil, usage(c, "%w", err)
 	}
-	if err := files.words(p.Args()); err != nil {
+	if err := session.files.Words(p.Args()); err != nil {
 		return nil, err
 	}
-	p.Stderr = visibly(os.Stderr)
+	p.Stderr = console.Visibly(os.Stderr)
 	p.Timeout = c.Duration("plugin-timeout")
 	return p, nil
 }
@@ -37,7 +39,7 @@ func generate(c *cli.Context, name string, o importer.Options) (*sources, error)
 	if err != nil {
 		return nil, err
 	}
-	f, err := spool("")
+	f, err := files.Spool("")
 	if err != nil {
 		return nil, err
 	}
@@ -77,17 +79,17 @@ func throughOne(ctx context.Context, trace *os.File, p *plugin.Program) (*os.Fil
 	if err != nil {
 		return nil, err
 	}
-	text, err := spool("")
+	text, err := files.Spool("")
 	if err != nil {
 		return nil, err
 	}
 	defer text.Close()
-	parts, err := spool("")
+	parts, err := files.Spool("")
 	if err != nil {
 		return nil, err
 	}
 	defer parts.Close()
-	next, err := spool("")
+	next, err := files.Spool("")
 	if err != nil {
 		return nil, err
 	}

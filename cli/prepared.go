@@ -12,38 +12,39 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pianola/format/bin"
+	"pianola/internal/console"
 	"pianola/replay"
 	"pianola/replay/fileset"
 	"pianola/replay/sandbox"
 )
 
 // showPreparation returns a function that shows the progress of a preparation.
-func showPreparation(d *progress) func(fileset.Progress) {
+func showPreparation(d *console.Progress) func(fileset.Progress) {
 	return func(p fileset.Progress) {
-		d.describe("preparing files: %d of %d", p.Files, p.AllFiles)
+		d.Describe("preparing files: %d of %d", p.Files, p.AllFiles)
 		if p.AllBytes > 0 {
-			d.set(p.Bytes, p.AllBytes)
+			d.Set(p.Bytes, p.AllBytes)
 		}
 	}
 }
 
 // showPlaying returns a function that shows the progress of a replay, nil without a
 // terminal, and one that removes what it shows.
-func showPlaying(prepared *progress) (show func(events, all int64), done func()) {
-	if !isScreen(os.Stderr) {
+func showPlaying(prepared *console.Progress) (show func(events, all int64), done func()) {
+	if !console.IsScreen(os.Stderr) {
 		return nil, func() {}
 	}
-	var bar *progress
+	var bar *console.Progress
 	show = func(events, all int64) {
 		if bar == nil {
-			prepared.finish()
-			bar = newCounted("replaying", int(all))
+			prepared.Finish()
+			bar = session.Items("replaying", int(all))
 		}
-		bar.set(events, all)
+		bar.Set(events, all)
 	}
 	return show, func() {
 		if bar != nil {
-			bar.finish()
+			bar.Finish()
 		}
 	}
 }
@@ -53,25 +54,25 @@ func withHint(err error) error {
 	limit, isLimit := errors.AsType[*replay.LimitError](err)
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
-		return &hint{err, "--root chooses a directory on another file system"}
+		return console.WithHint(err, "--root chooses a directory on another file system")
 	case isLimit:
 		return raised(err, limit.Name+"=VALUE")
 	case errors.Is(err, syscall.EMFILE):
-		return &hint{err, "ulimit -n shows how many files a process may have open; a replay needs as many as all recorded processes together"}
+		return console.WithHint(err, "ulimit -n shows how many files a process may have open; a replay needs as many as all recorded processes together")
 	case errors.Is(err, bin.ErrLimit):
 		return raised(err, "memory=SIZE")
 	case errors.Is(err, replay.ErrAcross):
-		return &hint{err, "a GLOB that matches both, or the directory that they are in, keeps them together"}
+		return console.WithHint(err, "a GLOB that matches both, or the directory that they are in, keeps them together")
 	case errors.Is(err, replay.ErrUnmatched):
-		return &hint{err, "a GLOB is matched with whole paths, as pianola profile --by file prints them; * stands for anything"}
+		return console.WithHint(err, "a GLOB is matched with whole paths, as pianola profile --by file prints them; * stands for anything")
 	case errors.Is(err, sandbox.ErrShared):
-		return &hint{err, "--root and --map take a directory of their own each, beside those of other replays; so do several traces that are replayed at once"}
+		return console.WithHint(err, "--root and --map take a directory of their own each, beside those of other replays; so do several traces that are replayed at once")
 	case errors.Is(err, sandbox.ErrRoot):
-		return &hint{err, "--root and --map take a directory that is empty, missing, or was made by a replay"}
+		return console.WithHint(err, "--root and --map take a directory that is empty, missing, or was made by a replay")
 	case errors.Is(err, sandbox.ErrMount):
-		return &hint{err, "unmount it; --map GLOB=DIR places files on another file system"}
+		return console.WithHint(err, "unmount it; --map GLOB=DIR places files on another file system")
 	case errors.Is(err, fileset.ErrLinked):
-		return &hint{err, "--prepare auto makes such files again"}
+		return console.WithHint(err, "--prepare auto makes such files again")
 	}
 	return err
 }
@@ -84,7 +85,7 @@ func (set *playedSet) printPrepared(c *cli.Context) error {
 		Prepared preparedDocument `json:"prepared"`
 	}
 	var documents []document
-	w := bufio.NewWriter(stdout("text"))
+	w := bufio.NewWriter(session.Stdout("text"))
 	for _, played := range set.list {
 		p := &played.runs[0].result.Prepared
 		d := document{Copy: played.copy, Prepared: documentPrepared(p)}
@@ -138,5 +139,5 @@ func documentPrepared(p *fileset.Prepared) preparedDocument {
 
 // raised adds to an error how to raise a limit.
 func raised(err error, limit string) error {
-	return &hint{err, "--limit " + limit + " allows more; raise it only for a trace that you trust"}
+	return console.WithHint(err, "--limit "+limit+" allows more; raise it only for a trace that you trust")
 }

@@ -11,6 +11,8 @@ import (
 
 	"pianola/diagnosis"
 	"pianola/format"
+	"pianola/internal/console"
+	"pianola/internal/files"
 	"pianola/page"
 	"pianola/profile"
 )
@@ -58,16 +60,16 @@ func runProfile(c *cli.Context) error {
 	}
 	defer endOn(c.Context)()
 	spareMemory()
-	plot, err := createIf(o.plot, public)
+	plot, err := session.files.CreateIf(o.plot, files.Public)
 	if err != nil {
 		return err
 	}
-	defer plot.abort()
-	html, err := createIf(o.html, public)
+	defer plot.Abort()
+	html, err := session.files.CreateIf(o.html, files.Public)
 	if err != nil {
 		return err
 	}
-	defer html.abort()
+	defer html.Abort()
 	var series []profile.Series
 	var runs []page.Run
 	for _, name := range c.Args().Slice() {
@@ -87,7 +89,7 @@ func runProfile(c *cli.Context) error {
 	if err := putPage(html, runs, nil); err != nil {
 		return err
 	}
-	return o.write(cells(c, o.form, stdout(o.form)), series)
+	return o.write(cells(c, o.form, session.Stdout(o.form)), series)
 }
 
 // profileOptions checks the command line.
@@ -204,9 +206,9 @@ func warnLost(name string, h *format.Header) {
 	lost, ended := h.Value(format.MetaLost)
 	switch n, _, _ := strings.Cut(lost, " "); {
 	case recorded && !ended:
-		warn("%s: warning: the recording has no end", name)
+		console.Warn("%s: warning: the recording has no end", name)
 	case ended && n != "0":
-		warn("%s: warning: the recorder lost %s events", name, n)
+		console.Warn("%s: warning: the recorder lost %s events", name, n)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"pianola/format"
 	"pianola/format/bin"
+	"pianola/internal/console"
 	"pianola/internal/launcher"
 	"pianola/profile"
 	"pianola/provenance"
@@ -53,7 +54,7 @@ func placeOf(c *cli.Context, o *replay.Options) (*launcher.Place, error) {
 	}
 	place, err := launcher.Find(os.LookupEnv)
 	if err != nil {
-		return nil, &hint{fmt.Errorf("--ranks: %w", err), "start it by srun or mpiexec, or set PIANOLA_RANK and PIANOLA_SIZE"}
+		return nil, console.WithHint(fmt.Errorf("--ranks: %w", err), "start it by srun or mpiexec, or set PIANOLA_RANK and PIANOLA_SIZE")
 	}
 	if place.Node == "" {
 		if place.Node, err = os.Hostname(); err != nil {
@@ -141,7 +142,7 @@ func differing(one, other []string) string {
 
 func rendezvousHint(err error) error {
 	if errors.Is(err, ranks.ErrNoProgram) {
-		return &hint{err, "build it beside pianola: make build"}
+		return console.WithHint(err, "build it beside pianola: make build")
 	}
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"pianola/internal/console"
 	"pianola/layer"
 	"pianola/record"
 	"pianola/record/ebpf"
@@ -61,7 +62,7 @@ func autoRecorder(command string, out destination) record.Recorder {
 		if _, start := errors.AsType[*record.StartError](err); err == nil || start || out.begun() || ctx.Err() != nil {
 			return r, err
 		}
-		warn("%s: %v; recording with ptrace instead, which slows the command down more", command, err)
+		console.Warn("%s: %v; recording with ptrace instead, which slows the command down more", command, err)
 		return recordByPtrace(ctx, o, s)
 	}
 }
@@ -75,8 +76,8 @@ func recordByPtrace(ctx context.Context, o record.Options, s record.Sink) (recor
 			uid, gid = int(o.Credential.Uid), int(o.Credential.Gid)
 		}
 		if rights := rightsOf(path, uid, gid); len(rights) > 0 {
-			warn("with ptrace, %s does not get %s", path, strings.Join(rights, ", or "))
-			suggest("eBPF does not take them away: --tracer ebpf")
+			console.Warn("with ptrace, %s does not get %s", path, strings.Join(rights, ", or "))
+			console.Suggest("eBPF does not take them away: --tracer ebpf")
 		}
 	}
 	return ptrace.Run(ctx, o, s)
@@ -177,7 +178,7 @@ func recorderOf(c *cli.Context) (*recorder, error) {
 	if err != nil {
 		return nil, usage(c, "%v", err)
 	}
-	if err := files.words(c.Args().Slice()); err != nil {
+	if err := session.files.Words(c.Args().Slice()); err != nil {
 		return nil, err
 	}
 	o := record.Options{
@@ -230,10 +231,10 @@ func checkCgroup(command, path string) error {
 	}
 	others := table.Plural(cgroup.Processes-1, "other process")
 	if own, err := filepath.Abs(path); err != nil || own != cgroup.Dir {
-		return &exitError{ExitRecord, &hint{fmt.Errorf("--cgroup %s: this recorder is in that cgroup, with %s", path, others),
-			fmt.Sprintf("--cgroup %s records them all", cgroup.Dir)}}
+		return &exitError{ExitRecord, console.WithHint(fmt.Errorf("--cgroup %s: this recorder is in that cgroup, with %s", path, others),
+			fmt.Sprintf("--cgroup %s records them all", cgroup.Dir))}
 	}
-	say("%s: cgroup %s: recording %s, but not this recorder", command, cgroup.Dir, others)
+	session.Say("%s: cgroup %s: recording %s, but not this recorder", command, cgroup.Dir, others)
 	return nil
 }
 
@@ -273,21 +274,21 @@ func (s *recorder) printProbed(r *record.Result) {
 				files = append(files, filepath.Base(p.File))
 			}
 			if p.Err != nil {
-				warn("%s: layer %s: %s: %v", s.Command.Name, l.Name, p.File, p.Err)
+				console.Warn("%s: layer %s: %s: %v", s.Command.Name, l.Name, p.File, p.Err)
 			}
 			if p.Late > 0 {
-				warn("%s: layer %s: %s was probed %v after it was opened; calls before that are not recorded", s.Command.Name, l.Name, p.File, p.Late.Round(time.Microsecond))
+				console.Warn("%s: layer %s: %s was probed %v after it was opened; calls before that are not recorded", s.Command.Name, l.Name, p.File, p.Late.Round(time.Microsecond))
 			}
 		}
 		switch {
 		case functions+stepped == 0:
-			warn("%s: layer %s: no library was found: %s", s.Command.Name, l.Name, strings.Join(l.Libraries, " "))
+			console.Warn("%s: layer %s: no library was found: %s", s.Command.Name, l.Name, strings.Join(l.Libraries, " "))
 		case stepped > 0:
-			warn("%s: layer %s: %s not probed, because each call would cost several microseconds", s.Command.Name, l.Name, table.Plural(stepped, "function"))
+			console.Warn("%s: layer %s: %s not probed, because each call would cost several microseconds", s.Command.Name, l.Name, table.Plural(stepped, "function"))
 			fmt.Fprintf(os.Stderr, "hint: pianola layer check %s lists them; --slow-functions probes them, too\n", l.Name)
 		}
 		if functions > 0 && r.Spans[l.Name] == 0 {
-			warn("%s: layer %s: no calls were recorded: no process called a probed function of %s", s.Command.Name, l.Name, strings.Join(files, ", "))
+			console.Warn("%s: layer %s: no calls were recorded: no process called a probed function of %s", s.Command.Name, l.Name, strings.Join(files, ", "))
 		}
 	}
 }
@@ -323,14 +324,14 @@ func (s *recorder) take(out destination) (record.Result, error) {
 		if held.Ended = r.Ended; err != nil {
 			held.Ended = "it could not be written"
 		}
-		say("%s: %s in %.3f s%s; %v", s.Command.Name, table.Plural(int(r.Events), "event"), r.Elapsed.Seconds(), file, &held)
+		session.Say("%s: %s in %.3f s%s; %v", s.Command.Name, table.Plural(int(r.Events), "event"), r.Elapsed.Seconds(), file, &held)
 	}
 	if start, ok := errors.AsType[*record.StartError](err); ok {
 		return r, &exitError{start.Status, err}
 	}
 	if err != nil {
 		if errors.Is(err, record.ErrPermission) {
-			err = &hint{err, "pianola doctor shows what is missing"}
+			err = console.WithHint(err, "pianola doctor shows what is missing")
 		}
 		if r.Elapsed > 0 && s.options.PID == 0 && s.options.Cgroup == "" {
 			err = fmt.Errorf("%w; the command ended with status %d", err, r.Status)

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/filter"
+	"pianola/internal/console"
 	"pianola/record"
 	"pianola/record/parts"
 	"pianola/table"
@@ -116,15 +117,15 @@ func (s *series) destination(sink record.Sink, finish func(ok bool) error) desti
 func (k *keeping) flightRecorder(s *series) destination {
 	o := k.flight
 	o.Began = func() {
-		say("record: the last %g s are kept; kill -USR1 %d writes them", o.Last.Seconds(), os.Getpid())
+		session.Say("record: the last %g s are kept; kill -USR1 %d writes them", o.Last.Seconds(), os.Getpid())
 	}
 	o.Wrote = func(w parts.Window) {
 		switch {
 		case errors.Is(w.Err, parts.ErrMemory):
-			warn("record: the last events: %v", w.Err)
-			suggest(fmt.Sprintf("give more than --last-memory %s", table.Bytes(float64(o.Memory))))
+			console.Warn("record: the last events: %v", w.Err)
+			console.Suggest(fmt.Sprintf("give more than --last-memory %s", table.Bytes(float64(o.Memory))))
 		case w.Err != nil:
-			warn("record: the last events: %v", w.Err)
+			console.Warn("record: the last events: %v", w.Err)
 		default:
 			text := fmt.Sprintf("record: the last %.1f s, %s, in %s", w.Elapsed.Seconds(), table.Plural(int(w.Events), "event"), w.Name)
 			if w.Lost > 0 {
@@ -133,7 +134,7 @@ func (k *keeping) flightRecorder(s *series) destination {
 			if w.Short {
 				text += "; --last-memory holds no more"
 			}
-			say("%s", text)
+			session.Say("%s", text)
 		}
 	}
 	f := parts.NewFlight(o, s.window)

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pianola/format"
+	"pianola/internal/console"
 	"pianola/internal/launcher"
 	"pianola/record"
 	"pianola/record/ranks"
@@ -37,7 +38,7 @@ func (s *recorder) takeRanks(dir string) error {
 	place, err := launcher.Find(os.LookupEnv)
 	if err != nil {
 		if errors.Is(err, launcher.ErrNone) {
-			err = &hint{err, "start pianola by the launcher: mpiexec -n 4 pianola record --ranks …, or srun"}
+			err = console.WithHint(err, "start pianola by the launcher: mpiexec -n 4 pianola record --ranks …, or srun")
 		}
 		return &exitError{ExitRecord, err}
 	}
@@ -53,7 +54,7 @@ func (s *recorder) takeRanks(dir string) error {
 	if s.options.NoHost {
 		name = fmt.Sprintf("node%d", place.Rank)
 	}
-	node, err := ranks.NewNode(dir, name, place, func(err error) { warn("record: node %s: %v", name, err) })
+	node, err := ranks.NewNode(dir, name, place, func(err error) { console.Warn("record: node %s: %v", name, err) })
 	if err != nil {
 		return &exitError{ExitRecord, err}
 	}

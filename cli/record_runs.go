@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 
+	"pianola/internal/console"
+	"pianola/internal/files"
 	"pianola/record"
 )
 
@@ -44,7 +46,7 @@ func (s *recorder) takeAll(names []string) (results []record.Result, err error) 
 	for _, name := range names {
 		out, err := s.kept.open(name, s.who)
 		if err != nil {
-			if _, ok := errors.AsType[*sameFileError](err); ok {
+			if _, ok := errors.AsType[*files.SameFileError](err); ok {
 				return nil, err
 			}
 			return nil, &exitError{ExitRecord, err}
@@ -70,7 +72,7 @@ func (s *recorder) takeAll(names []string) (results []record.Result, err error) 
 		case s.Context.Context.Err() != nil && left > 0:
 			return results, errInterrupted
 		case r.Status != 0 && len(names) > 1:
-			warn("%s: run %d of %d: the command ended with status %d", s.Command.Name, i+1, len(names), r.Status)
+			console.Warn("%s: run %d of %d: the command ended with status %d", s.Command.Name, i+1, len(names), r.Status)
 			return results, nil
 		}
 	}

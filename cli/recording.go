@@ -15,6 +15,8 @@ import (
 	"pianola/format"
 	"pianola/format/compressed"
 	"pianola/format/script"
+	"pianola/internal/console"
+	"pianola/internal/files"
 	"pianola/record"
 	"pianola/table"
 )
@@ -48,7 +50,7 @@ func (r *recording) Write(events []format.Event) error {
 // enough ends the recording, of whose last events so many were taken.
 func (r *recording) enough(taken int) error {
 	why := fmt.Sprintf("--max-size: the script has %s", table.Bytes(float64(r.Written())))
-	warn("record: %s: the recording ends, and what was recorded goes on", why)
+	console.Warn("record: %s: the recording ends, and what was recorded goes on", why)
 	return &record.Enough{Why: why, Taken: taken}
 }
 
@@ -142,11 +144,11 @@ func createScript(name string, forAnother bool) (*scriptFile, error) {
 		// Standard output belongs to the command.
 		return nil, fmt.Errorf("-o -: the script can't be mixed with the command's output")
 	}
-	if _, err := files.output(name); err != nil {
+	if _, err := session.files.ClaimOutput(name); err != nil {
 		return nil, err
 	}
 	const flags = os.O_WRONLY | os.O_CREATE | syscall.O_CLOEXEC
-	f, err := os.OpenFile(name, flags|os.O_EXCL, private)
+	f, err := os.OpenFile(name, flags|os.O_EXCL, files.Private)
 	if err == nil {
 		return &scriptFile{File: f, fresh: true}, nil
 	}
@@ -161,16 +163,16 @@ func createScript(name string, forAnother bool) (*scriptFile, error) {
 	}
 	// With O_CREATE, the kernel checks the owner of an existing file in /tmp
 	// (protected_regular).
-	f, err = os.OpenFile(name, flags|follow, private)
+	f, err = os.OpenFile(name, flags|follow, files.Private)
 	switch {
 	case forAnother && errors.Is(err, syscall.ELOOP):
-		return nil, &hint{fmt.Errorf("%s: a symbolic link, which is not followed for another user", name), "pass the name of the file itself to -o"}
+		return nil, console.WithHint(fmt.Errorf("%s: a symbolic link, which is not followed for another user", name), "pass the name of the file itself to -o")
 	case err != nil:
 		return nil, err
 	}
 	s := &scriptFile{File: f}
 	if s.holdsSomething() {
-		if _, err := files.output(name + kept); err != nil {
+		if _, err := session.files.ClaimOutput(name + kept); err != nil {
 			f.Close()
 			return nil, err
 		}
@@ -198,7 +200,7 @@ func (f *scriptFile) begin() error {
 	if err == nil {
 		return nil
 	}
-	warn("record: %s is overwritten, not kept: %v", f.Name(), err)
+	console.Warn("record: %s is overwritten, not kept: %v", f.Name(), err)
 	return f.cut(0)
 }
 
@@ -206,10 +208,10 @@ func (f *scriptFile) begin() error {
 func (f *scriptFile) keep() error {
 	old, err := f.Stat()
 	if err != nil {
-		return cause(err)
+		return files.Cause(err)
 	}
-	name, temporary := f.Name(), besideName(f.Name())
-	fd, err := unix.Open(temporary, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, uint32(private))
+	name, temporary := f.Name(), files.Beside(f.Name())
+	fd, err := unix.Open(temporary, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, uint32(files.Private))
 	if err != nil {
 		return err
 	}
@@ -228,7 +230,7 @@ func (f *scriptFile) keep() error {
 	if err != nil {
 		made.Close()
 		os.Remove(temporary)
-		return cause(err)
+		return files.Cause(err)
 	}
 	f.File.Close()
 	f.File = made
@@ -252,7 +254,7 @@ func (f *scriptFile) Write(p []byte) (int, error) {
 			_ = f.cut(f.written + int64(n)) // best effort: a reader can skip the rest
 		}
 		if !f.quiet {
-			warn("record: %v; the command goes on unrecorded", err)
+			console.Warn("record: %v; the command goes on unrecorded", err)
 		}
 	}
 	f.written += int64(n)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"pianola/internal/files"
 )
 
 // TestScriptFile: which file a recording writes to, and what is left of one that
@@ -30,7 +32,7 @@ func TestScriptFile(t *testing.T) {
 		{"link to nothing for another", dangle, true, "a symbolic link, which is not followed", "none"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			files.forget()
+			session.files = files.Set{}
 			name := filepath.Join(t.TempDir(), "t.txt")
 			c.make(t, name)
 			f, err := createScript(name, c.forAnother)
@@ -80,7 +82,7 @@ func TestScriptFileKept(t *testing.T) {
 		}, "old"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			files.forget()
+			session.files = files.Set{}
 			dir := t.TempDir()
 			name := filepath.Join(dir, "t.txt")
 			c.make(t, name)
@@ -119,7 +121,7 @@ func TestScriptFileNotKept(t *testing.T) {
 			require.NoError(t, os.Mkdir(name+kept, 0o700))
 		},
 	} {
-		files.forget()
+		session.files = files.Set{}
 		name := filepath.Join(t.TempDir(), "t.txt")
 		make(t, name)
 		f, err := createScript(name, false)
@@ -138,18 +140,18 @@ func TestScriptFileNotKept(t *testing.T) {
 
 // The file that is kept is an output, too: it is no input of the command.
 func TestKeptIsClaimed(t *testing.T) {
-	files.forget()
+	session.files = files.Set{}
 	name := filepath.Join(t.TempDir(), "t.txt")
 	write(t, name)
 	write(t, name+kept)
-	require.NoError(t, files.words([]string{"cat", name + kept}))
+	require.NoError(t, session.files.Words([]string{"cat", name + kept}))
 	_, err := createScript(name, false)
 	require.EqualError(t, err, name+kept+": both an input and an output")
 }
 
 // A file that replaced a new script is not removed with it.
 func TestScriptFileRenamed(t *testing.T) {
-	files.forget()
+	session.files = files.Set{}
 	name := filepath.Join(t.TempDir(), "t.txt")
 	f, err := createScript(name, false)
 	require.NoError(t, err)
@@ -161,7 +163,7 @@ func TestScriptFileRenamed(t *testing.T) {
 
 func TestScriptFileMode(t *testing.T) {
 	defer unix.Umask(unix.Umask(0))
-	files.forget()
+	session.files = files.Set{}
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "old"))
 	for name, mode := range map[string]uint32{"old": 0o640, "new": 0o600} {

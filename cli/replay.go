@@ -19,6 +19,7 @@ import (
 	"pianola/format"
 	"pianola/format/bin"
 	"pianola/format/script"
+	"pianola/internal/files"
 	"pianola/internal/launcher"
 	"pianola/profile"
 	"pianola/provenance"
@@ -88,7 +89,7 @@ func (set *playedSet) replay(c *cli.Context, o replay.Options) (err error) {
 	if o.Root == "" && o.Backend == replay.Posix && o.Session != nil {
 		o.Root = "pianola-root-" + o.Session.Run
 		if o.Keep && isRankZero(&o) {
-			say("replay: keeping %s", o.Root)
+			session.Say("replay: keeping %s", o.Root)
 		}
 	}
 	if o.Root == "" && o.Backend == replay.Posix {
@@ -96,7 +97,7 @@ func (set *playedSet) replay(c *cli.Context, o replay.Options) (err error) {
 			return err
 		}
 		if o.Keep || o.Prepare == fileset.PrepareOnly {
-			say("replay: keeping %s", o.Root)
+			session.Say("replay: keeping %s", o.Root)
 		} else {
 			defer unix.Rmdir(o.Root) // the replay has removed its contents
 		}
@@ -116,7 +117,7 @@ func (set *playedSet) replay(c *cli.Context, o replay.Options) (err error) {
 	if c.Bool("json") {
 		err = printJSON(set.document())
 	} else {
-		err = set.print(stdout("text"))
+		err = set.print(session.Stdout("text"))
 	}
 	if runErr != nil {
 		return interrupted(runErr)
@@ -161,7 +162,7 @@ type played struct {
 	*playedTrace
 	copy int // from 1; 0 if there is only one
 	runs []*summary
-	logs []*output // one for each logged run
+	logs []*files.Output // one for each logged run
 }
 
 // playedSet is what is replayed side by side: the copies of each trace follow one
@@ -199,7 +200,7 @@ func openPlayed(c *cli.Context, o replay.Options, place *launcher.Place) (set *p
 				if !c.IsSet("log") || place != nil && place.Rank > 0 {
 					break
 				}
-				log, err := createOutput(logName(c, name, p.copy, run), private)
+				log, err := session.files.Create(logName(c, name, p.copy, run), files.Private)
 				if err != nil {
 					return set, err
 				}
@@ -234,14 +235,14 @@ func (set *playedSet) close() {
 	}
 	for _, p := range set.list {
 		for _, log := range p.logs {
-			log.abort()
+			log.Abort()
 		}
 	}
 }
 
 // run replays all traces once.
 func (set *playedSet) run(c *cli.Context, o replay.Options, run int) error {
-	prepared := newProgress("preparing files")
+	prepared := session.Bytes("preparing files")
 	o.Progress = showPreparation(prepared) // during the preparation only
 	var played func()
 	o.Playing, played = showPlaying(prepared)
@@ -273,12 +274,12 @@ func (set *playedSet) run(c *cli.Context, o replay.Options, run int) error {
 		sum = &profile.Sum{}
 	}
 	if !isRankZero(&o) {
-		prepared.finish()
+		prepared.Finish()
 		played()
 		return runErr
 	}
 	about = append(about, provenance.End()...)
-	prepared.finish()
+	prepared.Finish()
 	played()
 	if c.Context.Err() != nil {
 		signal.Reset(os.Interrupt) // the log can be long: a second interrupt ends it
@@ -290,7 +291,7 @@ func (set *playedSet) run(c *cli.Context, o replay.Options, run int) error {
 			if err := writeLog(p.logs[run], r, about); err != nil {
 				return err
 			}
-			if err := p.logs[run].commit(); err != nil {
+			if err := p.logs[run].Commit(); err != nil {
 				return err
 			}
 		}

@@ -17,6 +17,7 @@ import (
 	"pianola/format"
 	"pianola/format/bin"
 	"pianola/format/script"
+	"pianola/internal/files"
 	"pianola/layer"
 	"pianola/plugin"
 	"pianola/provenance"
@@ -129,17 +130,17 @@ func prepareLayer(c *cli.Context, t *bin.Trace, names []string, o *replay.Option
 			return err
 		}
 		if o.Keep {
-			say("replay: keeping %s", o.Root)
+			session.Say("replay: keeping %s", o.Root)
 		}
 	}
 	if o.Prepare == fileset.PrepareNever {
 		return nil
 	}
-	prepared := newProgress("preparing files")
+	prepared := session.Bytes("preparing files")
 	with := *o
 	with.Prepare, with.Progress = fileset.PrepareOnly, showPreparation(prepared)
 	_, err = replay.Run(c.Context, withFiles(t, names), with)
-	prepared.finish()
+	prepared.Finish()
 	if err != nil && c.String("root") == "" {
 		removeRoot(o.Root)
 	}
@@ -201,25 +202,25 @@ func (m *layerFiles) place(name string) (string, bool) {
 
 // playLayer replays the spans with prepared files, and prints what became of them.
 func playLayer(c *cli.Context, t *bin.Trace, l *layer.Layer, calls *spans.Replay, program *plugin.Program, o replay.Options) (err error) {
-	files, err := newLayerFiles(t, o.Root)
+	placed, err := newLayerFiles(t, o.Root)
 	if err != nil {
 		return err
 	}
-	defer files.root.Close()
+	defer placed.root.Close()
 	if program.Dir, err = filepath.Abs(o.Root); err != nil {
 		return err
 	}
 	with := spans.Options{
-		Timing: o.Timing, Wait: o.Wait, Speed: o.Speed, Strict: c.Bool("strict"), Place: files.place,
+		Timing: o.Timing, Wait: o.Wait, Speed: o.Speed, Strict: c.Bool("strict"), Place: placed.place,
 		Open: func(ctx context.Context, _ int32) (spans.Player, error) { return program.Spans(ctx, t.Header()) },
 	}
 	about := slices.Concat(optionsOf(c, c.Args().Slice()...), provenance.Dir(o.Root, c.Bool("no-host")))
-	var log *output
+	var log *files.Output
 	if c.IsSet("log") {
-		if log, err = createOutput(c.String("log"), private); err != nil {
+		if log, err = session.files.Create(c.String("log"), files.Private); err != nil {
 			return err
 		}
-		defer log.abort()
+		defer log.Abort()
 		w := script.NewWriter(log)
 		h := logHeader(t.Header(), about)
 		for _, m := range t.Header().Meta {
@@ -238,7 +239,7 @@ func playLayer(c *cli.Context, t *bin.Trace, l *layer.Layer, calls *spans.Replay
 		}
 		defer func() {
 			if ferr := w.Flush(); ferr == nil && err == nil {
-				err = log.commit()
+				err = log.Commit()
 			}
 		}()
 	}
@@ -252,7 +253,7 @@ func playLayer(c *cli.Context, t *bin.Trace, l *layer.Layer, calls *spans.Replay
 		if perr := printJSON(layerDocumentOf(l, r)); perr != nil {
 			return perr
 		}
-	} else if perr := printLayerReplay(stdout("text"), l, r); perr != nil {
+	} else if perr := printLayerReplay(session.Stdout("text"), l, r); perr != nil {
 		return perr
 	}
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"pianola/internal/console"
+	"pianola/internal/files"
 	"pianola/record/parts"
 )
 
@@ -64,7 +66,7 @@ func (s *series) open() (*recording, error) {
 func (s *series) prune() {
 	for len(s.names) > s.keep {
 		if err := os.Remove(s.names[0]); err != nil && !os.IsNotExist(err) {
-			warn("record: %v", cause(err))
+			console.Warn("record: %v", files.Cause(err))
 		}
 		s.names = s.names[1:]
 	}

@@ -8,12 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
+	"pianola/internal/files"
 )
 
 // The oldest scripts of a flight recorder are removed when a new one is complete, and one that can't
 // be completed is removed itself.
 func TestWindows(t *testing.T) {
-	files.forget()
+	session.files = files.Set{}
 	dir := t.TempDir()
 	s := newSeries(filepath.Join(dir, "t.txt"), 2, nil)
 	there := func() (names []string) {

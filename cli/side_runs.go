@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"pianola/format"
+	"pianola/internal/console"
 	"pianola/page"
 )
 
@@ -41,7 +42,7 @@ func (f *sideFile) isSame(other *sideFile) (bool, error) {
 
 // sumOf returns a checksum of the content of a file.
 func sumOf(name string) ([]byte, error) {
-	f, err := openInput(name)
+	f, err := session.files.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +108,7 @@ func sameRun(a, b string) error {
 	if a == b {
 		text = format.Visible(a) + " is given twice, and is one run"
 	}
-	return &hint{errors.New(text), "give each run once; replay --runs N --log NAME makes N of them"}
+	return console.WithHint(errors.New(text), "give each run once; replay --runs N --log NAME makes N of them")
 }
 
 // itself says that a run is on both sides, "" if none is.

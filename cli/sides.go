@@ -13,6 +13,7 @@ import (
 	"pianola/compare"
 	"pianola/compile"
 	"pianola/format"
+	"pianola/internal/console"
 	"pianola/page"
 )
 
@@ -115,9 +116,9 @@ func sidesOf(c *cli.Context) (s sides, err error) {
 // its replays.
 func ungrouped(c *cli.Context, operands []string) error {
 	wrong := usage(c, "%d operands are neither a recording and logs of its replays nor two groups", len(operands))
-	if h, ok := errors.AsType[*hint](wrong); ok {
+	if h, ok := errors.AsType[*console.Hint](wrong); ok {
 		half := (len(operands) + 1) / 2
-		h.text = fmt.Sprintf("%s parts two groups: pianola compare %s %s %s", parting, abridged(operands[:half]), parting, abridged(operands[half:]))
+		h.Text = fmt.Sprintf("%s parts two groups: pianola compare %s %s %s", parting, abridged(operands[:half]), parting, abridged(operands[half:]))
 	}
 	return wrong
 }

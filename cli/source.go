@@ -14,6 +14,8 @@ import (
 	"pianola/format/compressed"
 	"pianola/format/importer"
 	"pianola/format/script"
+	"pianola/internal/console"
+	"pianola/internal/files"
 	"pianola/nodes"
 	"pianola/plugin"
 	"pianola/transform"
@@ -28,12 +30,12 @@ type sources struct {
 	nodes *nodes.Run // of recordings of several nodes; nil for one recording
 	trace *os.File   // a compiled trace instead
 
-	shown *progress // of the reader that was opened last
-	done  int64     // bytes that it has read
-	total int64     // bytes of all files
+	shown *console.Progress // of the reader that was opened last
+	done  int64             // bytes that it has read
+	total int64             // bytes of all files
 }
 
-func newSources() *sources { return &sources{shown: newProgress("reading")} }
+func newSources() *sources { return &sources{shown: session.Bytes("reading")} }
 
 // lowered returns the sources of a compiled trace, which they close.
 func lowered(trace *os.File) *sources {
@@ -71,7 +73,7 @@ func openRecorded(name string) (*sources, error) {
 	if isDir(name) {
 		return inspect(importer.Options{}, name) // the recordings of nodes
 	}
-	f, err := openInput(name)
+	f, err := session.files.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -92,10 +94,10 @@ func openTrace(name string, limit int64, choose func(*format.Header) func(thread
 	}
 	defer s.Close()
 	if s.Log {
-		return nil, nil, &hint{fmt.Errorf("%s: the log of a replay, not a recording", name), `replay the trace that the line "# options" of the log names`}
+		return nil, nil, console.WithHint(fmt.Errorf("%s: the log of a replay, not a recording", name), `replay the trace that the line "# options" of the log names`)
 	}
 	if s.trace == nil && s.Dialect != script.Intermediate {
-		say("replay: %s: compiled in passing", name)
+		session.Say("replay: %s: compiled in passing", name)
 	}
 	f, err := s.compiled(name, compile.Options{Compensate: true, Bare: s.Dialect == script.Older, Names: true})
 	if err != nil {
@@ -126,13 +128,13 @@ func (s *sources) look(o importer.Options, files []importer.File) (_ *sources, e
 // count shows the progress of reading.
 func (s *sources) count(n int) {
 	s.done += int64(n)
-	s.shown.set(s.done, s.total)
+	s.shown.Set(s.done, s.total)
 }
 
 // open opens the recording at its beginning. It makes the last reader invalid.
 func (s *sources) open() (format.Reader, error) {
 	s.endRead()
-	s.done, s.shown = 0, newProgress("reading")
+	s.done, s.shown = 0, session.Bytes("reading")
 	if s.nodes != nil {
 		r, err := s.nodes.Open()
 		if err != nil {
@@ -160,7 +162,7 @@ func (s *sources) compiled(name string, o compile.Options) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	tmp, err := spool("")
+	tmp, err := files.Spool("")
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +177,7 @@ func (s *sources) compiled(name string, o compile.Options) (*os.File, error) {
 		return nil, compileHint(named(name, err))
 	}
 	if report.Endless || report.Lost > 0 {
-		warn("%s: warning: the recording is incomplete; pianola compile shows why", name)
+		console.Warn("%s: warning: the recording is incomplete; pianola compile shows why", name)
 	}
 	return tmp, nil
 }
@@ -204,7 +206,7 @@ func (s *sources) transformed(with []transform.Func, memory int64) (r format.Rea
 		if err != nil || len(with) == 0 {
 			return r, end, err
 		}
-		if s.trace, err = spool(""); err != nil {
+		if s.trace, err = files.Spool(""); err != nil {
 			return nil, nil, err
 		}
 		if err := copyTo(s.trace, r, memory); err != nil {
@@ -227,7 +229,7 @@ func (s *sources) transformed(with []transform.Func, memory int64) (r format.Rea
 
 // endRead closes the reader that was opened last.
 func (s *sources) endRead() error {
-	s.shown.finish()
+	s.shown.Finish()
 	if s.last == nil {
 		return nil
 	}
@@ -276,7 +278,7 @@ type packedFile struct {
 // openPacked opens a file that may be compressed. It calls read with the number
 // of bytes after each read of the file.
 func openPacked(name string, read func(int)) (*packedFile, error) {
-	f, err := openInput(name)
+	f, err := session.files.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -330,7 +332,7 @@ func openOperands(c *cli.Context) (*sources, error) {
 		if isDir(name) {
 			continue // of recordings
 		}
-		f, err := openInput(name)
+		f, err := session.files.Open(name)
 		if err != nil {
 			return nil, err
 		}
@@ -342,7 +344,7 @@ func openOperands(c *cli.Context) (*sources, error) {
 			return lowered(f), nil
 		}
 		f.Close()
-		return nil, &hint{fmt.Errorf("%s: already compiled", name), "pianola convert shows it as text; --with and --filter change one trace"}
+		return nil, console.WithHint(fmt.Errorf("%s: already compiled", name), "pianola convert shows it as text; --with and --filter change one trace")
 	}
 	s, err := inspect(o, c.Args().Slice()...)
 	if err == nil && s.Log {

@@ -10,6 +10,7 @@ import (
 	"pianola/format"
 	"pianola/format/importer"
 	"pianola/format/script"
+	"pianola/internal/console"
 	"pianola/nodes"
 	"pianola/table"
 )
@@ -30,7 +31,7 @@ func recordingsIn(name string) (all []string, ok bool, err error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, true, &hint{fmt.Errorf("%s: no recordings in this directory", name), "pianola record --ranks -o DIR writes a file NODE.txt for each node"}
+		return nil, true, console.WithHint(fmt.Errorf("%s: no recordings in this directory", name), "pianola record --ranks -o DIR writes a file NODE.txt for each node")
 	}
 	return all, true, nil
 }
@@ -66,7 +67,7 @@ func inspectNodes(o importer.Options, dir string, names []string) (*sources, err
 	var err error
 	if s.nodes, err = nodes.Inspect(parts); err != nil {
 		if errors.Is(err, nodes.ErrOtherRun) {
-			err = &hint{err, "a directory holds one run: remove the files of the other one, and record into a new directory"}
+			err = console.WithHint(err, "a directory holds one run: remove the files of the other one, and record into a new directory")
 		}
 		return nil, err
 	}
@@ -100,16 +101,16 @@ func (s *sources) warnOfNodes(dir string) {
 		for _, r := range run.Missing {
 			words = append(words, fmt.Sprint(r))
 		}
-		warn("%s: warning: %s without a recording: %s", dir, table.Plural(n, "rank"), firstOf(words))
+		console.Warn("%s: warning: %s without a recording: %s", dir, table.Plural(n, "rank"), firstOf(words))
 	}
 	if n := len(run.Endless); n > 0 {
-		warn("%s: warning: %s without an end: %s", dir, table.Plural(n, "recording"), firstOf(run.Endless))
+		console.Warn("%s: warning: %s without an end: %s", dir, table.Plural(n, "recording"), firstOf(run.Endless))
 	}
 	for _, m := range run.Moved {
-		warn("%s: warning: the clock of node %s is moved by %s s, because messages were received before they were sent", dir, m.Node, format.AppendSeconds(nil, m.Nanos))
+		console.Warn("%s: warning: the clock of node %s is moved by %s s, because messages were received before they were sent", dir, m.Node, format.AppendSeconds(nil, m.Nanos))
 	}
 	for _, p := range run.Unclear {
-		warn("%s: warning: messages from node %s to node %s are received before they are sent, whatever the clocks", dir, p.From, p.To)
+		console.Warn("%s: warning: messages from node %s to node %s are received before they are sent, whatever the clocks", dir, p.From, p.To)
 	}
 }
 

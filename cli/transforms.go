@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pianola/internal/console"
 	"pianola/plugin"
 	"pianola/table"
 	"pianola/transform"
@@ -23,7 +24,7 @@ func parseTransforms(c *cli.Context) (with []transform.Func, programs []*plugin.
 		f, err := extensions.transforms.Parse(text)
 		if err != nil {
 			name, _, _ := strings.Cut(text, "=")
-			return nil, nil, &exitError{ExitUsage, &hint{fmt.Errorf("%s: --with: %w", c.Command.Name, err), likeStep(name, false) + "pianola compile --list shows the transforms"}}
+			return nil, nil, &exitError{ExitUsage, console.WithHint(fmt.Errorf("%s: --with: %w", c.Command.Name, err), likeStep(name, false)+"pianola compile --list shows the transforms")}
 		}
 		with = append(with, f)
 	}

@@ -27,6 +27,6 @@ func printVersion(c *cli.Context) error {
 	if c.Bool("json") {
 		return printJSON(b)
 	}
-	_, err := fmt.Fprintf(stdout("text"), "pianola %v\n", b)
+	_, err := fmt.Fprintf(session.Stdout("text"), "pianola %v\n", b)
 	return err
 }

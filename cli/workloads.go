@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pianola/format"
+	"pianola/internal/console"
 	"pianola/table"
 	"pianola/workloads"
 )
@@ -50,7 +51,7 @@ func libraryOf(c *cli.Context) (dir string, err error) {
 	}
 	dir, ok, err := shippedLibrary()
 	if err == nil && !ok {
-		err = &hint{errors.New("no workloads beside the program"), "--library DIR names the directory; it is workloads in the repository, and share/pianola/workloads of an installation"}
+		err = console.WithHint(errors.New("no workloads beside the program"), "--library DIR names the directory; it is workloads in the repository, and share/pianola/workloads of an installation")
 	}
 	return dir, err
 }
@@ -115,7 +116,7 @@ func listWorkloads(c *cli.Context) error {
 			table.Count(f.Syncs), table.Count(f.Files), table.Bytes(float64(f.FileBytes)),
 		})
 	}
-	_, err = io.WriteString(stdout("text"), table.Format(rows, func(column int) bool { return column < 2 }))
+	_, err = io.WriteString(session.Stdout("text"), table.Format(rows, func(column int) bool { return column < 2 }))
 	return err
 }
 
@@ -130,7 +131,7 @@ func showWorkload(c *cli.Context) error {
 	}
 	card, err := workloads.Load(dir, name)
 	if errors.Is(err, workloads.ErrUnknown) {
-		return &hint{err, "pianola workload list shows them"}
+		return console.WithHint(err, "pianola workload list shows them")
 	} else if err != nil {
 		return err
 	}
@@ -168,6 +169,6 @@ func showWorkload(c *cli.Context) error {
 		}
 		fmt.Fprintf(&b, "%-15s%s\n", line[0]+":", format.Visible(line[1]))
 	}
-	_, err = io.WriteString(stdout("text"), b.String())
+	_, err = io.WriteString(session.Stdout("text"), b.String())
 	return err
 }

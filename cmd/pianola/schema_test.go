@@ -76,7 +76,7 @@ var seldom = strings.Fields(`
 	blocked explained_seconds unexplained_seconds woken_in ready own storage timer wait file
 	mapped_read mapped_read_p50_seconds mapped_read_p90_seconds mapped_read_p99_seconds mapped_read_p999_seconds mapped_read_max_seconds
 	mapped_write mapped_write_p50_seconds mapped_write_p90_seconds mapped_write_p99_seconds mapped_write_p999_seconds mapped_write_max_seconds
-	read_p99 sync_p99 refused why
+	why
 	without percentile factor short read_strides path2 root_path2 descriptors sparse blocks target link attrs
 `)
 

@@ -91,6 +91,16 @@ func Beside(name string) string {
 	return filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+"."+rand.Text()[:10])
 }
 
+// Name returns the name on the command line.
+func (o *Output) Name() string { return o.asked }
+
+// File returns the file that is written, which can be read as well unless it is in place.
+func (o *Output) File() *os.File { return o.file }
+
+// InPlace reports whether the output is standard output, or something else that can't be
+// replaced.
+func (o *Output) InPlace() bool { return o.name == "-" }
+
 // Cause returns the error inside an fs.PathError or an os.LinkError, without paths.
 func Cause(err error) error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
