@@ -16,6 +16,8 @@ import (
 	"pianola/format"
 	"pianola/internal/console"
 	"pianola/profile"
+	"pianola/record/output"
+	"pianola/record/runs"
 )
 
 func benchCommand() *cli.Command {
@@ -131,7 +133,7 @@ func (e *experimenter) compareWithSaved(subjects []*experiment.Subject) error {
 // commanded is the experiment of a command that is recorded.
 type commanded struct {
 	*experimenter
-	recorder *recorder
+	recorder *runs.Recorder
 	temp     string   // directory of the recordings, if they are not left; "" before the first
 	names    []string // of the recordings
 	first    *profile.Profile
@@ -143,20 +145,24 @@ func (b *commanded) subjects() ([]*experiment.Subject, error) {
 	if n == 0 {
 		n = b.Runs
 	}
-	var err error
-	if b.recorder, err = recorderOf(b.Context); err != nil {
+	o, err := recordOptions(b.Context)
+	if err != nil {
 		return nil, err
 	}
-	b.recorder.options.Stdout = os.Stderr // standard output is that of bench
+	o.Record.Stdout = os.Stderr // standard output is that of bench
 	dir := b.String("o")
-	if b.recorder.temporary = dir == ""; b.recorder.temporary {
+	o.Temporary = dir == ""
+	if b.recorder, err = runs.New(o); err != nil {
+		return nil, err
+	}
+	if o.Temporary {
 		if b.temp, err = os.MkdirTemp("", "pianola-bench-"); err != nil {
 			return nil, console.WithHint(err, "set TMPDIR to a directory that can be written to")
 		}
 		session.files.Unfinished(b.temp)
 		dir = b.temp
 	}
-	b.names = numbered(filepath.Join(dir, "trace.txt"), n)
+	b.names = output.Names(filepath.Join(dir, "trace.txt"), n)
 	s := b.subject(b.names[0])
 	read := s.Application
 	s.Application = func(trace *os.File) (experiment.Run, *compare.Paced, error) {
@@ -165,7 +171,7 @@ func (b *commanded) subjects() ([]*experiment.Subject, error) {
 		return run, paced, err
 	}
 	s.Record, s.Recordings = b.record, n
-	if b.recorder.temporary {
+	if o.Temporary {
 		s.Name = format.CommandLine(b.Args().Slice())
 	}
 	return []*experiment.Subject{s}, nil
@@ -186,11 +192,11 @@ const mostVariation = 0.1
 func (b *commanded) record(context.Context) (run experiment.Run, again bool, err error) {
 	name := b.names[b.taken]
 	b.taken++
-	results, err := b.recorder.takeAll([]string{name})
+	results, err := b.recorder.Take(b.Context.Context, []string{name})
 	session.files.Release(name)
 	switch {
 	case err != nil:
-		return run, false, err
+		return run, false, recordError(err)
 	case b.Context.Err() != nil:
 		return run, false, errInterrupted
 	}

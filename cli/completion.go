@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pianola/internal/glob"
 	"pianola/layer"
 	"pianola/plugin"
 )
@@ -336,7 +337,7 @@ func literals(form string) (all []string) {
 // ofProcesses offers the numbers of processes, with their names.
 func ofProcesses(begin, before string) completion {
 	out := completion{kind: "words"}
-	dirs, _ := filepath.Glob("/proc/" + escapeGlob(begin) + "[0-9]*")
+	dirs, _ := filepath.Glob("/proc/" + glob.EscapePath(begin) + "[0-9]*")
 	if exact := "/proc/" + begin; begin != "" && !slices.Contains(dirs, exact) {
 		dirs = append(dirs, exact)
 	}
@@ -353,7 +354,7 @@ func ofProcesses(begin, before string) completion {
 func ofCgroups(begin, before string) completion {
 	out := completion{kind: "part"}
 	const root = "/sys/fs/cgroup"
-	dirs, _ := filepath.Glob(root + "/" + escapeGlob(strings.TrimPrefix(begin, "/")) + "*/")
+	dirs, _ := filepath.Glob(root + "/" + glob.EscapePath(strings.TrimPrefix(begin, "/")) + "*/")
 	for _, dir := range dirs {
 		out.words = append(out.words, candidate{before + strings.TrimPrefix(dir, root), ""})
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/internal/interrupt"
 	"pianola/record"
 )
 
@@ -19,29 +20,6 @@ import (
 func signalSelf(t *testing.T, s unix.Signal) {
 	t.Helper()
 	require.NoError(t, unix.Tgkill(os.Getpid(), unix.Gettid(), s))
-}
-
-// A signal that comes until a recording begins is found, however late it comes. One that comes
-// later is not the program's.
-func TestUntilBegun(t *testing.T) {
-	for range 100 {
-		program, end := context.WithCancelCause(context.Background())
-		ctx, begin := untilBegun(program)
-		signalSelf(t, unix.SIGTERM)
-		require.ErrorIs(t, begin(), context.Canceled)
-		require.Equal(t, 143, interruptedStatus(ctx))
-
-		ctx, begin = untilBegun(program)
-		require.NoError(t, begin())
-		end(&interruption{unix.SIGHUP})
-		require.NoError(t, begin())
-		require.NoError(t, ctx.Err())
-
-		ctx, begin = untilBegun(program)
-		<-ctx.Done()
-		require.Error(t, begin())
-		require.Equal(t, 129, interruptedStatus(ctx))
-	}
 }
 
 // A recording that a signal ends before its command starts leaves nothing, and the status says
@@ -54,7 +32,7 @@ func TestRecordInterrupted(t *testing.T) {
 		t.Cleanup(func() { recorders["ebpf"] = real })
 		program, end := context.WithCancelCause(context.Background())
 		defer end(nil)
-		ends := func() { end(&interruption{unix.SIGTERM}) }
+		ends := func() { end(&interrupt.Error{Signal: unix.SIGTERM}) }
 		ctx := context.WithValue(program, endsKey{}, ends)
 		return report(ctx, newApp().RunContext(ctx, []string{"pianola", "record", "--quiet", "--tracer", "ebpf", "-o", "t.txt", "--", "true"}))
 	}

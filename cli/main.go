@@ -28,6 +28,7 @@ import (
 
 	"pianola/internal/console"
 	"pianola/internal/files"
+	"pianola/internal/interrupt"
 	"pianola/record/ptrace"
 )
 
@@ -64,7 +65,7 @@ func Main(options ...Option) {
 		o(&extensions)
 	}
 	ptrace.Main() // does not return in the helper process of ptrace
-	ctx := interruptible()
+	ctx := interrupt.Context()
 	app := newApp()
 	os.Exit(report(ctx, app.RunContext(ctx, optionsFirst(os.Args, app.Commands))))
 }
@@ -77,7 +78,7 @@ func report(ctx context.Context, err error) int {
 	case err == nil:
 		return 0
 	case errors.Is(err, errInterrupted):
-		return interruptedStatus(ctx)
+		return interrupt.Of(ctx).Status()
 	case isUnread(err):
 		return exitUnread
 	}

@@ -17,6 +17,7 @@ import (
 	"pianola/plugin"
 	"pianola/profile"
 	"pianola/record"
+	"pianola/record/parts"
 	"pianola/replay"
 	"pianola/replay/fileset"
 )
@@ -121,7 +122,7 @@ func init() {
 			{name: "max-size", value: "", help: "stop recording when the file reaches `SIZE`, such as 10GiB; the command goes on", long: "record", check: size(1, math.MaxInt64), excludes: "rotate last runs"},
 			{name: "rotate", value: "", help: "start a new file after each `SIZE|D`, such as 1GiB or 10m: FILE.000001.txt, …", long: "record", excludes: "last runs"},
 			{name: "last", value: time.Duration(0), help: "keep the last `D` of events, such as 60s, in memory; write them to FILE.000001.txt, … at SIGUSR1 and at the end", long: "record", check: above0, excludes: "runs"},
-			{name: "last-memory", value: "256MiB", help: "with --last: use at most `SIZE` of memory for the events", long: "record", with: "ranks", check: size(minLastMemory, math.MaxInt64), needs: "last"},
+			{name: "last-memory", value: "256MiB", help: "with --last: use at most `SIZE` of memory for the events", long: "record", with: "ranks", check: size(parts.MinFlightMemory, math.MaxInt64), needs: "last"},
 			{name: "until", value: "", help: "with --last: write the events when one matches the filter `EXPR`, such as 'op == fsync && duration > 100ms', instead of at the end", long: "record", with: "ranks", needs: "last"},
 			{name: "after", value: time.Duration(0), help: "with --until: go on for `D` after that event before writing", long: "record", with: "ranks", check: notBelow0, needs: "until"},
 			{name: "keep-files", value: 10, help: "with --rotate or --last: keep the newest `N` files and remove older ones", long: "record", with: "ranks", check: above0, needs: "rotate last"},
@@ -141,7 +142,7 @@ func init() {
 		}},
 		{"The recorder", []*option{
 			{name: "tracer", value: "auto", help: "observe calls with `HOW`: ebpf, ptrace, or auto (ebpf if possible, else ptrace)", long: "record", also: "bench", oneOf: []string{"auto", "ebpf", "ptrace"}, with: "ranks", excludes: "workload trace"},
-			{name: "ring", value: sizeText(record.DefaultRingBytes), help: "give the buffer between kernel and recorder `SIZE` of memory", long: "record", also: "bench", with: "ranks", check: size(minRing, maxRing), excludes: "workload trace"},
+			{name: "ring", value: format.SizeText(record.DefaultRingBytes), help: "give the buffer between kernel and recorder `SIZE` of memory", long: "record", also: "bench", with: "ranks", check: size(record.MinRingBytes, record.MaxRingBytes), excludes: "workload trace"},
 			{name: "nice", value: 0, help: "run the recorder, not the command, with the nice value `N`, from -20 to 19", long: "record", also: "bench", with: "ranks", check: between(-20, 19), excludes: "workload trace"},
 			{name: "cpu", value: "", help: "run the recorder, not the command, on the processors `LIST`, such as 0-3,8", long: "record", also: "bench", with: "ranks", excludes: "workload trace"},
 		}},
@@ -443,9 +444,9 @@ func size(least, most int64) func(any) error {
 		case n <= 0:
 			return fmt.Errorf("%s is not above 0", value)
 		case n < least:
-			return fmt.Errorf("%s is less than %s", value, sizeText(least))
+			return fmt.Errorf("%s is less than %s", value, format.SizeText(least))
 		case n > most:
-			return fmt.Errorf("%s is more than %s", value, sizeText(most))
+			return fmt.Errorf("%s is more than %s", value, format.SizeText(most))
 		}
 		return nil
 	}

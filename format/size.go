@@ -34,6 +34,19 @@ func ParseSize(s string) (int64, error) {
 	return 0, fmt.Errorf("%q is not a size such as 4096, 64KiB or 1.5MB", s)
 }
 
+// SizeText returns a number of bytes as ParseSize takes it, in the largest binary unit that
+// divides it.
+func SizeText(bytes int64) string {
+	unit := ""
+	for _, next := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if bytes == 0 || bytes%1024 != 0 {
+			break
+		}
+		bytes, unit = bytes/1024, next
+	}
+	return strconv.FormatInt(bytes, 10) + unit
+}
+
 // DirentSize returns how many bytes getdents64 returns for a name.
 func DirentSize(name string) int64 {
 	const header = 19 // of struct linux_dirent64

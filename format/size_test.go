@@ -17,3 +17,12 @@ func TestParseSize(t *testing.T) {
 		require.ErrorContains(t, err, "is not a size", s)
 	}
 }
+
+func TestSizeText(t *testing.T) {
+	for bytes, want := range map[int64]string{0: "0", 1000: "1000", 64 << 10: "64KiB", 1536 << 10: "1536KiB", 256 << 20: "256MiB", 1 << 30: "1GiB", 1 << 52: "4096TiB"} {
+		require.Equal(t, want, SizeText(bytes))
+		back, err := ParseSize(want)
+		require.NoError(t, err)
+		require.Equal(t, bytes, back)
+	}
+}

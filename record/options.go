@@ -18,9 +18,13 @@ import (
 	"pianola/layer"
 )
 
-// DefaultRingBytes is the size of the ring buffer where Options say none: 700
-// thousand plain events.
-const DefaultRingBytes = 64 << 20
+// Sizes of the ring buffer. DefaultRingBytes is that where Options say none: 700 thousand
+// plain events.
+const (
+	MinRingBytes     = 64 << 10
+	DefaultRingBytes = 64 << 20
+	MaxRingBytes     = 1 << 30
+)
 
 // Options say what to record.
 type Options struct {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -45,4 +46,30 @@ func Yield(nice int, processors []int) error {
 		}
 	}
 	return nil
+}
+
+// maxProcessors are those that the kernel's set of 1024 bits numbers.
+const maxProcessors = 1024
+
+// ParseProcessors parses a list of numbers of processors, as taskset and systemd take it; nil for
+// an empty one.
+func ParseProcessors(list string) (all []int, err error) {
+	if list == "" {
+		return nil, nil
+	}
+	for word := range strings.SplitSeq(list, ",") {
+		from, to, isRange := strings.Cut(word, "-")
+		if !isRange {
+			to = from
+		}
+		first, err1 := strconv.ParseUint(from, 10, 16)
+		last, err2 := strconv.ParseUint(to, 10, 16)
+		if err1 != nil || err2 != nil || first > last || last >= maxProcessors {
+			return nil, fmt.Errorf("%q is no list of processors such as 0-3,8", list)
+		}
+		for n := first; n <= last; n++ {
+			all = append(all, int(n))
+		}
+	}
+	return all, nil
 }

@@ -47,3 +47,15 @@ func TestYield(t *testing.T) {
 	require.Equal(t, 7, <-later)
 	require.ErrorContains(t, Yield(0, []int{1023}), "set nice value 0 and processors [1023] of the recorder")
 }
+
+func TestParseProcessors(t *testing.T) {
+	for list, want := range map[string][]int{"": nil, "3": {3}, "0-2,8": {0, 1, 2, 8}, "1023": {1023}} {
+		got, err := ParseProcessors(list)
+		require.NoError(t, err, list)
+		require.Equal(t, want, got, list)
+	}
+	for _, list := range []string{"x", "1,", "3-1", "-1", "1024", "0-99999999"} {
+		_, err := ParseProcessors(list)
+		require.Error(t, err, list)
+	}
+}

@@ -20,6 +20,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"pianola/internal/glob"
 )
 
 // Card is what is known of a workload.
@@ -53,7 +55,7 @@ var ErrUnknown = errors.New("no such workload")
 // List returns the cards of all workloads in a directory, by name. A directory without
 // workloads has none.
 func List(dir string) (cards []*Card, err error) {
-	names, err := filepath.Glob(filepath.Join(escaped(dir), "*", cardName))
+	names, err := filepath.Glob(filepath.Join(glob.EscapePath(dir), "*", cardName))
 	if err != nil {
 		return nil, err
 	}
@@ -68,11 +70,6 @@ func List(dir string) (cards []*Card, err error) {
 		cards = append(cards, card)
 	}
 	return cards, nil
-}
-
-// escaped returns a pattern that matches a name.
-func escaped(name string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(name)
 }
 
 // Load returns the card of a workload in a directory.
@@ -117,7 +114,7 @@ func isName(s string) bool {
 func Find(program string) (dir string, ok bool) {
 	above := filepath.Dir(filepath.Dir(program))
 	for _, dir := range []string{filepath.Join(above, "workloads"), filepath.Join(above, "share", "pianola", "workloads")} {
-		if cards, _ := filepath.Glob(filepath.Join(escaped(dir), "*", cardName)); len(cards) > 0 {
+		if cards, _ := filepath.Glob(filepath.Join(glob.EscapePath(dir), "*", cardName)); len(cards) > 0 {
 			return dir, true
 		}
 	}

@@ -26,3 +26,8 @@ func Match(pattern, text string) bool {
 	}
 	return strings.Trim(pattern[p:], "*") == ""
 }
+
+// EscapePath returns the pattern of filepath.Glob that matches only a name.
+func EscapePath(name string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(name)
+}

@@ -13,6 +13,10 @@ import (
 	"pianola/format/spool"
 )
 
+// MinFlightMemory is the least memory of a Flight, in bytes: with less, the work at each sixteenth
+// of it would not be worth while.
+const MinFlightMemory = 1 << 20
+
 // FlightOptions say what a Flight keeps and when it writes it.
 type FlightOptions struct {
 	Last   time.Duration // so much of the recording is kept

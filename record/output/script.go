@@ -1,7 +1,8 @@
-package cli
+package output
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -21,63 +22,24 @@ import (
 	"pianola/table"
 )
 
-// recording is the script that record writes: text, or compressed if the name
-// ends in .zst. It is a record.Sink. What is flushed is in the file, and
-// survives the recorder.
+// recording is a script: text, or compressed if the name ends in .zst. It is an Output and a
+// parts.Script. What is flushed is in the file, and survives the recorder.
 type recording struct {
 	*script.Writer
-	file   *scriptFile
+	file   *file
 	packed *compressed.Writer // nil for text
 	most   int64              // bytes of the file at which the recording ends; 0 for none
 }
 
-// Write implements format.Writer.
-func (r *recording) Write(events []format.Event) error {
-	if r.most == 0 {
-		return r.Writer.Write(events)
-	}
-	for i := range events {
-		if err := r.Writer.Write(events[i : i+1]); err != nil {
-			return err
-		}
-		if r.Written() >= r.most {
-			return r.enough(i + 1)
-		}
-	}
-	return nil
-}
-
-// enough ends the recording, of whose last events so many were taken.
-func (r *recording) enough(taken int) error {
-	why := fmt.Sprintf("--max-size: the script has %s", table.Bytes(float64(r.Written())))
-	console.Warn("record: %s: the recording ends, and what was recorded goes on", why)
-	return &record.Enough{Why: why, Taken: taken}
-}
-
-// Written implements parts.Script. How many bytes of a compressed script what is buffered
-// will be is not known.
-func (r *recording) Written() int64 {
-	if r.packed != nil {
-		return r.file.written
-	}
-	return r.file.written + int64(r.Buffered())
-}
-
-// Close implements parts.Script.
-func (r *recording) Close() error { return r.finish(true) }
-
-// Name implements parts.Script.
-func (r *recording) Name() string { return r.file.Name() }
-
-// createRecording begins a recording, for who or else for the caller; see createScript.
-func createRecording(name string, who *account) (*recording, error) {
-	f, err := createScript(name, who != nil)
+// create begins a recording; see open.
+func (o *Options) create(name string) (*recording, error) {
+	f, err := open(o.Files, name, o.Owner != nil)
 	if err != nil {
 		return nil, err
 	}
-	if who != nil && f.fresh {
+	if o.Owner != nil && f.fresh {
 		// If the file's owner can't be changed, it stays root.
-		_ = f.Chown(int(who.credential.Uid), int(who.credential.Gid))
+		_ = f.Chown(int(o.Owner.Uid), int(o.Owner.Gid))
 	}
 	r := &recording{file: f}
 	var w io.Writer = f
@@ -98,6 +60,24 @@ func (r *recording) WriteHeader(h *format.Header) error {
 	return r.Flush()
 }
 
+// Write implements format.Writer.
+func (r *recording) Write(events []format.Event) error {
+	if r.most == 0 {
+		return r.Writer.Write(events)
+	}
+	for i := range events {
+		if err := r.Writer.Write(events[i : i+1]); err != nil {
+			return err
+		}
+		if r.Written() >= r.most {
+			why := fmt.Sprintf("--max-size: the script has %s", table.Bytes(float64(r.Written())))
+			console.Warn("record: %s: the recording ends, and what was recorded goes on", why)
+			return &record.Enough{Why: why, Taken: i + 1}
+		}
+	}
+	return nil
+}
+
 // Flush writes everything so far to the file.
 func (r *recording) Flush() error {
 	if err := r.Writer.Flush(); err != nil || r.packed == nil {
@@ -106,28 +86,45 @@ func (r *recording) Flush() error {
 	return r.packed.Flush()
 }
 
-// finish completes the file. If the recording failed, it leaves the contents as
-// they are and removes an empty file.
-func (r *recording) finish(ok bool) error {
+// Written implements parts.Script. How many bytes of a compressed script what is buffered
+// will be is not known.
+func (r *recording) Written() int64 {
+	if r.packed != nil {
+		return r.file.written
+	}
+	return r.file.written + int64(r.Buffered())
+}
+
+// Name implements parts.Script.
+func (r *recording) Name() string { return r.file.Name() }
+
+// Close implements parts.Script.
+func (r *recording) Close() error { return r.Finish(true) }
+
+// Begun implements Output.
+func (r *recording) Begun() bool { return r.file.written > 0 || r.file.failed }
+
+// Finish implements Output. It removes an empty file of a recording that failed.
+func (r *recording) Finish(ok bool) error {
 	var err error
 	if ok {
 		err = r.Writer.Flush()
-	}
-	if ok && r.packed != nil {
-		if perr := r.packed.Close(); err == nil {
-			err = perr
+		if r.packed != nil {
+			err = cmp.Or(err, r.packed.Close())
 		}
 	}
-	if ferr := r.file.finish(ok); err == nil {
-		err = ferr
-	}
-	return err
+	return cmp.Or(err, r.file.finish(ok))
 }
 
-// scriptFile is the output of a recording. It is written under its own name, so that
+// String implements Output.
+func (r *recording) String() string {
+	return fmt.Sprintf("%s in %s", table.Bytes(float64(r.file.written)), r.Name())
+}
+
+// file is that of a script. It is written under its own name, so that
 // a killed recorder leaves what it had. The first write, right before the command
 // runs, takes the place of the file that was there, which is kept.
-type scriptFile struct {
+type file struct {
 	*os.File
 	fresh   bool // the file did not exist before
 	lines   bool // its content is lines of text
@@ -136,21 +133,21 @@ type scriptFile struct {
 	failed  bool
 }
 
-// createScript opens the output of a recording. Under sudo it is made for
+// open opens the file of a script. Under sudo it is made for
 // another user, whose directory may hold a symbolic link to a file that only
 // root may write. Such a link is refused.
-func createScript(name string, forAnother bool) (*scriptFile, error) {
+func open(set *files.Set, name string, forAnother bool) (*file, error) {
 	if name == "-" {
 		// Standard output belongs to the command.
 		return nil, fmt.Errorf("-o -: the script can't be mixed with the command's output")
 	}
-	if _, err := session.files.ClaimOutput(name); err != nil {
+	if _, err := set.ClaimOutput(name); err != nil {
 		return nil, err
 	}
 	const flags = os.O_WRONLY | os.O_CREATE | syscall.O_CLOEXEC
 	f, err := os.OpenFile(name, flags|os.O_EXCL, files.Private)
 	if err == nil {
-		return &scriptFile{File: f, fresh: true}, nil
+		return &file{File: f, fresh: true}, nil
 	}
 	if !errors.Is(err, fs.ErrExist) {
 		return nil, err
@@ -170,9 +167,9 @@ func createScript(name string, forAnother bool) (*scriptFile, error) {
 	case err != nil:
 		return nil, err
 	}
-	s := &scriptFile{File: f}
+	s := &file{File: f}
 	if s.holdsSomething() {
-		if _, err := session.files.ClaimOutput(name + kept); err != nil {
+		if _, err := set.ClaimOutput(name + kept); err != nil {
 			f.Close()
 			return nil, err
 		}
@@ -185,14 +182,14 @@ const kept = ".old"
 
 // holdsSomething reports whether the file is worth keeping: a regular file under its
 // own name that is not empty. A file written through a symbolic link is not kept.
-func (f *scriptFile) holdsSomething() bool {
+func (f *file) holdsSomething() bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode().IsRegular() && info.Size() > 0 && f.named()
 }
 
 // begin makes room for the script: it keeps the file that is there, or else empties
 // it, as where the directory can't be written to.
-func (f *scriptFile) begin() error {
+func (f *file) begin() error {
 	if f.fresh || !f.holdsSomething() {
 		return f.cut(0)
 	}
@@ -205,7 +202,7 @@ func (f *scriptFile) begin() error {
 }
 
 // keep renames the file, and puts an empty one with its mode and owner in its place.
-func (f *scriptFile) keep() error {
+func (f *file) keep() error {
 	old, err := f.Stat()
 	if err != nil {
 		return files.Cause(err)
@@ -239,7 +236,7 @@ func (f *scriptFile) keep() error {
 
 // Write implements io.Writer. It prints the first failure at once, because the
 // command can run on for long.
-func (f *scriptFile) Write(p []byte) (int, error) {
+func (f *file) Write(p []byte) (int, error) {
 	if f.written == 0 {
 		if err := f.begin(); err != nil {
 			return 0, err
@@ -262,7 +259,7 @@ func (f *scriptFile) Write(p []byte) (int, error) {
 }
 
 // cut truncates the file to size bytes if it is a regular file.
-func (f *scriptFile) cut(size int64) error {
+func (f *file) cut(size int64) error {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
@@ -270,7 +267,7 @@ func (f *scriptFile) cut(size int64) error {
 }
 
 // finish closes the file, and removes it if it holds nothing of use.
-func (f *scriptFile) finish(ok bool) error {
+func (f *file) finish(ok bool) error {
 	if !ok && f.written == 0 && f.fresh && f.named() {
 		os.Remove(f.Name())
 	}
@@ -278,7 +275,7 @@ func (f *scriptFile) finish(ok bool) error {
 }
 
 // named reports whether the file's name still leads to it.
-func (f *scriptFile) named() bool {
+func (f *file) named() bool {
 	made, err := f.Stat()
 	if err != nil {
 		return false

@@ -1,4 +1,4 @@
-package cli
+package output
 
 import (
 	"os"
@@ -14,9 +14,8 @@ import (
 // The oldest scripts of a flight recorder are removed when a new one is complete, and one that can't
 // be completed is removed itself.
 func TestWindows(t *testing.T) {
-	session.files = files.Set{}
 	dir := t.TempDir()
-	s := newSeries(filepath.Join(dir, "t.txt"), 2, nil)
+	s := (&Options{Scripts: 2, Files: new(files.Set)}).series(filepath.Join(dir, "t.txt"))
 	there := func() (names []string) {
 		entries, err := os.ReadDir(dir)
 		require.NoError(t, err)

@@ -1,4 +1,4 @@
-package cli
+package output
 
 import (
 	"os"
@@ -32,10 +32,9 @@ func TestScriptFile(t *testing.T) {
 		{"link to nothing for another", dangle, true, "a symbolic link, which is not followed", "none"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			session.files = files.Set{}
 			name := filepath.Join(t.TempDir(), "t.txt")
 			c.make(t, name)
-			f, err := createScript(name, c.forAnother)
+			f, err := open(new(files.Set), name, c.forAnother)
 			if c.err != "" {
 				require.ErrorContains(t, err, c.err)
 			} else {
@@ -82,11 +81,10 @@ func TestScriptFileKept(t *testing.T) {
 		}, "old"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			session.files = files.Set{}
 			dir := t.TempDir()
 			name := filepath.Join(dir, "t.txt")
 			c.make(t, name)
-			f, err := createScript(name, true)
+			f, err := open(new(files.Set), name, true)
 			require.NoError(t, err)
 			_, err = f.Write([]byte("new\n"))
 			require.NoError(t, err)
@@ -121,10 +119,9 @@ func TestScriptFileNotKept(t *testing.T) {
 			require.NoError(t, os.Mkdir(name+kept, 0o700))
 		},
 	} {
-		session.files = files.Set{}
 		name := filepath.Join(t.TempDir(), "t.txt")
 		make(t, name)
-		f, err := createScript(name, false)
+		f, err := open(new(files.Set), name, false)
 		require.NoError(t, err)
 		_, err = f.Write([]byte("new\n"))
 		require.NoError(t, err)
@@ -140,20 +137,19 @@ func TestScriptFileNotKept(t *testing.T) {
 
 // The file that is kept is an output, too: it is no input of the command.
 func TestKeptIsClaimed(t *testing.T) {
-	session.files = files.Set{}
 	name := filepath.Join(t.TempDir(), "t.txt")
 	write(t, name)
 	write(t, name+kept)
-	require.NoError(t, session.files.Words([]string{"cat", name + kept}))
-	_, err := createScript(name, false)
+	set := new(files.Set)
+	require.NoError(t, set.Words([]string{"cat", name + kept}))
+	_, err := open(set, name, false)
 	require.EqualError(t, err, name+kept+": both an input and an output")
 }
 
 // A file that replaced a new script is not removed with it.
 func TestScriptFileRenamed(t *testing.T) {
-	session.files = files.Set{}
 	name := filepath.Join(t.TempDir(), "t.txt")
-	f, err := createScript(name, false)
+	f, err := open(new(files.Set), name, false)
 	require.NoError(t, err)
 	require.NoError(t, os.Rename(name, name+".away"))
 	write(t, name)
@@ -163,11 +159,10 @@ func TestScriptFileRenamed(t *testing.T) {
 
 func TestScriptFileMode(t *testing.T) {
 	defer unix.Umask(unix.Umask(0))
-	session.files = files.Set{}
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "old"))
 	for name, mode := range map[string]uint32{"old": 0o640, "new": 0o600} {
-		f, err := createScript(filepath.Join(dir, name), false)
+		f, err := open(new(files.Set), filepath.Join(dir, name), false)
 		require.NoError(t, err)
 		_, err = f.Write([]byte("text\n"))
 		require.NoError(t, err)

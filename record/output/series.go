@@ -1,4 +1,4 @@
-package cli
+package output
 
 import (
 	"fmt"
@@ -9,24 +9,25 @@ import (
 
 	"pianola/internal/console"
 	"pianola/internal/files"
+	"pianola/internal/glob"
 	"pianola/record/parts"
+	"pianola/table"
 )
 
 // series is the scripts of a recording in parts: trace.txt becomes trace.000001.txt and so on.
 // Numbers go on where an earlier recording left off.
 type series struct {
+	*Options
 	before, after string   // the number
-	who           *account // that the scripts are for
-	keep          int      // scripts at most; the oldest are removed
-	names         []string
-	number        int
+	names         []string // of the scripts that are there, the oldest first
+	number        int      // of the last one
 	opened        int
 	written       int64      // bytes of the scripts before the last one
 	last          *recording // nil before the first, and after one that was given up
 }
 
-func newSeries(name string, keep int, who *account) *series {
-	s := &series{keep: keep, who: who}
+func (o *Options) series(name string) *series {
+	s := &series{Options: o}
 	base := filepath.Base(name)
 	at := strings.IndexByte(base[1:], '.') + 1
 	if at == 0 {
@@ -34,7 +35,7 @@ func newSeries(name string, keep int, who *account) *series {
 	}
 	at += len(name) - len(base)
 	s.before, s.after = name[:at], name[at:]
-	there, _ := filepath.Glob(escapeGlob(s.before) + ".[0-9][0-9][0-9][0-9][0-9][0-9]" + escapeGlob(s.after))
+	there, _ := filepath.Glob(glob.EscapePath(s.before) + ".[0-9][0-9][0-9][0-9][0-9][0-9]" + glob.EscapePath(s.after))
 	slices.Sort(there)
 	if s.names = there; len(there) > 0 {
 		fmt.Sscanf(strings.TrimPrefix(there[len(there)-1], s.before+"."), "%06d", &s.number)
@@ -42,17 +43,12 @@ func newSeries(name string, keep int, who *account) *series {
 	return s
 }
 
-// escapeGlob makes a pattern of a name that matches only that.
-func escapeGlob(name string) string {
-	return strings.NewReplacer("\\", "\\\\", "*", "\\*", "?", "\\?", "[", "\\[").Replace(name)
-}
-
 // open opens the next script.
 func (s *series) open() (*recording, error) {
 	s.written = s.bytes()
 	s.number++
 	name := fmt.Sprintf("%s.%06d%s", s.before, s.number, s.after)
-	r, err := createRecording(name, s.who)
+	r, err := s.create(name)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +60,7 @@ func (s *series) open() (*recording, error) {
 
 // prune removes the oldest scripts.
 func (s *series) prune() {
-	for len(s.names) > s.keep {
+	for len(s.names) > s.Scripts {
 		if err := os.Remove(s.names[0]); err != nil && !os.IsNotExist(err) {
 			console.Warn("record: %v", files.Cause(err))
 		}
@@ -90,6 +86,17 @@ func (s *series) bytes() int64 {
 	return s.written + s.last.file.written
 }
 
+// Begun implements Output.
+func (s *series) Begun() bool { return s.opened > 0 }
+
+// String implements Output.
+func (s *series) String() string {
+	if s.opened == 0 {
+		return "no script"
+	}
+	return fmt.Sprintf("%s in %s, the last one %s", table.Bytes(float64(s.bytes())), table.Plural(s.opened, "script"), s.names[len(s.names)-1])
+}
+
 // window is a script of a flight recorder. Older ones are removed when it is complete.
 type window struct {
 	*recording
@@ -110,7 +117,7 @@ func (s *series) window() (parts.Script, error) {
 // would be in the way of all others.
 func (w *window) Close() error {
 	s, ok, named := w.series, !w.file.failed, w.file.named()
-	err := w.finish(ok)
+	err := w.Finish(ok)
 	if ok && err == nil {
 		s.prune()
 		return nil

@@ -1,4 +1,4 @@
-package cli
+package runs
 
 import (
 	"cmp"
@@ -12,16 +12,16 @@ import (
 	"syscall"
 )
 
-// account is the user that a command runs as.
-type account struct {
+// Account is the user that a command runs as.
+type Account struct {
 	user.User
 	credential syscall.Credential
 	shell      string
 }
 
-// findAccount returns the user that the command runs as: the one with that name
+// FindAccount returns the user that the command runs as: the one with that name
 // or number, by default the user who called sudo. It is nil for the caller.
-func findAccount(name string) (*account, error) {
+func FindAccount(name string) (*Account, error) {
 	if name == "" && os.Geteuid() == 0 {
 		name = os.Getenv("SUDO_UID")
 	}
@@ -45,12 +45,12 @@ func findAccount(name string) (*account, error) {
 }
 
 // lookUp finds a user by name or number, with all groups.
-func lookUp(name string) (*account, error) {
+func lookUp(name string) (*Account, error) {
 	// Most users are in /etc/passwd. Others, such as those of LDAP, are known
 	// to the C library only. This program is not linked to it, but getent and
 	// id are.
 	line, err := exec.Command("getent", "passwd", "--", name).Output()
-	a := &account{}
+	a := &Account{}
 	if fields := strings.Split(strings.TrimSpace(string(line)), ":"); err == nil && len(fields) == 7 {
 		a.User = user.User{Username: fields[0], Uid: fields[2], Gid: fields[3], HomeDir: fields[5]}
 		a.shell = fields[6]
@@ -88,7 +88,7 @@ func lookUp(name string) (*account, error) {
 
 // environment returns the caller's environment, with the variables that name
 // the user changed.
-func (a *account) environment() []string {
+func (a *Account) environment() []string {
 	env := os.Environ()
 	for _, v := range []struct{ key, value string }{
 		{"HOME", a.HomeDir}, {"USER", a.Username}, {"LOGNAME", a.Username}, {"SHELL", a.shell},

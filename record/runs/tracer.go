@@ -1,0 +1,70 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/internal/console"
+	"pianola/record"
+	"pianola/record/ebpf"
+	"pianola/record/output"
+	"pianola/record/ptrace"
+)
+
+// recorder returns what records to an output.
+func (r *Recorder) recorder(out output.Output) record.Recorder {
+	switch {
+	case r.Tracer != nil:
+		return r.Tracer
+	case len(r.Record.Layers) > 0 || r.Record.Ranks != nil:
+		return ebpf.Run
+	}
+	return func(ctx context.Context, o record.Options, s record.Sink) (record.Result, error) {
+		result, err := ebpf.Run(ctx, o, s)
+		// A failed start has not written anything.
+		if _, start := errors.AsType[*record.StartError](err); err == nil || start || out.Begun() || ctx.Err() != nil {
+			return result, err
+		}
+		console.Warn("%s: %v; recording with ptrace instead, which slows the command down more", r.Name, err)
+		return Ptrace(ctx, o, s)
+	}
+}
+
+// Ptrace is ptrace.Run. It says where that takes rights from the command: the kernel does not
+// change the user of what a tracer without privileges, or a filter, looks at.
+func Ptrace(ctx context.Context, o record.Options, s record.Sink) (record.Result, error) {
+	if path, err := o.Program(); err == nil {
+		uid, gid := os.Geteuid(), os.Getegid()
+		if o.Credential != nil {
+			uid, gid = int(o.Credential.Uid), int(o.Credential.Gid)
+		}
+		if rights := rightsOf(path, uid, gid); len(rights) > 0 {
+			console.Warn("with ptrace, %s does not get %s", path, strings.Join(rights, ", or "))
+			console.Suggest("eBPF does not take them away: --tracer ebpf")
+		}
+	}
+	return ptrace.Run(ctx, o, s)
+}
+
+// rightsOf returns the rights that a user gets by executing a file.
+func rightsOf(path string, uid, gid int) (rights []string) {
+	var st unix.Stat_t
+	if unix.Stat(path, &st) != nil {
+		return nil
+	}
+	if st.Mode&unix.S_ISUID != 0 && int(st.Uid) != uid {
+		rights = append(rights, "the rights of its owner (set-user-ID)")
+	}
+	// Without the right to execute for the group, the bit is no set-group-ID.
+	if st.Mode&unix.S_ISGID != 0 && st.Mode&unix.S_IXGRP != 0 && int(st.Gid) != gid {
+		rights = append(rights, "the rights of its group (set-group-ID)")
+	}
+	if n, err := unix.Getxattr(path, "security.capability", nil); err == nil && n > 0 && uid != 0 {
+		rights = append(rights, "the capabilities of the file")
+	}
+	return rights
+}
