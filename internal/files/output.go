@@ -83,12 +83,8 @@ func (o *Output) HoldsCSV() { o.Reset(console.OnScreen(o.file, format.CSVNotatio
 // createBeside creates a file with a unique name in the directory of another.
 // Unlike os.CreateTemp, it takes a mode, to which the kernel applies the umask.
 func createBeside(name string, mode fs.FileMode) (*os.File, error) {
-	return os.OpenFile(Beside(name), os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
-}
-
-// Beside returns a name for a temporary file in the directory of another.
-func Beside(name string) string {
-	return filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+"."+rand.Text()[:10])
+	name = filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+"."+rand.Text()[:10])
+	return os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 }
 
 // Name returns the name on the command line.

@@ -35,7 +35,6 @@ type Options struct {
 // Output takes one recording. Its methods belong to one goroutine.
 type Output interface {
 	record.Sink
-	Begun() bool          // something was written, or could not be
 	Finish(ok bool) error // completes what is written, or leaves it as it is if the recording failed; call it once
 	String() string       // how much is in which file
 }

@@ -11,8 +11,6 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"pianola/format"
 	"pianola/format/compressed"
 	"pianola/format/script"
@@ -101,9 +99,6 @@ func (r *recording) Name() string { return r.file.Name() }
 // Close implements parts.Script.
 func (r *recording) Close() error { return r.Finish(true) }
 
-// Begun implements Output.
-func (r *recording) Begun() bool { return r.file.written > 0 || r.file.failed }
-
 // Finish implements Output. It removes an empty file of a recording that failed.
 func (r *recording) Finish(ok bool) error {
 	var err error
@@ -121,21 +116,24 @@ func (r *recording) String() string {
 	return fmt.Sprintf("%s in %s", table.Bytes(float64(r.file.written)), r.Name())
 }
 
-// file is that of a script. It is written under its own name, so that
-// a killed recorder leaves what it had. The first write, right before the command
-// runs, takes the place of the file that was there, which is kept.
+// file is that of a script. It is written under its own name, so that a killed recorder leaves
+// what it had. The first write, right before the command runs, takes the place of the file that
+// was there, which is kept.
 type file struct {
 	*os.File
 	fresh   bool // the file did not exist before
 	lines   bool // its content is lines of text
 	quiet   bool // the caller says that it failed
-	written int64
 	failed  bool
+	written int64
+	total   *int64 // which counts what is written, too; nil for none
 }
 
-// open opens the file of a script. Under sudo it is made for
-// another user, whose directory may hold a symbolic link to a file that only
-// root may write. Such a link is refused.
+// flags open the file of a script.
+const flags = os.O_WRONLY | os.O_CREATE
+
+// open opens the file of a script. Under sudo it is made for another user, whose directory may
+// hold a symbolic link to a file that only root may write. Such a link is refused.
 func open(set *files.Set, name string, forAnother bool) (*file, error) {
 	if name == "-" {
 		// Standard output belongs to the command.
@@ -144,7 +142,6 @@ func open(set *files.Set, name string, forAnother bool) (*file, error) {
 	if _, err := set.ClaimOutput(name); err != nil {
 		return nil, err
 	}
-	const flags = os.O_WRONLY | os.O_CREATE | syscall.O_CLOEXEC
 	f, err := os.OpenFile(name, flags|os.O_EXCL, files.Private)
 	if err == nil {
 		return &file{File: f, fresh: true}, nil
@@ -190,43 +187,36 @@ func (f *file) holdsSomething() bool {
 // begin makes room for the script: it keeps the file that is there, or else empties
 // it, as where the directory can't be written to.
 func (f *file) begin() error {
-	if f.fresh || !f.holdsSomething() {
-		return f.cut(0)
+	if !f.fresh && f.holdsSomething() {
+		err := f.keep()
+		if err == nil {
+			return nil
+		}
+		console.Warn("record: %s is overwritten, not kept: %v", f.Name(), err)
 	}
-	err := f.keep()
-	if err == nil {
-		return nil
-	}
-	console.Warn("record: %s is overwritten, not kept: %v", f.Name(), err)
 	return f.cut(0)
 }
 
 // keep renames the file, and puts an empty one with its mode and owner in its place.
 func (f *file) keep() error {
 	old, err := f.Stat()
+	if err == nil {
+		err = os.Rename(f.Name(), f.Name()+kept)
+	}
 	if err != nil {
 		return files.Cause(err)
 	}
-	name, temporary := f.Name(), files.Beside(f.Name())
-	fd, err := unix.Open(temporary, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, uint32(files.Private))
-	if err != nil {
-		return err
-	}
-	made := os.NewFile(uintptr(fd), name) // as messages are to call it
-	if owner, ok := old.Sys().(*syscall.Stat_t); ok {
-		_ = made.Chown(int(owner.Uid), int(owner.Gid)) // only root can
-	}
-	if err = made.Chmod(old.Mode().Perm()); err == nil {
-		err = os.Rename(name, name+kept)
-	}
+	made, err := os.OpenFile(f.Name(), flags|os.O_EXCL, files.Private)
 	if err == nil {
-		if err = os.Rename(temporary, name); err != nil {
-			_ = os.Rename(name+kept, name)
+		if owner, ok := old.Sys().(*syscall.Stat_t); ok {
+			_ = made.Chown(int(owner.Uid), int(owner.Gid)) // only root can
+		}
+		if err = made.Chmod(old.Mode().Perm()); err != nil {
+			made.Close()
 		}
 	}
 	if err != nil {
-		made.Close()
-		os.Remove(temporary)
+		_ = os.Rename(f.Name()+kept, f.Name())
 		return files.Cause(err)
 	}
 	f.File.Close()
@@ -255,6 +245,9 @@ func (f *file) Write(p []byte) (int, error) {
 		}
 	}
 	f.written += int64(n)
+	if f.total != nil {
+		*f.total += int64(n)
+	}
 	return n, err
 }
 
@@ -277,9 +270,6 @@ func (f *file) finish(ok bool) error {
 // named reports whether the file's name still leads to it.
 func (f *file) named() bool {
 	made, err := f.Stat()
-	if err != nil {
-		return false
-	}
-	there, err := os.Lstat(f.Name())
-	return err == nil && os.SameFile(made, there)
+	there, lost := os.Lstat(f.Name())
+	return err == nil && lost == nil && os.SameFile(made, there)
 }

@@ -22,8 +22,7 @@ type series struct {
 	names         []string // of the scripts that are there, the oldest first
 	number        int      // of the last one
 	opened        int
-	written       int64      // bytes of the scripts before the last one
-	last          *recording // nil before the first, and after one that was given up
+	written       int64 // bytes of all that were opened
 }
 
 func (o *Options) series(name string) *series {
@@ -45,14 +44,13 @@ func (o *Options) series(name string) *series {
 
 // open opens the next script.
 func (s *series) open() (*recording, error) {
-	s.written = s.bytes()
 	s.number++
 	name := fmt.Sprintf("%s.%06d%s", s.before, s.number, s.after)
 	r, err := s.create(name)
 	if err != nil {
 		return nil, err
 	}
-	s.last = r
+	r.file.total = &s.written
 	s.opened++
 	s.names = append(s.names, name)
 	return r, nil
@@ -78,23 +76,12 @@ func (s *series) next() (parts.Script, error) {
 	return r, nil
 }
 
-// bytes returns how many bytes were written.
-func (s *series) bytes() int64 {
-	if s.last == nil {
-		return s.written
-	}
-	return s.written + s.last.file.written
-}
-
-// Begun implements Output.
-func (s *series) Begun() bool { return s.opened > 0 }
-
 // String implements Output.
 func (s *series) String() string {
 	if s.opened == 0 {
 		return "no script"
 	}
-	return fmt.Sprintf("%s in %s, the last one %s", table.Bytes(float64(s.bytes())), table.Plural(s.opened, "script"), s.names[len(s.names)-1])
+	return fmt.Sprintf("%s in %s, the last one %s", table.Bytes(float64(s.written)), table.Plural(s.opened, "script"), s.names[len(s.names)-1])
 }
 
 // window is a script of a flight recorder. Older ones are removed when it is complete.
@@ -125,6 +112,6 @@ func (w *window) Close() error {
 	if named {
 		os.Remove(w.Name())
 	}
-	s.names, s.opened, s.last = s.names[:len(s.names)-1], s.opened-1, nil
+	s.names, s.opened, s.written = s.names[:len(s.names)-1], s.opened-1, s.written-w.file.written
 	return err
 }

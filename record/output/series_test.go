@@ -39,7 +39,7 @@ func TestWindows(t *testing.T) {
 	}
 	write(false)
 	write(false)
-	written := s.bytes()
+	written := s.written
 	require.Positive(t, written)
 	require.Equal(t, []string{"t.000001.txt", "t.000002.txt"}, there())
 	script, err := s.window()
@@ -52,5 +52,5 @@ func TestWindows(t *testing.T) {
 	require.Equal(t, 3, s.opened)
 	require.Len(t, s.names, 2)
 	require.Equal(t, []string{"t.000002.txt", "t.000003.txt"}, there())
-	require.Equal(t, written, s.bytes())
+	require.Equal(t, written, s.written)
 }

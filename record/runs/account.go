@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -56,7 +55,7 @@ func lookUp(name string) (*Account, error) {
 		a.shell = fields[6]
 	} else {
 		u, err := user.Lookup(name)
-		if _, numeric := strconv.Atoi(name); err != nil && numeric == nil {
+		if err != nil {
 			u, err = user.LookupId(name)
 		}
 		if err != nil {
@@ -70,19 +69,15 @@ func lookUp(name string) (*Account, error) {
 	} else if groups, err = a.GroupIds(); err != nil {
 		return nil, fmt.Errorf("groups of %s: %w", a.Username, err)
 	}
-	for _, id := range groups {
+	var ids []uint32
+	for _, id := range append([]string{a.Uid, a.Gid}, groups...) {
 		n, err := strconv.ParseUint(id, 10, 32)
 		if err != nil {
-			return nil, fmt.Errorf("groups of %s: %w", a.Username, err)
+			return nil, fmt.Errorf("ids of %s: %w", a.Username, err)
 		}
-		a.credential.Groups = append(a.credential.Groups, uint32(n))
+		ids = append(ids, uint32(n))
 	}
-	uid, err := strconv.ParseUint(a.Uid, 10, 32)
-	gid, err2 := strconv.ParseUint(a.Gid, 10, 32)
-	if err = cmp.Or(err, err2); err != nil {
-		return nil, fmt.Errorf("user %s: %w", a.Username, err)
-	}
-	a.credential.Uid, a.credential.Gid = uint32(uid), uint32(gid)
+	a.credential = syscall.Credential{Uid: ids[0], Gid: ids[1], Groups: ids[2:]}
 	return a, nil
 }
 

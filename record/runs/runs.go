@@ -24,7 +24,7 @@ import (
 type Options struct {
 	Name   string          // of the command of pianola, which messages begin with
 	Record record.Options  // the account is not in it
-	Tracer record.Recorder // nil for that of a command by eBPF or, if that is not possible, ptrace
+	Tracer record.Recorder // nil for eBPF or, if that is not possible, ptrace
 	Kept   output.Options  // the owner is not in it
 
 	Account *Account // that the command and Setup run as; nil for the caller
@@ -140,10 +140,22 @@ func (r *Recorder) prepare(ctx context.Context) error {
 
 // take records once, and says how that went. A command that fails is no error.
 func (r *Recorder) take(program context.Context, out output.Output) (record.Result, error) {
-	o := r.Record
+	o, begun := r.Record, false
 	ctx, begin := interrupt.UntilBegun(program)
-	o.Begin = begin
-	result, err := r.recorder(out)(ctx, o, out)
+	o.Begin = func() error {
+		begun = true
+		return begin()
+	}
+	run := r.Tracer
+	choose := run == nil && len(o.Layers) == 0 && o.Ranks == nil // which ptrace knows nothing of
+	if run == nil {
+		run = ebpf.Run
+	}
+	result, err := run(ctx, o, out)
+	if _, start := errors.AsType[*record.StartError](err); err != nil && choose && !start && !begun && ctx.Err() == nil {
+		console.Warn("%s: %v; recording with ptrace instead, which slows the command down more", r.Name, err)
+		result, err = Ptrace(ctx, o, out)
+	}
 	_ = begin() // it may have failed before
 	if ferr := out.Finish(err == nil); err == nil {
 		err = ferr

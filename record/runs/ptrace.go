@@ -2,7 +2,6 @@ package runs
 
 import (
 	"context"
-	"errors"
 	"os"
 	"strings"
 
@@ -10,29 +9,8 @@ import (
 
 	"pianola/internal/console"
 	"pianola/record"
-	"pianola/record/ebpf"
-	"pianola/record/output"
 	"pianola/record/ptrace"
 )
-
-// recorder returns what records to an output.
-func (r *Recorder) recorder(out output.Output) record.Recorder {
-	switch {
-	case r.Tracer != nil:
-		return r.Tracer
-	case len(r.Record.Layers) > 0 || r.Record.Ranks != nil:
-		return ebpf.Run
-	}
-	return func(ctx context.Context, o record.Options, s record.Sink) (record.Result, error) {
-		result, err := ebpf.Run(ctx, o, s)
-		// A failed start has not written anything.
-		if _, start := errors.AsType[*record.StartError](err); err == nil || start || out.Begun() || ctx.Err() != nil {
-			return result, err
-		}
-		console.Warn("%s: %v; recording with ptrace instead, which slows the command down more", r.Name, err)
-		return Ptrace(ctx, o, s)
-	}
-}
 
 // Ptrace is ptrace.Run. It says where that takes rights from the command: the kernel does not
 // change the user of what a tracer without privileges, or a filter, looks at.
