@@ -225,9 +225,12 @@ func (c *Check) ranks(o *Outcome, before, after []float64, errorRate float64) {
 			o.State, o.Why = Inconclusive, o.Why+fmt.Sprintf(": make %d", stats.MinRuns)
 		}
 	case o.State == Failed:
-		all := slices.Concat(before, after)
+		varied := before
+		if before[0] == before[len(before)-1] {
+			varied = after
+		}
 		o.State = Inconclusive
-		o.Why = fmt.Sprintf("it varies between runs, from %s to %s: make %d of each", o.unit.format(slices.Min(all)), o.unit.format(slices.Max(all)), o.Needs)
+		o.Why = fmt.Sprintf("it varies between runs, from %s to %s: make %d of each", o.unit.format(varied[0]), o.unit.format(varied[len(varied)-1]), o.Needs)
 	}
 }
 
