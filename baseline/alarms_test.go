@@ -162,7 +162,7 @@ var countChecks = []struct{ text, name, pool string }{
 }
 
 // Of counts, one run is enough. PIANOLA_ALARMS names a directory with baselines of a
-// program as it is, and as it makes more calls and more bytes; the test then prints figures
+// program as it is, and as it makes more calls or more bytes; the test then prints figures
 // of the study alarms. Without it, the test uses a few synthetic runs, whose bytes vary.
 func TestCounts(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(29, 3))
@@ -195,6 +195,9 @@ func TestCounts(t *testing.T) {
 	}
 	for _, size := range []int{6, 40} {
 		for i, c := range countChecks {
+			if _, err := os.Stat(filepath.Join(dir, c.pool+".json")); dir != "" && err != nil {
+				continue // another row of the study
+			}
 			runs, found := pool(c.pool), 0
 			for _, run := range runs {
 				if compared(size, run, -1)[i] == check.Failed {
