@@ -161,7 +161,7 @@ var countChecks = []struct{ text, name, pool string }{
 	{"write.bytes > +0.5%", "1 % more bytes", "more"},
 }
 
-// Of counts, one run is enough. PIANOLA_ALARMS names a directory with baselines of a
+// One run is enough to check counts. PIANOLA_ALARMS names a directory with baselines of a
 // program as it is, and as it makes more calls or more bytes; the test then prints figures
 // of the study alarms. Without it, the test uses a few synthetic runs, whose bytes vary.
 func TestCounts(t *testing.T) {

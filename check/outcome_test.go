@@ -143,7 +143,8 @@ func same(calls int64, n int) (list []int64) {
 }
 
 // A count that is the same in several runs of the other side has no noise: one call more
-// fails in one run. Of one that varies too few runs tell nothing, unless all are beyond all.
+// fails in one run. Too few runs tell nothing of a count that varies, unless all are beyond
+// all.
 func TestEvaluateCounts(t *testing.T) {
 	varied := []int64{25, 26, 25, 27, 25, 26}
 	twenty := slices.Concat(varied, varied, varied, []int64{24, 25})

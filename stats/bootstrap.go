@@ -182,9 +182,9 @@ func atMost(a, b []outcome, limit float64, of func(a, b float64) float64) (p flo
 //
 // A distribution whose lowest value has the probability p yields app of these and replay
 // others with p^app (1-p)^replay, and no value that is the lowest with (1-p)^(app+replay).
-// Then the rest of the distribution begins anew with its own lowest value. The likeliest
-// one has the same p in all steps, so that the sum is a geometric series. Its p is below
-// that of the first step alone, which is app/(app+replay).
+// The rest of the distribution has a lowest value of its own, for which the same holds.
+// The likeliest distribution has the same p in all steps, so that the sum is a geometric
+// series. That p is below app/(app+replay), which is best for the first step alone.
 func UnseenChance(app, replay int) (most float64) {
 	const steps = 200
 	a, n := float64(app), float64(app+replay)

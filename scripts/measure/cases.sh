@@ -287,11 +287,11 @@ checked() {
 			mkdir some more
 			for i in \$(seq 8); do
 				head -c 20000 /dev/urandom >some/\$i
-				{ cat some/\$i; head -c 205 /dev/urandom; } >more/\$i
+				{ cat some/\$i; head -c 208 /dev/urandom; } >more/\$i
 			done
 			echo 'for i in \$(seq 8); do cp \$1/\$i f\$i; git add f\$i; git \$2 commit -q -m \$i; done' >commits"
 		command="sh commits some"
-		synced="sh commits some '-c core.fsync=default,reference'"
+		synced="sh commits some '-c core.fsync=reference'"
 		more="sh commits more"
 		;;
 	make)
@@ -301,7 +301,7 @@ checked() {
 			done
 			echo 'int main(void) { return 0; }' >main.c
 			echo 'char data[SIZE] = {1};' >data.c
-			printf '%s\n' 'objects := main.o data.o f1.o f2.o f3.o f4.o f5.o f6.o' 'SIZE = 20000' 'main: \$(objects)' '\tgcc -o \$@ \$(objects)' \
+			printf '%b\n' 'objects := main.o data.o f1.o f2.o f3.o f4.o f5.o f6.o' 'SIZE = 20000' 'main: \$(objects)' '\tgcc -o \$@ \$(objects)' \
 				'%.o: %.c' '\tgcc -O1 -DSIZE=\$(SIZE) -c -o \$@ \$<' '\t\$(SYNC)' >Makefile"
 		command="make -s -j2"
 		synced="make -s -j2 SYNC='sync \$@'"
