@@ -811,14 +811,14 @@ alarms_pairs() {
 	found=0 alarms=0
 	for group in $(seq 20); do
 		for i in $(seq 6); do
-			one "first-$i.txt" 8000
-			one "same-$i.txt" 8000
-			one "longer-$i.txt" 8400
+			one "first-$i.txt" 4000
+			one "same-$i.txt" 4000
+			one "longer-$i.txt" 4200
 		done
 		for kind in same longer; do
 			judged "$PIANOLA" compare --json --fail-if 'run_time > +0%' first-*.txt -- $kind-*.txt >"$OUT/$kind.json"
 		done
-		[ $verdict = 0 ] || ! grep -q '"state": "failed"' "$OUT/longer.json" || found=$((found + 1))
+		! grep -q '"state": "failed"' "$OUT/longer.json" || found=$((found + 1))
 		! grep -q '"state": "failed"' "$OUT/same.json" || alarms=$((alarms + 1))
 		for i in $(seq 6); do awk '/^# elapsed:/ { print $3 }' "first-$i.txt"; done | sort -g >"times-$group"
 	done
