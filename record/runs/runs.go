@@ -140,7 +140,7 @@ func (r *Recorder) prepare(ctx context.Context) error {
 
 // take records once, and says how that went. A command that fails is no error.
 func (r *Recorder) take(program context.Context, out output.Output) (record.Result, error) {
-	o, begun := r.Record, false
+	o, begun := r.Record, false // where it has begun, the command may have run
 	ctx, begin := interrupt.UntilBegun(program)
 	o.Begin = func() error {
 		begun = true
