@@ -18,26 +18,23 @@ type Account struct {
 	shell      string
 }
 
-// FindAccount returns the user that the command runs as: the one with that name
-// or number, by default the user who called sudo. It is nil for the caller.
+// FindAccount returns the user that the command runs as: the one with that name or number, by
+// default the user who called sudo. It is nil for the caller.
 func FindAccount(name string) (*Account, error) {
-	if name == "" && os.Geteuid() == 0 {
+	caller := os.Geteuid()
+	if name == "" && caller == 0 {
 		name = os.Getenv("SUDO_UID")
 	}
-	if name == "" || name == "root" || name == "0" {
-		if name != "" && os.Geteuid() != 0 {
-			return nil, fmt.Errorf("only root can run a command as root")
-		}
+	if name == "" {
 		return nil, nil
 	}
 	a, err := lookUp(name)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if uid := os.Geteuid(); uid != 0 {
-		if int(a.credential.Uid) == uid {
-			return nil, nil
-		}
+	case int(a.credential.Uid) == caller:
+		return nil, nil
+	case caller != 0:
 		return nil, fmt.Errorf("only root can run a command as %s", a.Username)
 	}
 	return a, nil

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -118,6 +119,12 @@ func TestAccount(t *testing.T) {
 		require.Contains(t, a.environment(), "HOME="+nobody.HomeDir)
 		require.Contains(t, a.environment(), "USER=nobody")
 		require.NotContains(t, a.environment(), "HOME=/of/the/caller")
+	}
+	for _, name := range []string{"", strconv.Itoa(os.Geteuid())} {
+		t.Setenv("SUDO_UID", name)
+		a, err := FindAccount(name)
+		require.NoError(t, err)
+		require.Nil(t, a, "that is the caller")
 	}
 	_, err = FindAccount("no such user")
 	require.EqualError(t, err, "no user no such user")
