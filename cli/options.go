@@ -216,7 +216,7 @@ func init() {
 				set: func(o *replay.Options, v string) (err error) { o.Strict, err = parseSwitch(v); return err }},
 			{name: "strict", value: false, help: "fail if the recording lost events or has unexplained results", short: "compile"},
 			{name: "tolerance", value: "", help: "end with status 1 if times differ by more than `PART`: 10% or 0.1; 1 and above is per cent", short: "compare bench"},
-			{name: "fail-if", value: []string{}, help: "end with status 1 if `EXPR` holds, such as 'sync.p99 > +10%' or 'run_time > 90s'; repeatable", short: "compare bench"},
+			{name: "fail-if", value: []string{}, help: "end with status 1 if `EXPR` holds, such as 'sync.calls > +0' or 'run_time > +10%'; repeatable", short: "compare bench"},
 		}},
 		{"Saved runs", []*option{
 			{name: "baseline", value: "", help: "compare the replays with the runs in `FILE`, which --save wrote", long: "compare bench", complete: ofFiles(".json")},
