@@ -34,7 +34,7 @@ func (p *played) summarise(r *replay.Result, about []format.Meta, sum *profile.S
 	if p.app == nil && !r.Interrupted { // a partial run can't be compared, and the user waits for the end
 		beside.Go(func() {
 			var run experiment.Run
-			run, p.paced, appErr = sides.At(p.trace, r.Options.Pace(), r.Options.Limits.Memory)
+			run, p.paced, appErr = sides.At(p.trace, r.Options.Pace(), true, r.Options.Limits.Memory)
 			p.app = run.Profile
 		})
 	}

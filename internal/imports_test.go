@@ -55,7 +55,7 @@ var allowed = map[string][]string{
 	"pianola/profile":                    {"pianola/coverage", "pianola/format", "pianola/format/process", "pianola/stats", "pianola/picture", "pianola/table"},
 	"pianola/picture":                    {"golang.org/x/image/"},
 	"pianola/provenance":                 {"pianola/format", "pianola/internal/mounts", "golang.org/x/sys/"},
-	"pianola/compare":                    {"pianola/check", "pianola/coverage", "pianola/format", "pianola/profile", "pianola/provenance", "pianola/stats", "pianola/table"},
+	"pianola/compare":                    {"pianola/check", "pianola/coverage", "pianola/format", "pianola/internal/console", "pianola/profile", "pianola/provenance", "pianola/stats", "pianola/table"},
 	"pianola/check":                      {"pianola/format", "pianola/profile", "pianola/stats", "pianola/table"},
 	"pianola/baseline":                   {"pianola/coverage", "pianola/format", "pianola/profile", "pianola/provenance", "pianola/stats"},
 	"pianola/diagnosis":                  {"pianola/format", "pianola/profile", "pianola/table"},

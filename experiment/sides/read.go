@@ -60,18 +60,15 @@ func (r *Reader) Run(name string, o compile.Options, pace format.Pace) (run expe
 	}
 	t, err := bin.OpenPart(f, info.Size(), r.Memory(), nil)
 	if err == nil {
-		run, paced, err = at(t, pace, o.Names, r.Memory())
+		run, paced, err = At(t, pace, o.Names, r.Memory())
 	}
 	return run, paced, named(name, err)
 }
 
-// At reads a trace as it would be at a pace, within so many bytes of memory. paced says how
-// the run differs from the recording; nil if it does not.
-func At(t *bin.Trace, pace format.Pace, memory int64) (run experiment.Run, paced *compare.Paced, err error) {
-	return at(t, pace, true, memory)
-}
-
-func at(t *bin.Trace, pace format.Pace, names bool, memory int64) (run experiment.Run, paced *compare.Paced, err error) {
+// At reads a trace as it would be at a pace, within so many bytes of memory. Files have the
+// application's names, or else those below the root. paced says how the run differs from the
+// recording; nil if it does not.
+func At(t *bin.Trace, pace format.Pace, names bool, memory int64) (run experiment.Run, paced *compare.Paced, err error) {
 	events, err := t.EventsAt(pace)
 	if err != nil {
 		return run, nil, err
@@ -84,8 +81,7 @@ func at(t *bin.Trace, pace format.Pace, names bool, memory int64) (run experimen
 	return run, &compare.Paced{Speed: pace.Speed, Recorded: recorded}, err
 }
 
-// runOf returns the run of a reader. Its files have the names of the application, or else
-// those below the root.
+// runOf returns the run of a reader, whose files have the names that At describes.
 func runOf(events format.Reader, names bool, memory int64) (run experiment.Run, err error) {
 	if !names {
 		events = format.WithoutNames(events)

@@ -24,6 +24,9 @@ type fake struct {
 }
 
 func openFake(name string) (Recording, error) {
+	if strings.HasPrefix(name, "dir") {
+		return &fake{name: name + ".txt"}, nil // of several nodes
+	}
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
@@ -131,12 +134,15 @@ func TestSameRun(t *testing.T) {
 		"app.txt a1.log -- b1.log":      "",
 		"app.txt fast1.log a1.log":      "fast1.log and a1.log were replayed at different speeds",
 		"a2.log -- fast1.log a1.log":    "",
+		"dir1 -- dir2":                  "", // of one size
 		"app.txt missing.log":           "missing.log: no such file or directory",
 	} {
 		r := logs(t)
 		content, err := os.ReadFile("fast1.log")
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile("copy.log", content, 0o600))
+		require.NoError(t, os.Mkdir("dir1", 0o700))
+		require.NoError(t, os.Mkdir("dir2", 0o700))
 		_, err = r.Find(&Request{Operands: strings.Fields(operands)})
 		if want == "" {
 			require.NoError(t, err, operands)
