@@ -8,6 +8,7 @@ import (
 	"pianola/format"
 	"pianola/internal/console"
 	"pianola/page"
+	"pianola/profile"
 	"pianola/stats"
 )
 
@@ -84,11 +85,11 @@ func (p *pacing) readRun(side, name string, o compile.Options) (run page.Run, er
 	if !o.Names {
 		events = format.WithoutNames(events)
 	}
-	read, err := profileWithin(events, readingMemory())
+	read, err := profile.ReadWithin(events, readingMemory())
 	if err != nil {
 		return run, named(name, err)
 	}
-	recorded, err := runTime(t.Events())
+	recorded, err := profile.RunTime(t.Events())
 	if err != nil {
 		return run, named(name, err)
 	}

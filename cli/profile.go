@@ -73,7 +73,7 @@ func runProfile(c *cli.Context) error {
 	var series []profile.Series
 	var runs []page.Run
 	for _, name := range c.Args().Slice() {
-		collector := &profile.Collector{Rows: profileRows(readingMemory()), Interval: o.interval, From: o.from, To: o.to, Tails: o.by == "interval", NoParts: o.html == "" && o.extent == profile.Sums}
+		collector := &profile.Collector{Rows: profile.RowsWithin(readingMemory()), Interval: o.interval, From: o.from, To: o.to, Tails: o.by == "interval", NoParts: o.html == "" && o.extent == profile.Sums}
 		meta, subject, err := collect(collector, name)
 		if err != nil {
 			return err

@@ -15,6 +15,7 @@ import (
 	"pianola/format"
 	"pianola/internal/console"
 	"pianola/page"
+	"pianola/profile"
 )
 
 // sides are the files that a comparison compares, and the names of their sides.
@@ -201,7 +202,7 @@ func readRun(side, name string, o compile.Options) (run page.Run, err error) {
 	if !o.Names {
 		r = format.WithoutNames(r)
 	}
-	p, err := profileWithin(r, readingMemory())
+	p, err := profile.ReadWithin(r, readingMemory())
 	if err != nil {
 		return run, named(name, err)
 	}
