@@ -270,27 +270,8 @@ func judge(c *cli.Context, name string, r *compile.Report) error {
 func printTrace(w io.Writer, t *bin.Trace) error {
 	p, events := script.NewIntermediateWriter(w, t.Header()), t.Events()
 	format.WantSpans(events)
-	if err := pump(events, p); err != nil {
+	if err := format.Copy(p, events); err != nil {
 		return err
 	}
 	return p.Flush()
-}
-
-// pump copies all events from r to w.
-func pump(r format.Reader, w format.Writer) error {
-	batch := make([]format.Event, 512)
-	for {
-		n, err := r.Read(batch)
-		if n > 0 {
-			if err := w.Write(batch[:n]); err != nil {
-				return err
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
 }

@@ -91,7 +91,7 @@ func printEvents(c *cli.Context, kind string, to io.Writer, src *events) error {
 	if err != nil {
 		return err
 	}
-	if err := pump(src, w); err != nil {
+	if err := format.Copy(w, src); err != nil {
 		return src.named(err)
 	}
 	return w.Close()

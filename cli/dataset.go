@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pianola/format"
 	"pianola/format/export"
 	"pianola/internal/console"
 	"pianola/internal/files"
@@ -169,7 +170,7 @@ func writeTables(dir, operand string, pass int) (passes int, _ error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := pump(src, tables); err != nil {
+	if err := format.Copy(tables, src); err != nil {
 		return 0, src.named(err)
 	}
 	if err := tables.Close(); err != nil {

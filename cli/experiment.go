@@ -16,7 +16,7 @@ import (
 
 	"pianola/compare"
 	"pianola/experiment"
-	"pianola/experiment/sides"
+	"pianola/experiment/replays"
 	"pianola/format"
 	"pianola/format/bin"
 	"pianola/internal/console"
@@ -81,7 +81,8 @@ func (e *experimenter) subject(name string) *experiment.Subject {
 			if err != nil {
 				return run, nil, withHint(named(name, err))
 			}
-			if run, paced, err = sides.At(opened, e.options.Pace(), true, memory); err != nil {
+			run.Meta = opened.Header().Meta
+			if run.Profile, paced, err = replays.Recording(opened, e.options.Pace(), true, memory); err != nil {
 				return run, nil, named(name, err)
 			}
 			return run, paced, nil
@@ -378,14 +379,14 @@ func (s *setup) Replay(ctx context.Context, f *os.File, root string) (run experi
 		return run, err
 	}
 	about = append(about, provenance.End()...)
-	run.Meta = logHeader(results[0].Events().Header(), about).Meta
+	run.Meta = replay.LogHeader(results[0].Events().Header(), about).Meta
 	var sum profile.Sum
 	for _, r := range results {
 		run.Failed, run.Differed = max(run.Failed, r.Failed), max(run.Differed, r.Differed)
 		if len(r.Differences) > 0 && run.Example == "" {
-			run.Example = differenceText(&r.Differences[0])
+			run.Example = r.Differences[0].String()
 		}
-		c, err := collectWithin(r.Events(), r.Options.Limits.Memory)
+		c, err := profile.Collect(r.Events(), r.Options.Limits.Memory)
 		if err != nil {
 			return run, err
 		}
@@ -408,7 +409,7 @@ func (s *setup) Replay(ctx context.Context, f *os.File, root string) (run experi
 			name = cmp.Or(r.Name, name)
 		}
 	}
-	return run, s.leave(fmt.Sprintf("%s-%d.log", name, s.replays), func(w io.Writer) error { return writeLog(w, results[0], about) })
+	return run, s.leave(fmt.Sprintf("%s-%d.log", name, s.replays), func(w io.Writer) error { return results[0].WriteLog(w, about) })
 }
 
 // labPart is the name of the directories of copies, without their numbers.

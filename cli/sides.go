@@ -29,3 +29,27 @@ func (r recordedRun) IsLog() bool                               { return r.Log }
 func (r recordedRun) IsCompiled() bool                          { return r.Log || r.isLowered() }
 func (r recordedRun) Events() (format.Reader, error)            { return r.events() }
 func (r recordedRun) Trace(o compile.Options) (*os.File, error) { return r.compiled(r.name, o) }
+
+// openRecording opens a recording, a trace or a log. It compiles a script with the options. The
+// caller calls close after the last use of the reader.
+func openRecording(name string, o compile.Options) (r format.Reader, close func() error, err error) {
+	src, err := openRecorded(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if src.Log || src.isLowered() {
+		r, err := src.events()
+		return r, src.Close, err
+	}
+	defer src.Close()
+	f, err := src.compiled(name, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := traceOf(f)
+	if err != nil {
+		f.Close()
+		return nil, nil, named(name, err)
+	}
+	return t.Events(), f.Close, nil
+}

@@ -3,12 +3,12 @@ package sides
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"pianola/compare"
 	"pianola/compile"
 	"pianola/experiment"
+	"pianola/experiment/replays"
 	"pianola/format"
 	"pianola/format/bin"
 	"pianola/format/script"
@@ -46,7 +46,11 @@ func (r *Reader) Run(name string, o compile.Options, pace format.Pace) (run expe
 		if err != nil {
 			return run, nil, err
 		}
-		run, err = runOf(events, o.Names, r.Memory())
+		if !o.Names {
+			events = format.WithoutNames(events)
+		}
+		run.Profile, err = profile.ReadWithin(events, r.Memory())
+		run.Meta = events.Header().Meta
 		return run, nil, named(name, err)
 	}
 	f, err := src.Trace(o)
@@ -60,54 +64,10 @@ func (r *Reader) Run(name string, o compile.Options, pace format.Pace) (run expe
 	}
 	t, err := bin.OpenPart(f, info.Size(), r.Memory(), nil)
 	if err == nil {
-		run, paced, err = At(t, pace, o.Names, r.Memory())
+		run.Profile, paced, err = replays.Recording(t, pace, o.Names, r.Memory())
+		run.Meta = t.Header().Meta
 	}
 	return run, paced, named(name, err)
-}
-
-// At reads a trace as it would be at a pace, within so many bytes of memory. Files have the
-// application's names, or else those below the root. paced says how the run differs from the
-// recording; nil if it does not.
-func At(t *bin.Trace, pace format.Pace, names bool, memory int64) (run experiment.Run, paced *compare.Paced, err error) {
-	events, err := t.EventsAt(pace)
-	if err != nil {
-		return run, nil, err
-	}
-	run, err = runOf(events, names, memory)
-	if err != nil || pace.Recorded() {
-		return run, nil, err
-	}
-	recorded, err := runTime(t.Events())
-	return run, &compare.Paced{Speed: pace.Speed, Recorded: recorded}, err
-}
-
-// runOf returns the run of a reader, whose files have the names that At describes.
-func runOf(events format.Reader, names bool, memory int64) (run experiment.Run, err error) {
-	if !names {
-		events = format.WithoutNames(events)
-	}
-	c := &profile.Collector{Rows: profile.RowsWithin(memory)}
-	if err := c.Read(events); err != nil {
-		return run, err
-	}
-	return experiment.Run{Meta: events.Header().Meta, Profile: c.Profile()}, nil
-}
-
-// runTime returns when the last event of a reader ends, in seconds.
-func runTime(r format.Reader) (seconds float64, err error) {
-	batch, last := make([]format.Event, 256), int64(0)
-	for {
-		n, err := r.Read(batch)
-		for i := range batch[:n] {
-			last = max(last, batch[i].End())
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return format.Seconds(last), nil
-		case err != nil:
-			return 0, err
-		}
-	}
 }
 
 // named prefixes an error with the name of the file, unless it has its own position.
