@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pianola/compile"
+	"pianola/compile/source"
 	"pianola/device"
 	"pianola/format"
 	"pianola/internal/console"
@@ -177,7 +178,7 @@ func readFio(name string) ([]*device.Job, []string, error) {
 func recordingOn(name string, cache device.Cache) (*device.Recording, []format.Meta, error) {
 	s, h, err := readRecordingOn(name, cache)
 	if err != nil {
-		return nil, nil, named(name, err)
+		return nil, nil, source.Named(name, err)
 	}
 	if s.Len() == 0 {
 		return nil, nil, fmt.Errorf("%s: no call of it reaches a device: no sync, no direct access, no read that misses the page cache", name)
@@ -192,13 +193,13 @@ func recordingOn(name string, cache device.Cache) (*device.Recording, []format.M
 }
 
 func readRecordingOn(name string, cache device.Cache) (*device.Recording, *format.Header, error) {
-	src, err := openRecorded(name)
+	src, err := recordings.Open(name)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer src.Close()
 	if src.Log {
-		events, err := src.open()
+		events, err := src.Open()
 		if err != nil {
 			return nil, nil, err
 		}
@@ -206,15 +207,11 @@ func readRecordingOn(name string, cache device.Cache) (*device.Recording, *forma
 		s, err := device.NewRecording(name, events, cache)
 		return s, events.Header(), err
 	}
-	f, err := src.compiled(name, compile.Options{Compensate: true})
+	t, err := src.Trace(compile.Options{Compensate: true})
 	if err != nil {
 		return nil, nil, err
 	}
-	defer f.Close()
-	t, err := traceOf(f)
-	if err != nil {
-		return nil, nil, err
-	}
+	defer t.Close()
 	s, err := device.NewRecording(name, t.Events(), cache)
 	return s, t.Header(), err
 }

@@ -5,6 +5,7 @@ import (
 
 	"pianola/compare"
 	"pianola/compile"
+	"pianola/compile/source"
 	"pianola/format"
 	"pianola/internal/console"
 	"pianola/page"
@@ -60,7 +61,7 @@ func (p *pacing) readRun(side, name string, o compile.Options) (run page.Run, er
 	if p.Recorded() {
 		return readRun(side, name, o)
 	}
-	src, err := openRecorded(name)
+	src, err := recordings.Open(name)
 	if err != nil {
 		return run, err
 	}
@@ -68,29 +69,25 @@ func (p *pacing) readRun(side, name string, o compile.Options) (run page.Run, er
 	if src.Log {
 		return readRun(side, name, o)
 	}
-	f, err := src.compiled(name, o)
+	t, err := src.Trace(o)
 	if err != nil {
 		return run, err
 	}
-	defer f.Close()
-	t, err := traceOf(f)
-	if err != nil {
-		return run, named(name, err)
-	}
+	defer t.Close()
 	events, err := t.EventsAt(p.Pace)
 	if err != nil {
-		return run, named(name, err)
+		return run, source.Named(name, err)
 	}
 	if !o.Names {
 		events = format.WithoutNames(events)
 	}
-	read, err := profileWithin(events, readingMemory())
+	read, err := profileWithin(events, recordings.Limits.Reading())
 	if err != nil {
-		return run, named(name, err)
+		return run, source.Named(name, err)
 	}
 	recorded, err := runTime(t.Events())
 	if err != nil {
-		return run, named(name, err)
+		return run, source.Named(name, err)
 	}
 	p.recorded = append(p.recorded, recorded)
 	return page.Run{Name: side, Meta: t.Header().Meta, Profile: read}, nil

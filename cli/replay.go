@@ -180,7 +180,7 @@ func openPlayed(c *cli.Context, o replay.Options, place *launcher.Place) (set *p
 	memory := o.Limits.Complete(c.NArg()*o.Copies).Memory / int64(c.NArg()) // of each trace
 	names := map[string]int{}
 	for _, file := range c.Args().Slice() {
-		t, f, err := openTrace(file, memory, chooseThreads(place))
+		t, err := recordings.OpenTrace(file, memory, chooseThreads(place))
 		if err != nil {
 			return set, withHint(err)
 		}
@@ -188,7 +188,7 @@ func openPlayed(c *cli.Context, o replay.Options, place *launcher.Place) (set *p
 		if names[name]++; names[name] > 1 {
 			name = fmt.Sprintf("%s~%d", name, names[name])
 		}
-		of := &playedTrace{file: file, part: replay.Part{Name: name, Trace: t}, trace: t, close: f.Close}
+		of := &playedTrace{file: file, part: replay.Part{Name: name, Trace: t.Trace}, trace: t.Trace, close: t.Close}
 		set.traces = append(set.traces, of)
 		for i := range o.Copies {
 			p := &played{playedTrace: of}
@@ -316,7 +316,7 @@ func writeLog(w io.Writer, r *replay.Result, about []format.Meta) error {
 	if err := p.WriteHeader(logHeader(events.Header(), about)); err != nil {
 		return err
 	}
-	if err := pump(events, p); err != nil {
+	if err := format.Copy(p, events); err != nil {
 		return err
 	}
 	return p.Flush()

@@ -56,22 +56,22 @@ func replayLayer(c *cli.Context) error {
 	if o.Prepare != fileset.PrepareAuto && o.Prepare != fileset.PrepareNever {
 		return usage(c, "--prepare: auto or never with --play-layer")
 	}
-	t, f, err := openTrace(c.Args().First(), o.Limits.Complete(1).Memory, nil)
+	t, err := recordings.OpenTrace(c.Args().First(), o.Limits.Complete(1).Memory, nil)
 	if err != nil {
 		return withHint(err)
 	}
-	defer f.Close()
-	calls, err := spans.New(t, l, o.Limits.Complete(1).Memory)
+	defer t.Close()
+	calls, err := spans.New(t.Trace, l, o.Limits.Complete(1).Memory)
 	if err != nil {
 		return fmt.Errorf("%s: layer %s: %w", c.Args().First(), l.Name, err)
 	}
-	if err := prepareLayer(c, t, calls.Paths(), &o); err != nil {
+	if err := prepareLayer(c, t.Trace, calls.Paths(), &o); err != nil {
 		return err
 	}
 	if c.String("root") == "" && !o.Keep {
 		defer removeRoot(o.Root)
 	}
-	return playLayer(c, t, l, calls, program, o)
+	return playLayer(c, t.Trace, l, calls, program, o)
 }
 
 // fewerFiles is a trace of which only some files are prepared.
@@ -243,9 +243,7 @@ func playLayer(c *cli.Context, t *bin.Trace, l *layer.Layer, calls *spans.Replay
 			}
 		}()
 	}
-	running.RLock()
 	r, err := calls.Run(c.Context, with)
-	running.RUnlock()
 	if err != nil && len(r.Functions) == 0 {
 		return interrupted(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 
 	"pianola/compare"
 	"pianola/compile"
+	"pianola/compile/source"
 	"pianola/format"
 	"pianola/internal/console"
 	"pianola/page"
@@ -201,33 +201,33 @@ func readRun(side, name string, o compile.Options) (run page.Run, err error) {
 	if !o.Names {
 		r = format.WithoutNames(r)
 	}
-	p, err := profileWithin(r, readingMemory())
+	p, err := profileWithin(r, recordings.Limits.Reading())
 	if err != nil {
-		return run, named(name, err)
+		return run, source.Named(name, err)
 	}
 	return page.Run{Name: side, Meta: r.Header().Meta, Profile: p}, nil
 }
 
-// isCompiled reports whether it is compiled as it is: a trace, an intermediate script, or
-// the log of a replay.
-func (s *sources) isCompiled() bool { return s.Log || s.isLowered() }
+// isCompiled reports whether a source is compared as it is: a trace, an intermediate script,
+// or the log of a replay.
+func isCompiled(s *source.Source) bool { return s.Log || s.IsLowered() }
 
 // headerOf returns the header of a compiled trace, of an intermediate script or of
 // the log of a replay, nil for a recording that has to be compiled.
 func headerOf(name string) (h *format.Header, k kind, err error) {
-	src, err := openRecorded(name)
+	src, err := recordings.Open(name)
 	if err != nil {
 		return nil, k, err
 	}
 	defer src.Close()
-	if !src.isCompiled() {
+	if !isCompiled(src) {
 		return nil, k, nil
 	}
 	if src.Log {
 		k = replayed
 	}
-	r, err := src.events()
-	if err == nil && src.trace == nil {
+	r, err := src.Events()
+	if err == nil && !src.IsTrace() {
 		_, err = r.Read(make([]format.Event, 1)) // what stands before the first event is the header
 	}
 	if err != nil && err != io.EOF {
@@ -240,29 +240,18 @@ func headerOf(name string) (h *format.Header, k kind, err error) {
 // script with the options. The caller calls close after the last use of the
 // reader.
 func openRecording(name string, o compile.Options) (r format.Reader, close func() error, err error) {
-	src, err := openRecorded(name)
+	src, err := recordings.Open(name)
 	if err != nil {
 		return nil, nil, err
 	}
-	if src.isCompiled() {
-		r, err := src.events()
+	if isCompiled(src) {
+		r, err := src.Events()
 		return r, src.Close, err
 	}
 	defer src.Close()
-	tmp, err := src.compiled(name, o)
+	t, err := src.Trace(o)
 	if err != nil {
 		return nil, nil, err
 	}
-	return eventsOf(tmp, name)
-}
-
-// eventsOf returns the events of a compiled trace. On an error it closes the
-// trace.
-func eventsOf(f *os.File, name string) (r format.Reader, close func() error, err error) {
-	t, err := traceOf(f)
-	if err != nil {
-		f.Close()
-		return nil, nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return t.Events(), f.Close, nil
+	return t.Events(), t.Close, nil
 }

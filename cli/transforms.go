@@ -44,8 +44,12 @@ func checkCompiled(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = parseSteps(names, true)
-	return err
+	for _, name := range names {
+		if _, err := extensions.transforms.ParseCompiled(name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // listTransforms prints a line for each transform.
