@@ -25,7 +25,7 @@ func (e *experimenter) workloads(text string) (subjects []*experiment.Subject, e
 	if len(e.roots) == 0 {
 		e.roots = []experiment.Root{{Name: "here", Dir: "."}}
 	}
-	nameRoots(e.roots)
+	experiment.NameRoots(e.roots)
 	var places []string
 	for _, r := range e.roots {
 		dir, err := e.place(r.Dir, cards)

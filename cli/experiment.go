@@ -16,10 +16,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pianola/baseline"
 	"pianola/compare"
 	"pianola/compile/source"
 	"pianola/experiment"
+	"pianola/experiment/sides"
 	"pianola/format"
 	"pianola/format/bin"
 	"pianola/format/importer"
@@ -60,11 +60,11 @@ func newExperimenter(c *cli.Context, candidates []experiment.Candidate) (e *expe
 	if e.options, err = commonOptions(c); err != nil {
 		return nil, err
 	}
-	if e.roots, err = rootsOf(c); err != nil {
-		return nil, err
+	if e.roots, err = experiment.ParseRoots(c.StringSlice("root")); err != nil {
+		return nil, usage(c, "--root: %w", err)
 	}
 	if len(e.roots) > 1 {
-		nameRoots(e.roots)
+		experiment.NameRoots(e.roots)
 	}
 	if len(e.roots) > 0 && e.options.Backend != replay.Posix && candidates == nil {
 		return nil, usage(c, "--root: the backend %s has no use for it", c.String("backend"))
@@ -90,8 +90,7 @@ func (e *experimenter) subject(name string) *experiment.Subject {
 			if err != nil {
 				return run, nil, withHint(source.Named(name, err))
 			}
-			run.Meta = opened.Header().Meta
-			if run.Profile, paced, err = recordingAt(opened, e.options.Pace(), memory); err != nil {
+			if run, paced, err = sides.At(opened, e.options.Pace(), memory); err != nil {
 				return run, nil, source.Named(name, err)
 			}
 			return run, paced, nil
@@ -236,11 +235,7 @@ func (e *experimenter) conclude(early error) error {
 	case e.Report.Withheld() != "":
 		return statusOf(compare.Inconclusive)
 	}
-	var all []*compare.Comparison
-	for _, p := range pairs {
-		all = append(all, p.Comparison)
-	}
-	return e.judging.status(all...)
+	return e.judging.status(pairs...)
 }
 
 // judged returns the comparisons that bench judges: those of one recording.
@@ -249,23 +244,15 @@ func (e *experimenter) judged() (pairs []experiment.Pair) {
 		return nil
 	}
 	pairs = e.Report.Pairs()
-	for _, p := range pairs {
-		e.judging.complete(p.Comparison, [2][]page.Run{pageRuns(p.Names[0], p.Base), pageRuns(p.Names[1], p.Side)})
+	for i := range pairs {
+		pairs[i].Complete(e.judging.checks)
 	}
 	return pairs
 }
 
-// pageRuns returns the runs of a side as those of a page.
-func pageRuns(name string, s *experiment.Side) (runs []page.Run) {
-	for i := range s.Runs {
-		runs = append(runs, page.Run{Name: name, Meta: s.Runs[i].Meta, Profile: s.Runs[i].Profile})
-	}
-	return runs
-}
-
 // print prints the report, or the only comparison.
 func (e *experimenter) print(pairs []experiment.Pair) error {
-	form := e.judging.form.name
+	form := e.judging.form.Name
 	if form == "json" {
 		return printJSON(e.Report.Document(e.judging.text.Tolerance))
 	}
@@ -340,8 +327,7 @@ func (e *experimenter) putPage(pairs []experiment.Pair) error {
 	}
 	defer o.Abort()
 	if len(pairs) == 1 {
-		p := pairs[0]
-		return e.judging.putPage(o, p.Comparison, [2][]page.Run{pageRuns(p.Names[0], p.Base), pageRuns(p.Names[1], p.Side)})
+		return e.judging.putPage(o, pairs[0])
 	}
 	first := e.Report.Subjects[0]
 	shown := page.Experiment{Figures: e.Report.Document(e.judging.text.Tolerance)}
@@ -362,24 +348,7 @@ func (e *experimenter) save(early error) error {
 		return err
 	}
 	defer o.Abort()
-	var runs []baseline.Run
-	name := ""
-	for _, s := range e.Report.Subjects {
-		for _, side := range s.Sides {
-			if side.Kind != experiment.Replayed {
-				continue
-			}
-			name = e.Report.Label(side)
-			for _, r := range side.Runs {
-				one := baseline.Run{Meta: r.Meta, Profile: r.Profile}
-				if s.Workload {
-					one.Workload = s.Name
-				}
-				runs = append(runs, one)
-			}
-		}
-	}
-	return o.Put(func(w io.Writer) error { return baseline.Write(w, name, runs) })
+	return o.Put(e.Report.WriteBaseline)
 }
 
 // replayOptionsOf returns the options of replay that the command line has, which hold for all

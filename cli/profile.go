@@ -75,7 +75,7 @@ func runProfile(c *cli.Context) error {
 	var series []profile.Series
 	var runs []page.Run
 	for _, name := range c.Args().Slice() {
-		collector := &profile.Collector{Rows: profileRows(recordings.Limits.Reading()), Interval: o.interval, From: o.from, To: o.to, Tails: o.by == "interval", NoParts: o.html == "" && o.extent == profile.Sums}
+		collector := &profile.Collector{Rows: profile.RowsWithin(recordings.Limits.Reading()), Interval: o.interval, From: o.from, To: o.to, Tails: o.by == "interval", NoParts: o.html == "" && o.extent == profile.Sums}
 		meta, subject, err := collect(collector, name)
 		if err != nil {
 			return err
@@ -88,7 +88,7 @@ func runProfile(c *cli.Context) error {
 	if err := putPlot(plot, series...); err != nil {
 		return err
 	}
-	if err := putPage(html, runs, nil); err != nil {
+	if err := html.Put(func(w io.Writer) error { return page.Write(w, runs, nil) }); err != nil {
 		return err
 	}
 	return o.write(cells(c, o.form, session.Stdout(o.form)), series)

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -10,8 +9,9 @@ import (
 	"time"
 
 	"pianola/compare"
+	"pianola/experiment"
+	"pianola/experiment/sides"
 	"pianola/format"
-	"pianola/format/bin"
 	"pianola/profile"
 	"pianola/replay"
 	"pianola/table"
@@ -32,7 +32,11 @@ func (p *played) summarise(r *replay.Result, about []format.Meta, sum *profile.S
 		appErr error
 	)
 	if p.app == nil && !r.Interrupted { // a partial run can't be compared, and the user waits for the end
-		beside.Go(func() { p.app, p.paced, appErr = recordingAt(p.trace, r.Options.Pace(), r.Options.Limits.Memory) })
+		beside.Go(func() {
+			var run experiment.Run
+			run, p.paced, appErr = sides.At(p.trace, r.Options.Pace(), r.Options.Limits.Memory)
+			p.app = run.Profile
+		})
 	}
 	c, err := collectWithin(r.Events(), r.Options.Limits.Memory)
 	beside.Wait()
@@ -49,54 +53,8 @@ func (p *played) summarise(r *replay.Result, about []format.Meta, sum *profile.S
 	return s, nil
 }
 
-// profileRows returns how many files, and how many threads, a profile may tell apart
-// that has so many bytes of memory. A row takes a fifth of what counts for it, since
-// there are two profiles, and garbage.
-func profileRows(memory int64) int { return int(max(memory/(16<<10), 1)) }
-
-// profileWithin is profile.Read within so many bytes of memory.
-func profileWithin(r format.Reader, memory int64) (*profile.Profile, error) {
-	c, err := collectWithin(r, memory)
-	if err != nil {
-		return nil, err
-	}
-	return c.Profile(), nil
-}
-
-// recordingAt returns the profile of a trace as it would be at a pace, and how that
-// differs from the recording, nil if it does not.
-func recordingAt(t *bin.Trace, pace format.Pace, memory int64) (*profile.Profile, *compare.Paced, error) {
-	events, err := t.EventsAt(pace)
-	if err != nil {
-		return nil, nil, err
-	}
-	p, err := profileWithin(events, memory)
-	if err != nil || pace.Recorded() {
-		return p, nil, err
-	}
-	recorded, err := runTime(t.Events())
-	return p, &compare.Paced{Speed: pace.Speed, Recorded: recorded}, err
-}
-
-// runTime returns when the last event of a reader ends, in seconds.
-func runTime(r format.Reader) (seconds float64, err error) {
-	batch, last := make([]format.Event, 256), int64(0)
-	for {
-		n, err := r.Read(batch)
-		for i := range batch[:n] {
-			last = max(last, batch[i].End())
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return format.Seconds(last), nil
-		case err != nil:
-			return 0, err
-		}
-	}
-}
-
 func collectWithin(r format.Reader, memory int64) (*profile.Collector, error) {
-	c := &profile.Collector{Rows: profileRows(memory)}
+	c := &profile.Collector{Rows: profile.RowsWithin(memory)}
 	if err := c.Read(r); err != nil {
 		return nil, err
 	}

@@ -18,6 +18,10 @@ func Read(r format.Reader) (*Profile, error) {
 	return c.Profile(), nil
 }
 
+// RowsWithin returns the Rows of a Collector that has so many bytes of memory. A row takes a
+// fifth of what counts for it, since there are two profiles, and garbage.
+func RowsWithin(memory int64) int { return int(max(memory/(16<<10), 1)) }
+
 // Collector is a format.Writer that adds events up. Totals, curves and
 // distributions of sizes and durations don't hang on the order of the events;
 // files, threads and accesses are found out from events in the order in which

@@ -158,9 +158,10 @@ func recordingsIn(dir string) (all []string, err error) {
 	return all, nil
 }
 
-// Named prefixes an error with the name of the file, unless the error has its own position.
+// Named prefixes an error with the name of the file, unless it is nil or has its own
+// position.
 func Named(name string, err error) error {
-	if _, ok := errors.AsType[*script.SyntaxError](err); ok {
+	if _, ok := errors.AsType[*script.SyntaxError](err); ok || err == nil {
 		return err
 	}
 	if limit, ok := errors.AsType[*compile.LimitError](err); ok && limit.Line > 0 {

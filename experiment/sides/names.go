@@ -1,35 +1,13 @@
-package cli
+package sides
 
 import (
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
+
+	"pianola/experiment"
 )
-
-// maxSideName bounds the name of a side, in bytes: it heads columns.
-const maxSideName = 32
-
-// isSideName reports whether a word can name a side. It stands in the heads of CSV
-// and in the names of Go benchmarks, whose parts a slash separates.
-func isSideName(s string) bool {
-	return s != "" && len(s) <= maxSideName && !strings.ContainsFunc(s, func(r rune) bool {
-		return !unicode.IsPrint(r) || r == ' ' || r == unicode.ReplacementChar || strings.ContainsRune(`,/"'`, r)
-	})
-}
-
-// parseNames parses the names of two sides, "nvme,sata".
-func parseNames(s string) (names [2]string, err error) {
-	list := strings.Split(s, ",")
-	if len(list) != 2 || !isSideName(list[0]) || !isSideName(list[1]) {
-		return names, fmt.Errorf("%q is not two names such as nvme,sata, without spaces, slashes and quotes, of at most %d bytes each", s, maxSideName)
-	}
-	if list[0] == list[1] {
-		return names, fmt.Errorf("both sides are called %s", list[0])
-	}
-	return [2]string(list), nil
-}
 
 // groupNames returns names of two groups of files: the directories in which they
 // differ, or else what the names of their files begin with, or else A and B. The name
@@ -40,7 +18,7 @@ func groupNames(files [2][]string) [2]string {
 		slices.Reverse(ways)
 	}
 	for _, of := range ways {
-		if names := of(files); names[0] != names[1] && isSideName(names[0]) && isSideName(names[1]) {
+		if names := of(files); names[0] != names[1] && experiment.IsName(names[0]) && experiment.IsName(names[1]) {
 			return names
 		}
 	}
@@ -105,3 +83,7 @@ func commonPrefix(a, b string) string {
 	}
 	return strings.ToValidUTF8(a[:n], "")
 }
+
+// nameOf returns what the names of a group of files begin with, which can be no name of a
+// side.
+func nameOf(files []string) string { return prefixNames([2][]string{files, files})[0] }

@@ -1,4 +1,4 @@
-package cli
+package sides
 
 import (
 	"bytes"
@@ -9,9 +9,10 @@ import (
 	"os"
 	"strings"
 
+	"pianola/experiment"
 	"pianola/format"
 	"pianola/internal/console"
-	"pianola/page"
+	"pianola/internal/files"
 )
 
 // sideFile is a file of a side.
@@ -24,7 +25,7 @@ type sideFile struct {
 
 // isSame reports whether two files of the same size are the same run: one inode, or the
 // same content.
-func (f *sideFile) isSame(other *sideFile) (bool, error) {
+func (f *sideFile) isSame(other *sideFile, set *files.Set) (bool, error) {
 	if os.SameFile(f.info, other.info) {
 		return true, nil
 	}
@@ -33,7 +34,7 @@ func (f *sideFile) isSame(other *sideFile) (bool, error) {
 			continue
 		}
 		var err error
-		if one.sum, err = sumOf(one.name); err != nil {
+		if one.sum, err = sumOf(one.name, set); err != nil {
 			return false, err
 		}
 	}
@@ -41,8 +42,8 @@ func (f *sideFile) isSame(other *sideFile) (bool, error) {
 }
 
 // sumOf returns a checksum of the content of a file.
-func sumOf(name string) ([]byte, error) {
-	f, err := session.files.Open(name)
+func sumOf(name string, set *files.Set) ([]byte, error) {
+	f, err := set.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +57,7 @@ func sumOf(name string) ([]byte, error) {
 
 // checkRepeated returns an error if a side has a file twice, which is no second run. It
 // remembers a file that is on both sides.
-func (s *sides) checkRepeated() error {
+func (s *Sides) checkRepeated() error {
 	bySize := map[int64][]*sideFile{}
 	for side, names := range s.files {
 		for _, name := range names {
@@ -66,7 +67,7 @@ func (s *sides) checkRepeated() error {
 			}
 			f := &sideFile{side: side, name: name, info: info}
 			for _, other := range bySize[info.Size()] {
-				same, err := f.isSame(other)
+				same, err := f.isSame(other, s.reader.Files)
 				switch {
 				case err != nil:
 					return err
@@ -85,7 +86,7 @@ func (s *sides) checkRepeated() error {
 // identity tells a run from others, whatever file holds it: a script, a compiled trace,
 // something compressed, or a baseline. It is "" if the run does not say when it began and
 // how long it was.
-func identity(run *page.Run) string {
+func identity(run *experiment.Run) string {
 	h := format.Header{Meta: run.Meta}
 	start, ok := h.Value(format.MetaStart)
 	if !ok {
@@ -112,7 +113,7 @@ func sameRun(a, b string) error {
 }
 
 // itself says that a run is on both sides, "" if none is.
-func (s *sides) itself() string {
+func (s *Sides) itself() string {
 	if s.shared != "" {
 		return format.Visible(s.shared) + " is on both sides, and is compared with itself"
 	}
