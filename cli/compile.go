@@ -13,7 +13,6 @@ import (
 	"pianola/format/script"
 	"pianola/internal/console"
 	"pianola/internal/files"
-	"pianola/table"
 )
 
 func compileCommand() *cli.Command {
@@ -52,7 +51,7 @@ func runCompile(c *cli.Context) error {
 		return err
 	}
 	o.Memory = recordings.Limits.Reading()
-	with, programs, err := parseTransforms(c)
+	names, with, programs, err := parseTransforms(c)
 	if err != nil {
 		return err
 	}
@@ -81,8 +80,10 @@ func runCompile(c *cli.Context) error {
 		case o.Paths != compile.Tree:
 			return fmt.Errorf("%s: the paths of a compiled trace stay as they are", name)
 		}
-		if err := checkCompiled(c); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+		for _, step := range names {
+			if _, err := extensions.transforms.ParseCompiled(step); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
 		}
 	}
 	out := c.String("o")
@@ -184,35 +185,7 @@ func compileHint(err error) error { return source.WithHint(interrupted(err)) }
 // judge warns of faults of the recording that the trace inherits, or refuses it
 // with --strict.
 func judge(c *cli.Context, name string, r *compile.Report) error {
-	var faults []string
-	if r.Endless {
-		faults = append(faults, "the recording has no end, as if the recorder had been killed")
-	}
-	if r.Lost > 0 {
-		faults = append(faults, fmt.Sprintf("%d events were lost by the recorder", r.Lost))
-	}
-	if r.Unexplained > 0 {
-		text := fmt.Sprintf("%d results are unexplained", r.Unexplained)
-		if n := r.GivenUp(); n > 0 {
-			text += fmt.Sprintf("; orders of overlapping calls that were not searched to the end: %d", n)
-		}
-		faults = append(faults, text)
-	}
-	if r.Repaired > 0 {
-		faults = append(faults, fmt.Sprintf("%d descriptors were used as files but never opened; new files stand in for them", r.Repaired))
-	}
-	if r.Raised > 0 {
-		faults = append(faults, fmt.Sprintf("%d reads went beyond the recorded size of their file, which is made larger", r.Raised))
-	}
-	if r.Orphans > 0 {
-		faults = append(faults, fmt.Sprintf("no recorded call created %s; most imported formats have no such calls", table.Plural(r.Orphans, "thread")))
-	}
-	if why := r.Coverage.Withheld(); why != "" {
-		faults = append(faults, why)
-	}
-	for _, end := range r.FailedRanks {
-		faults = append(faults, end.String())
-	}
+	faults := r.Faults()
 	for _, s := range faults {
 		if c.Bool("strict") {
 			return fmt.Errorf("%s: %s", name, s)

@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"bytes"
 	"io"
 	"os"
 	"time"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/term"
 
 	"pianola/diagnosis"
 	"pianola/internal/console"
@@ -41,7 +39,7 @@ func followProfile(c *cli.Context, o *profileReport) error {
 	var show func() error
 	if watched {
 		show = func() error {
-			return showScreen(func(w io.Writer, lines int) error {
+			return console.Redraw(func(w io.Writer, lines int) error {
 				if o.by != "" {
 					return o.write(w, series())
 				}
@@ -61,44 +59,7 @@ func followProfile(c *cli.Context, o *profileReport) error {
 		return err
 	}
 	if watched {
-		os.Stdout.WriteString(clearScreen) // the whole profile replaces the last view
+		console.ClearScreen() // the whole profile replaces the last view
 	}
 	return o.write(cells(c, o.form, session.Stdout(o.form)), series())
-}
-
-// Sequences of terminals. A view is written over the last one, so that it does not
-// flicker.
-const (
-	home        = "\x1b[H"
-	clearRest   = "\x1b[K\n"
-	clearBelow  = "\x1b[J"
-	clearScreen = home + "\x1b[2J"
-)
-
-// showScreen replaces the contents of a terminal. write is told how many lines there
-// are. Lines that do not fit are cut off, so that the top stays in place.
-func showScreen(write func(w io.Writer, lines int) error) error {
-	width, height, err := term.GetSize(int(os.Stdout.Fd()))
-	if err != nil {
-		width, height = 80, 24
-	}
-	var b bytes.Buffer
-	if err := write(console.Visibly(&b), height-1); err != nil {
-		return err
-	}
-	out := []byte(home)
-	for i, line := range bytes.Split(bytes.TrimRight(b.Bytes(), "\n"), []byte("\n")) {
-		if i == height-1 {
-			break
-		}
-		out = append(append(out, cutLine(line, width)...), clearRest...)
-	}
-	_, err = os.Stdout.Write(append(out, clearBelow...))
-	return err
-}
-
-// cutLine returns the first characters of a line.
-func cutLine(line []byte, width int) []byte {
-	runes := bytes.Runes(line)
-	return []byte(string(runes[:min(len(runes), width)]))
 }

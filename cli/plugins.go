@@ -44,23 +44,3 @@ func openRecordings(c *cli.Context, o importer.Options, names ...string) (*sourc
 	defer running.RUnlock()
 	return recordings.Generate(c.Context, p, o)
 }
-
-// splitPrograms splits the values of --with into transforms and programs.
-// Programs work on the compiled trace, so no transform can follow one.
-func splitPrograms(c *cli.Context) (names []string, programs []*plugin.Program, err error) {
-	for _, text := range c.StringSlice("with") {
-		switch {
-		case plugin.Is(text):
-			p, err := parseProgram(c, text)
-			if err != nil {
-				return nil, nil, err
-			}
-			programs = append(programs, p)
-		case len(programs) > 0:
-			return nil, nil, usage(c, "--with %s: comes before %s, which works on the compiled trace", text, programs[0])
-		default:
-			names = append(names, text)
-		}
-	}
-	return names, programs, nil
-}

@@ -148,6 +148,7 @@ func (d *Dataset) writeTables(dir string, pass int, open func() (Input, error)) 
 	defer func() {
 		for _, o := range outputs {
 			o.Abort()
+			d.Files.Release(o.Name()) // another file can get its inode
 		}
 	}()
 	h := src.Header()
