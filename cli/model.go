@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pianola/compile"
+	"pianola/compile/source"
 	"pianola/device"
 	"pianola/format"
 	"pianola/internal/console"
@@ -170,14 +171,27 @@ func readFio(name string) ([]*device.Job, []string, error) {
 // recordingOn reads a recording, a compiled trace or the log of a replay, and says what it
 // used of it.
 func recordingOn(name string, cache device.Cache) (*device.Recording, []format.Meta, error) {
-	r, end, err := openRecording(name, compile.Options{Compensate: true})
+	src, err := recordings.Open(name)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer end()
+	defer src.Close()
+	var r format.Reader
+	if src.Log {
+		r, err = src.Open()
+	} else {
+		var t *source.Trace
+		if t, err = src.Trace(compile.Options{Compensate: true}); err == nil {
+			defer t.Close()
+			r = t.Events()
+		}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
 	s, err := device.NewRecording(name, r, cache)
 	if err != nil {
-		return nil, nil, named(name, err)
+		return nil, nil, source.Named(name, err)
 	}
 	return s, s.About(r.Header()), nil
 }
