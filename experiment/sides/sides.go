@@ -189,7 +189,7 @@ func header(r *source.Reader, name string) (h *format.Header, k kind, err error)
 	if err != nil {
 		return nil, k, err
 	}
-	// What stands before the first event is the header.
+	// The header stands before the first event.
 	if _, err = events.Read(make([]format.Event, 1)); err != nil && err != io.EOF {
 		return nil, k, source.Named(name, err)
 	}
