@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An output is there once it is complete, and not before. What is not complete is removed.
+// An output is there once it is complete, and not before. The set removes an output that is not.
 func TestOutput(t *testing.T) {
 	var s Set
 	name := filepath.Join(t.TempDir(), "out")
