@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"pianola/compare"
 	"pianola/experiment"
 	"pianola/experiment/sides"
+	"pianola/internal/console"
 	"pianola/internal/files"
 	"pianola/profile"
 	"pianola/table"
@@ -133,10 +133,4 @@ func putPlot(o *files.Output, series ...profile.Series) error {
 }
 
 // printJSON prints one document on standard output.
-func printJSON(v any) error { return writeJSON(session.Stdout("json"), v) }
-
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
-}
+func printJSON(v any) error { return console.WriteJSON(session.Stdout("json"), v) }

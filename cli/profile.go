@@ -294,7 +294,7 @@ func (o *profileReport) writeJSON(w io.Writer, series []profile.Series) error {
 		docs = append(docs, t)
 	}
 	if len(docs) == 1 {
-		return writeJSON(w, docs[0])
+		return console.WriteJSON(w, docs[0])
 	}
-	return writeJSON(w, docs)
+	return console.WriteJSON(w, docs)
 }

@@ -1,10 +1,10 @@
 package compare
 
 import (
-	"encoding/json"
 	"io"
 
 	"pianola/check"
+	"pianola/internal/console"
 )
 
 // Form is an output format of comparisons.
@@ -17,9 +17,7 @@ type Form struct {
 var Forms = []Form{
 	{"text", (*Comparison).WriteText},
 	{"json", func(c *Comparison, w io.Writer, o TextOptions) error {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(c.Document(o.Tolerance))
+		return console.WriteJSON(w, c.Document(o.Tolerance))
 	}},
 	{"csv", func(c *Comparison, w io.Writer, _ TextOptions) error { return c.WriteCSV(w) }},
 	{"benchstat", func(c *Comparison, w io.Writer, _ TextOptions) error { return c.WriteBenchstat(w) }},

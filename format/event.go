@@ -1,10 +1,6 @@
 package format
 
-import (
-	"errors"
-	"io"
-	"math"
-)
+import "math"
 
 // NoResult is the Ret of an event without a result: exit, which does not
 // return, or a call that was still running when the recording ended. Scripts
@@ -116,26 +112,4 @@ type Reader interface {
 // Writer writes events in batches. It does not keep references to them.
 type Writer interface {
 	Write(events []Event) error
-}
-
-// copyBatch is how many events Copy reads at once.
-const copyBatch = 512
-
-// Copy writes all events of r to w.
-func Copy(w Writer, r Reader) error {
-	batch := make([]Event, copyBatch)
-	for {
-		n, err := r.Read(batch)
-		if n > 0 {
-			if err := w.Write(batch[:n]); err != nil {
-				return err
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
 }

@@ -13,12 +13,12 @@ import (
 // differ, or else what the names of their files begin with, or else A and B. The name
 // of a single file says more than its directory.
 func groupNames(files [2][]string) [2]string {
-	ways := []func([2][]string) [2]string{directoryNames, prefixNames}
+	ways := [][2]string{directoryNames(files), {prefixOf(files[0]), prefixOf(files[1])}}
 	if len(files[0]) == 1 && len(files[1]) == 1 {
 		slices.Reverse(ways)
 	}
-	for _, of := range ways {
-		if names := of(files); names[0] != names[1] && experiment.IsName(names[0]) && experiment.IsName(names[1]) {
+	for _, names := range ways {
+		if names[0] != names[1] && experiment.IsName(names[0]) && experiment.IsName(names[1]) {
 			return names
 		}
 	}
@@ -48,22 +48,18 @@ func directoryNames(files [2][]string) (names [2]string) {
 	return names
 }
 
-// prefixNames returns what the names of the files of each group begin with, without
-// the number and the punctuation at its end: ext4 of ext4-10.log and ext4-11.log.
-// The name of a single file is that without its suffix.
-func prefixNames(files [2][]string) (names [2]string) {
-	for side, list := range files {
-		prefix := stem(list[0])
-		for _, name := range list[1:] {
-			prefix = commonPrefix(prefix, stem(name))
-		}
-		if len(list) > 1 {
-			prefix = strings.TrimRightFunc(prefix, unicode.IsDigit)
-			prefix = strings.TrimRight(prefix, "-_.+~ ")
-		}
-		names[side] = prefix
+// prefixOf returns what the names of files begin with, without the number and the punctuation
+// at its end: ext4 of ext4-10.log and ext4-11.log. The name of a single file is that without
+// its suffix.
+func prefixOf(files []string) string {
+	prefix := stem(files[0])
+	if len(files) == 1 {
+		return prefix
 	}
-	return names
+	for _, name := range files[1:] {
+		prefix = commonPrefix(prefix, stem(name))
+	}
+	return strings.TrimRight(strings.TrimRightFunc(prefix, unicode.IsDigit), "-_.+~ ")
 }
 
 // stem returns the name of a file without its directory, its suffix and that of a
@@ -83,7 +79,3 @@ func commonPrefix(a, b string) string {
 	}
 	return strings.ToValidUTF8(a[:n], "")
 }
-
-// nameOf returns what the names of a group of files begin with, which can be no name of a
-// side.
-func nameOf(files []string) string { return prefixNames([2][]string{files, files})[0] }

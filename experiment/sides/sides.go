@@ -189,7 +189,7 @@ func header(r *source.Reader, name string) (h *format.Header, k kind, err error)
 	if err != nil {
 		return nil, k, err
 	}
-	// The header stands before the first event.
+	// The header of text is all that stands before the first event.
 	if _, err = events.Read(make([]format.Event, 1)); err != nil && err != io.EOF {
 		return nil, k, source.Named(name, err)
 	}
@@ -209,7 +209,7 @@ func (s *Sides) names(q *Request) ([2]string, error) {
 		if err != nil {
 			return q.Names, err
 		}
-		beside := nameOf(s.files[1])
+		beside := prefixOf(s.files[1])
 		if !experiment.IsName(beside) {
 			beside = compare.DefaultNames[1]
 		}
@@ -223,7 +223,7 @@ func (s *Sides) names(q *Request) ([2]string, error) {
 	grouped := len(q.Applications) > 0 || slices.Contains(q.Operands, Parting)
 	switch {
 	case q.alone():
-		return [2]string{"", nameOf(s.files[1])}, nil
+		return [2]string{"", prefixOf(s.files[1])}, nil
 	case !grouped && len(q.Operands) > 2 && !ofReplays:
 		half := (len(q.Operands) + 1) / 2
 		return q.Names, &Misuse{

@@ -1,0 +1,56 @@
+package device
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/format"
+	"pianola/internal/testkit"
+)
+
+// Of a single recording, each half is held out. What was used of it is in the file.
+func TestNewFile(t *testing.T) {
+	var events []format.Event
+	for i := range int64(40) {
+		events = append(events, testkit.Event(format.OpFsync, i*10*ms, 2*ms, 0))
+	}
+	s, err := NewRecording("app.txt", &testkit.Reader{Events: events, Batch: 7, Err: io.EOF}, Cache{})
+	require.NoError(t, err)
+	about := s.About(&format.Header{Meta: []format.Meta{{Key: format.MetaDevice, Value: "disk"}, {Key: format.MetaCommand, Value: "./app"}}})
+	require.Equal(t, []format.Meta{{Key: "from recording", Value: "app.txt: 40 calls that reach the device"}, {Key: "recording's device", Value: "disk"}}, about)
+	f, err := NewFile(t.Context(), []Sample{s}, Cache{Capacity: 1 << 30}, about)
+	require.NoError(t, err)
+	require.Len(t, f.HeldOut, 2)
+	require.Equal(t, "app.txt, second half", f.HeldOut[1].Name)
+	require.EqualValues(t, 1<<30, f.Model.Cache.Capacity)
+	require.Equal(t, Remark{"recording's device", "disk"}, f.Meta[1])
+
+	broken := errors.New("broken")
+	_, err = NewRecording("app.txt", &testkit.Reader{Err: broken}, Cache{})
+	require.Equal(t, broken, err)
+	_, err = NewRecording("app.txt", &testkit.Reader{Err: io.EOF}, Cache{})
+	require.Equal(t, ErrNoCalls, err)
+}
+
+func TestText(t *testing.T) {
+	f := disk()
+	f.Shared, f.Burst = true, 1e-3
+	require.Regexp(t, `(?m)^read, random +\S+ µs +\d+ +\S+\n^read, sequential `, f.Text())
+	require.Contains(t, f.Text(), "share the requests")
+	require.Contains(t, f.Text(), "an idle device saves up 1000.0 µs\n")
+
+	var b strings.Builder
+	require.NoError(t, WriteHeldOut(&b, "held out", []HeldOut{{"a\x1b", "read", 3, 2, 1}, {"b", "sync", 4, 2, 3}}))
+	require.Equal(t, `held out  class  calls  measured s  model s     off
+a\33       read      3       2.000    1.000  -50.0%
+b          sync      4       2.000    3.000  +50.0%
+off by 50.0 % in the median, 50.0 % of the measured time
+`, b.String())
+	b.Reset()
+	require.NoError(t, WriteHeldOut(&b, "held out", nil))
+	require.Equal(t, 1, strings.Count(b.String(), "\n"))
+}
