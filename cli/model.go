@@ -176,16 +176,7 @@ func recordingOn(name string, cache device.Cache) (*device.Recording, []format.M
 		return nil, nil, err
 	}
 	defer src.Close()
-	var r format.Reader
-	if src.Log {
-		r, err = src.Open()
-	} else {
-		var t *source.Trace
-		if t, err = src.Trace(compile.Options{Compensate: true}); err == nil {
-			defer t.Close()
-			r = t.Events()
-		}
-	}
+	r, err := src.Compiled(compile.Options{Compensate: true})
 	if err != nil {
 		return nil, nil, err
 	}

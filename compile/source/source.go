@@ -101,6 +101,20 @@ func (s *Source) Events() (format.Reader, error) {
 	return t.Events(), nil
 }
 
+// Compiled returns the events of a log or of a compiled trace as they are, and those of a
+// recording as they are compiled.
+func (s *Source) Compiled(o compile.Options) (format.Reader, error) {
+	if !s.Log && !s.IsLowered() {
+		t, err := s.Trace(o)
+		if err != nil {
+			return nil, err
+		}
+		s.trace = t.file // Close closes it
+		return t.Events(), nil
+	}
+	return s.Events()
+}
+
 // Trace returns the compiled trace. It compiles a recording, or writes an intermediate
 // script, into a temporary file. The caller closes the trace after its last use; a Source
 // that is a trace ends with it.

@@ -145,7 +145,7 @@ func TestTraces(t *testing.T) {
 	require.ErrorContains(t, err, "run.bin: already compiled")
 }
 
-// What packages of export are made of is compiled if it has to be.
+// A recording is compiled for the outputs that are made of a trace.
 func TestOpenEvents(t *testing.T) {
 	r := made(t)
 	for _, name := range forms {

@@ -36,7 +36,7 @@ func Run(r *source.Reader, name string, o compile.Options, pace format.Pace) (ru
 		return run, nil, err
 	}
 	defer t.Close()
-	run.Meta = t.Header().Meta
 	run.Profile, paced, err = replays.Recording(t.Trace, pace, o.Names, r.Limits.Reading())
+	run.Meta = t.Header().Meta
 	return run, paced, source.Named(name, err)
 }

@@ -116,6 +116,14 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
+// ofRank is the recording of the only node of a run.
+const ofRank = `# pianola script 1
+# ranks: 1 run=r machine=m begun=1000
+# rank: 0 process=1 node=n
+1 0.000001000 fsync(3) = 0 <0.000001000>
+# lost: 0
+`
+
 // A run is on a side once, whatever file holds it.
 func TestSameRun(t *testing.T) {
 	for operands, want := range map[string]string{
@@ -125,12 +133,17 @@ func TestSameRun(t *testing.T) {
 		"app.txt a1.log -- b1.log":      "",
 		"app.txt fast1.log a1.log":      "fast1.log and a1.log were replayed at different speeds",
 		"a2.log -- fast1.log a1.log":    "",
+		"dir1 -- dir2":                  "", // of one size
 		"app.txt missing.log":           "missing.log: no such file",
 	} {
 		r := logs(t)
 		content, err := os.ReadFile("fast1.log")
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile("copy.log", content, 0o600))
+		for _, dir := range []string{"dir1", "dir2"} {
+			require.NoError(t, os.Mkdir(dir, 0o700))
+			require.NoError(t, os.WriteFile(dir+"/node.txt", []byte(ofRank), 0o600))
+		}
 		_, err = Find(r, &Request{Operands: strings.Fields(operands)})
 		if want == "" {
 			require.NoError(t, err, operands)

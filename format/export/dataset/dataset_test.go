@@ -83,7 +83,7 @@ func TestAdd(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, hidden)
 
-	// What is not of a dataset is not replaced.
+	// Add replaces nothing that is not of a dataset.
 	strange := filepath.Join(dir, "spans", "trace=run", "mine")
 	require.NoError(t, os.WriteFile(strange, nil, 0o600))
 	require.ErrorContains(t, add("run", nil), "not of a dataset")
