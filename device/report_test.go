@@ -12,7 +12,7 @@ import (
 	"pianola/internal/testkit"
 )
 
-// Of a single recording, each half is held out. What was used of it is in the file.
+// Each half of a single recording is held out. The file says what was used of it.
 func TestNewFile(t *testing.T) {
 	var events []format.Event
 	for i := range int64(40) {
