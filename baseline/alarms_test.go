@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -151,6 +152,95 @@ func TestAlarms(t *testing.T) {
 			return append(six(first), six(second)...)
 		}))
 	}
+}
+
+// countChecks are the checks of the study of counts, all of one command, and what each must
+// find: a pool of runs in which a count is larger.
+var countChecks = []struct{ text, name, pool string }{
+	{"sync.calls > +0", "one more fsync", "synced"},
+	{"write.bytes > +0.5%", "1 % more bytes", "more"},
+}
+
+// One run is enough to check counts. PIANOLA_ALARMS names a directory with baselines of a
+// program as it is, and as it makes more calls or more bytes; the test then prints figures
+// of the study alarms. Without it, the test uses a few synthetic runs, whose bytes vary.
+func TestCounts(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(29, 3))
+	dir := os.Getenv("PIANOLA_ALARMS")
+	pool := func(name string) []*profile.Profile {
+		if dir != "" {
+			return saved(t, filepath.Join(dir, name+".json"))
+		}
+		return madeCounts(name, rnd)
+	}
+	same := pool("as_is")
+	var checks []*check.Check
+	for _, c := range countChecks {
+		one, err := check.Parse(c.text)
+		require.NoError(t, err)
+		checks = append(checks, one)
+	}
+	// compared returns the states of a run beside a baseline of so many others.
+	compared := func(size int, run *profile.Profile, but int) (states []check.State) {
+		base := check.Side{Name: "a"}
+		for _, i := range rnd.Perm(len(same)) {
+			if i != but && len(base.Runs) < size {
+				base.Runs = append(base.Runs, same[i])
+			}
+		}
+		for _, o := range check.Evaluate(checks, base, check.Side{Name: "b", Runs: []*profile.Profile{run}}, "") {
+			states = append(states, o.State)
+		}
+		return states
+	}
+	for _, size := range []int{6, 40} {
+		for i, c := range countChecks {
+			if _, err := os.Stat(filepath.Join(dir, c.pool+".json")); dir != "" && err != nil {
+				continue // another row of the study
+			}
+			runs, found := pool(c.pool), 0
+			for _, run := range runs {
+				if compared(size, run, -1)[i] == check.Failed {
+					found++
+				}
+			}
+			fmt.Printf("note %g %s: found, beside %d runs, %%\n", 100*float64(found)/float64(len(runs)), c.name, size)
+			if dir == "" && (size == 40 || c.pool == "synced") {
+				require.Equal(t, len(runs), found, c.name)
+			}
+		}
+		const pairs = 200
+		alarms := make([]int, len(checks))
+		for range pairs {
+			k := rnd.IntN(len(same))
+			for i, state := range compared(size, same[k], k) {
+				if state == check.Failed {
+					alarms[i]++
+				}
+			}
+		}
+		for i, c := range countChecks {
+			fmt.Printf("note %d %s: false alarms of %d pairs, beside %d runs\n", alarms[i], c.text, pairs, size)
+			require.True(t, dir != "" || alarms[i] == 0, c.text)
+		}
+	}
+}
+
+// madeCounts returns runs of a program whose bytes vary by some, and whose syncs don't.
+func madeCounts(name string, rnd *rand.Rand) (pool []*profile.Profile) {
+	for range 60 {
+		p := &profile.Profile{RunTime: 1e9}
+		p.Categories[profile.Syncs].Calls = 8
+		p.Categories[profile.Writes] = profile.Total{Calls: 100, Bytes: 300_000 + rnd.Int64N(20)}
+		switch name {
+		case "synced":
+			p.Categories[profile.Syncs].Calls++
+		case "more":
+			p.Categories[profile.Writes].Bytes += 3000
+		}
+		pool = append(pool, p)
+	}
+	return pool
 }
 
 // six returns the indexes of six runs in a row.

@@ -4,8 +4,9 @@
 //
 //	"sync.p99 > +10%" → Parse → Check → Evaluate → Outcome → Lines, WriteJUnit, JSON
 //
-// With enough runs, a check fails only if the difference is more than noise. Checks and
-// outcomes are read-only once returned, and may be used concurrently.
+// With enough runs, a check fails only if the difference is more than noise. Calls and
+// bytes that are the same in all runs of the other side have no noise, and their checks
+// are exact. Checks and outcomes are read-only once returned, and may be used concurrently.
 package check
 
 import (
@@ -21,12 +22,21 @@ const Max = 50
 // Check is a metric with a bound. It fails if the metric is beyond the bound.
 type Check struct {
 	Metric
-	Above    bool    // it fails above the bound, else below
-	Relative bool    // the bound is a change, as a fraction of the other side's value
-	Bound    float64 // 0.1 is +10 %, -0.05 is -5 %; if not Relative, a value in the base unit of the metric
+	Above bool // it fails above the bound, else below
+	Of    Kind
+	Bound float64 // of a Share, 0.1 is +10 % and -0.05 is -5 %; else in the base unit of the metric
 
 	text string // of the bound
 }
+
+// Kind is what a bound bounds.
+type Kind uint8
+
+const (
+	Value      Kind = iota // of the checked side alone
+	Share                  // the change from the other side's value, as a fraction of it
+	Difference             // the same, as a value
+)
 
 // String returns the check as Parse reads it.
 func (c *Check) String() string {
@@ -56,13 +66,16 @@ func (e *Error) Error() string {
 //
 //	sync.p99 > +10%
 //	read.bytes_per_second < -5%
+//	fsync.calls > +0
 //	run_time > 90s
 //
 // METRIC is run_time, or a class of calls or an operation with one of seconds, calls,
-// bytes, bytes_per_second, p50, p90, p99, p999 and max. A bound with a sign and % is
-// relative to the other side; one without a sign is a value, with a unit unless it is
-// a number of calls. Times can only become worse by growing, and rates by shrinking:
-// a check that fails when they become better is an error, which is always an *Error.
+// bytes, bytes_per_second, p50, p90, p99, p999 and max, or one of calls, bytes and
+// bytes_per_second of all I/O. A bound with a sign is a change from the other side, in
+// per cent or as a value; one without a sign is a value. Values have a unit unless they
+// are 0 or a number of calls. Times can only become worse by growing, and rates by
+// shrinking: a check that fails when they become better is an error, which is always an
+// *Error.
 func Parse(text string) (*Check, error) {
 	p := &parser{text: text}
 	c, err := p.check()
@@ -146,13 +159,18 @@ func (p *parser) metric(c *Check) *Error {
 		c.Metric = Metric{runTime, &durations, larger, elapsed, seconds}
 		return nil
 	}
+	if i := slices.Index(figureNames(), subject); i >= 0 && figures[i].whole {
+		f := &figures[i]
+		c.Metric = Metric{f.name, f.unit, f.worse, elapsed, f.value}
+		return nil
+	}
 	measure := measureOf(subject)
 	if measure == nil {
 		err := p.fail(at, "classes are read, write, sync, metadata, …; operations are as in pianola profile", "no class or operation %q", subject)
 		if subject == "" {
-			err.Msg = "expected a class, an operation or " + runTime
+			err.Msg = "expected a class, an operation, " + strings.Join(wholeNames(), ", ") + " or " + runTime
 		}
-		err.Word, err.Names = subject, append(subjects(), runTime)
+		err.Word, err.Names = subject, append(append(subjects(), runTime), wholeNames()...)
 		return err
 	}
 	if p.at == len(p.text) || p.text[p.at] != '.' {
@@ -191,37 +209,51 @@ func (p *parser) bound(c *Check) *Error {
 		return p.relative(c, begin, sign, number, v)
 	}
 	name, unitAt := p.word(func(b byte) bool { return letter(b) || b == '/' || b >= 0x80 })
-	i := slices.IndexFunc(c.unit.bounds, func(s symbol) bool { return s.name == name })
-	switch {
-	case i < 0:
+	size := 1.0 // 0 needs no unit
+	if i := slices.IndexFunc(c.unit.bounds, func(s symbol) bool { return s.name == name }); i >= 0 {
+		size = c.unit.bounds[i].size
+	} else if name != "" || v != 0 {
 		return p.fail(unitAt, "units of "+c.Name+" are "+symbols(c.unit), "no unit %q of %s", name, c.Name)
-	case sign != "":
-		return p.fail(begin, "a change is a percentage, "+sign+"10%; a value has no sign, "+number+name, "a bound with a sign must end with %%")
-	case v*c.unit.bounds[i].size > maxAbsolute:
+	}
+	if v*size > maxAbsolute {
 		return p.fail(at, "", "%s is too large", number+name)
 	}
-	c.Bound = v * c.unit.bounds[i].size
+	c.Bound = v * size
+	if sign == "" {
+		return nil
+	}
+	c.Of = Difference
+	return p.signed(c, begin, sign)
+}
+
+// signed checks the sign of a change, and sets that of the bound.
+func (p *parser) signed(c *Check, begin int, sign string) *Error {
+	const hint = "a check fails when the metric becomes larger (> +5%) or smaller (< -5%)"
+	switch {
+	case c.Above && sign == "-":
+		return p.fail(begin, hint, "> needs a change with +, not -")
+	case !c.Above && sign == "+":
+		return p.fail(begin, hint, "< needs a change with -, not +")
+	case !c.Above:
+		c.Bound = 0 - c.Bound // not -0
+	}
 	return nil
 }
 
 func (p *parser) relative(c *Check, begin int, sign, number string, v float64) *Error {
-	want := "-"
-	if c.Above {
-		want = "+"
-	}
-	switch {
-	case sign == "":
+	if sign == "" {
+		want := "-"
+		if c.Above {
+			want = "+"
+		}
 		return p.fail(begin, "write "+want+number+"%", "a change needs a sign")
-	case sign != want && c.Above:
-		return p.fail(begin, "a check fails when the metric becomes larger (> +5%) or smaller (< -5%)", "> needs a change with +, not -")
-	case sign != want:
-		return p.fail(begin, "a check fails when the metric becomes larger (> +5%) or smaller (< -5%)", "< needs a change with -, not +")
-	case v > maxPercent || !c.Above && v >= 100:
-		return p.fail(begin, "", "a metric cannot change by %s%s%%", sign, number)
 	}
-	c.Relative, c.Bound = true, v/100
-	if !c.Above {
-		c.Bound = -c.Bound
+	c.Of, c.Bound = Share, v/100
+	if err := p.signed(c, begin, sign); err != nil {
+		return err
+	}
+	if v > maxPercent || !c.Above && v >= 100 {
+		return p.fail(begin, "", "a metric cannot change by %s%s%%", sign, number)
 	}
 	return nil
 }

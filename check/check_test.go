@@ -5,42 +5,55 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"pianola/profile"
 )
 
 func TestParse(t *testing.T) {
 	for _, test := range []struct {
 		text, metric, unit string
-		above, relative    bool
+		above              bool
+		of                 Kind
 		bound              float64
 	}{
-		{"run_time > +5%", "run_time", "seconds", true, true, 0.05},
-		{"sync.p99 > +10%", "sync.p99", "seconds", true, true, 0.1},
-		{" sync.p99>+10% ", "sync.p99", "seconds", true, true, 0.1},
-		{"fsync.p999 > 5ms", "fsync.p999", "seconds", true, false, 0.005},
-		{"run_time > 1.5m", "run_time", "seconds", true, false, 90},
-		{"openat.max > 250µs", "openat.max", "seconds", true, false, 250e-6},
-		{"mapped_read.seconds > +0%", "mapped_read.seconds", "seconds", true, true, 0},
-		{"submit_and_wait.p50 > +.5%", "submit_and_wait.p50", "seconds", true, true, 0.005},
-		{"read.bytes_per_second < -5%", "read.bytes_per_second", "bytes_per_second", false, true, -0.05},
-		{"read.bytes_per_second < 100MB/s", "read.bytes_per_second", "bytes_per_second", false, false, 100e6},
-		{"write.bytes > 64MiB", "write.bytes", "bytes", true, false, 64 << 20},
-		{"write.bytes < 1kB", "write.bytes", "bytes", false, false, 1000},
-		{"metadata.calls < -99.9%", "metadata.calls", "calls", false, true, -0.999},
-		{"metadata.calls > 1000", "metadata.calls", "calls", true, false, 1000},
+		{"run_time > +5%", "run_time", "seconds", true, Share, 0.05},
+		{"sync.p99 > +10%", "sync.p99", "seconds", true, Share, 0.1},
+		{" sync.p99>+10% ", "sync.p99", "seconds", true, Share, 0.1},
+		{"fsync.p999 > 5ms", "fsync.p999", "seconds", true, Value, 0.005},
+		{"run_time > 1.5m", "run_time", "seconds", true, Value, 90},
+		{"openat.max > 250µs", "openat.max", "seconds", true, Value, 250e-6},
+		{"mapped_read.seconds > +0%", "mapped_read.seconds", "seconds", true, Share, 0},
+		{"submit_and_wait.p50 > +.5%", "submit_and_wait.p50", "seconds", true, Share, 0.005},
+		{"read.bytes_per_second < -5%", "read.bytes_per_second", "bytes_per_second", false, Share, -0.05},
+		{"read.bytes_per_second < 100MB/s", "read.bytes_per_second", "bytes_per_second", false, Value, 100e6},
+		{"write.bytes > 64MiB", "write.bytes", "bytes", true, Value, 64 << 20},
+		{"write.bytes < 1kB", "write.bytes", "bytes", false, Value, 1000},
+		{"metadata.calls < -99.9%", "metadata.calls", "calls", false, Share, -0.999},
+		{"metadata.calls > 1000", "metadata.calls", "calls", true, Value, 1000},
+		{"fsync.calls > +0", "fsync.calls", "calls", true, Difference, 0},
+		{"fsync.calls<-3", "fsync.calls", "calls", false, Difference, -3},
+		{"write.bytes > +64KiB", "write.bytes", "bytes", true, Difference, 64 << 10},
+		{"write.bytes > +0", "write.bytes", "bytes", true, Difference, 0},
+		{"write.bytes > 0", "write.bytes", "bytes", true, Value, 0},
+		{"sync.p99 > +5ms", "sync.p99", "seconds", true, Difference, 0.005},
+		{"read.bytes_per_second < -1MB/s", "read.bytes_per_second", "bytes_per_second", false, Difference, -1e6},
+		{"calls > +0", "calls", "calls", true, Difference, 0},
+		{"bytes < -1%", "bytes", "bytes", false, Share, -0.01},
+		{"bytes_per_second < 1MB", "bytes_per_second", "bytes_per_second", false, Value, 1e6},
 	} {
 		c, err := Parse(test.text)
 		require.NoError(t, err, test.text)
 		require.Equal(t, test.metric, c.Name, test.text)
 		require.Equal(t, test.unit, c.unit.name, test.text)
 		require.Equal(t, test.above, c.Above, test.text)
-		require.Equal(t, test.relative, c.Relative, test.text)
+		require.Equal(t, test.of, c.Of, test.text)
 		require.InDelta(t, test.bound, c.Bound, 1e-9, test.text)
 	}
 }
 
 func TestParseErrors(t *testing.T) {
 	for _, test := range []struct{ text, want, hint, word string }{
-		{"", `check "": at byte 0: expected a class, an operation or run_time`, "classes are", ""},
+		{"", `check "": at byte 0: expected a class, an operation, calls, bytes, bytes_per_second or run_time`, "classes are", ""},
 		{"synk.p99 > +10%", `check "synk.p99 > +10%": at byte 0: no class or operation "synk"`, "classes are", "synk"},
 		{"sync > +10%", `check "sync > +10%": at byte 4: expected a figure after sync, such as sync.p99`, "p99", ""},
 		{"sync.p98 > +10%", `check "sync.p98 > +10%": at byte 5: no figure "p98"`, "bytes_per_second", "p98"},
@@ -54,7 +67,12 @@ func TestParseErrors(t *testing.T) {
 		{"read.calls < -100%", `check "read.calls < -100%": at byte 13: a metric cannot change by -100%`, "", ""},
 		{"read.calls > +2000000%", `check "read.calls > +2000000%": at byte 13: a metric cannot change by +2000000%`, "", ""},
 		{"sync.p99 > 10%", `check "sync.p99 > 10%": at byte 11: a change needs a sign`, "write +10%", ""},
-		{"sync.p99 > +5ms", `check "sync.p99 > +5ms": at byte 11: a bound with a sign must end with %`, "a value has no sign, 5ms", ""},
+		{"sync.p99 > -5ms", `check "sync.p99 > -5ms": at byte 11: > needs a change with +, not -`, "smaller (< -5%)", ""},
+		{"sync.calls < +1", `check "sync.calls < +1": at byte 13: < needs a change with -, not +`, "larger (> +5%)", ""},
+		{"sync.bytes > +9", `check "sync.bytes > +9": at byte 15: no unit "" of sync.bytes`, "B, kB", ""},
+		{"sync.calls > +0k", `check "sync.calls > +0k": at byte 15: no unit "k" of sync.calls`, "none, such as 1000", ""},
+		{"calls.p99 > 5ms", `check "calls.p99 > 5ms": at byte 5: expected > or < after calls`, "calls > +10%", ""},
+		{"p99 > 5ms", `check "p99 > 5ms": at byte 0: no class or operation "p99"`, "classes are", "p99"},
 		{"sync.p99 > 5", `check "sync.p99 > 5": at byte 12: no unit "" of sync.p99`, "ns, us, µs, ms, s, m, h", ""},
 		{"sync.p99 > 5MB", `check "sync.p99 > 5MB": at byte 12: no unit "MB" of sync.p99`, "ns, us", ""},
 		{"sync.calls > 5k", `check "sync.calls > 5k": at byte 14: no unit "k" of sync.calls`, "none, such as 1000", ""},
@@ -80,7 +98,7 @@ func TestParseErrors(t *testing.T) {
 // A parsed check prints as text that parses to the same check, and the position of an
 // error lies in the text.
 func FuzzParse(f *testing.F) {
-	for _, text := range []string{"run_time > +5%", "sync.p99 > 5ms", "read.bytes_per_second < -5%", "write.bytes < 1.5GiB", "read.calls > 1000", "synk", "a.b > +", "sync.p99 > µ"} {
+	for _, text := range []string{"run_time > +5%", "sync.p99 > 5ms", "read.bytes_per_second < -5%", "write.bytes < 1.5GiB", "read.calls > 1000", "synk", "a.b > +", "sync.p99 > µ", "fsync.calls > +0", "write.bytes < -1.5GiB", "calls > +0", "bytes > +1%", "bytes_per_second < -0", "sync.p99 > +5ms"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -95,7 +113,9 @@ func FuzzParse(f *testing.F) {
 		again, err := Parse(c.String())
 		require.NoError(t, err)
 		require.Equal(t, c.String(), again.String())
-		require.Equal(t, [3]any{c.Above, c.Relative, c.Bound}, [3]any{again.Above, again.Relative, again.Bound})
-		require.Equal(t, c.Relative && !c.Above && c.Bound != 0, c.Bound < 0)
+		require.Equal(t, [4]any{c.Name, c.Above, c.Of, c.Bound}, [4]any{again.Name, again.Above, again.Of, again.Bound})
+		require.Equal(t, c.Of != Value && !c.Above && c.Bound != 0, c.Bound < 0)
+		base := Side{Name: "old", Runs: []*profile.Profile{{}, {RunTime: 1}}}
+		require.NotEmpty(t, Text(Evaluate([]*Check{c}, base, base, "")))
 	})
 }

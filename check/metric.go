@@ -42,15 +42,16 @@ type figure struct {
 	name  string
 	unit  *unit
 	worse direction
+	whole bool // it can be that of all I/O
 	value func(*profile.Profile, *profile.Measure) *float64
 }
 
 // figures are all figures. If no calls occurred, only their number is known.
 var figures = slices.Concat([]figure{
-	{"seconds", &durations, larger, ofCalls(func(_ *profile.Profile, m *profile.Measure) *float64 { return m.Seconds })},
-	{"calls", &numbers, either, func(_ *profile.Profile, m *profile.Measure) *float64 { return new(float64(m.Calls)) }},
-	{"bytes", &sizes, either, func(_ *profile.Profile, m *profile.Measure) *float64 { return new(float64(m.Bytes)) }},
-	{"bytes_per_second", &rates, smaller, ofCalls(func(p *profile.Profile, m *profile.Measure) *float64 {
+	{"seconds", &durations, larger, false, ofCalls(func(_ *profile.Profile, m *profile.Measure) *float64 { return m.Seconds })},
+	{"calls", &numbers, either, true, func(_ *profile.Profile, m *profile.Measure) *float64 { return new(float64(m.Calls)) }},
+	{"bytes", &sizes, either, true, func(_ *profile.Profile, m *profile.Measure) *float64 { return new(float64(m.Bytes)) }},
+	{"bytes_per_second", &rates, smaller, true, ofCalls(func(p *profile.Profile, m *profile.Measure) *float64 {
 		if p.RunTime == 0 {
 			return nil
 		}
@@ -69,7 +70,7 @@ func ofCalls(value func(*profile.Profile, *profile.Measure) *float64) func(*prof
 
 func quantiles() (list []figure) {
 	for i, name := range stats.QuantileNames {
-		list = append(list, figure{strings.ReplaceAll(name, ".", ""), &durations, larger, func(_ *profile.Profile, m *profile.Measure) *float64 {
+		list = append(list, figure{strings.ReplaceAll(name, ".", ""), &durations, larger, false, func(_ *profile.Profile, m *profile.Measure) *float64 {
 			if m.Tails == nil {
 				return nil
 			}
@@ -114,9 +115,20 @@ func figureNames() (names []string) {
 	return names
 }
 
+// wholeNames are the figures of all I/O.
+func wholeNames() (names []string) {
+	for i := range figures {
+		if figures[i].whole {
+			names = append(names, figures[i].name)
+		}
+	}
+	return names
+}
+
 // unit is that of a metric.
 type unit struct {
 	name    string // in JSON
+	counts  bool   // what it counts can be the same in all runs
 	example string // of an absolute bound
 	bounds  []symbol
 	format  func(v float64) string
@@ -129,16 +141,18 @@ type symbol struct {
 }
 
 var (
-	durations = unit{"seconds", "5ms", []symbol{{"ns", 1e-9}, {"us", 1e-6}, {"µs", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}}, table.Duration}
-	numbers   = unit{"calls", "1000", []symbol{{"", 1}}, func(v float64) string { return strings.TrimSuffix(table.Fixed(v, 1), ".0") }}
-	sizes     = unit{"bytes", "100MB", byteSymbols, table.Bytes}
-	rates     = unit{"bytes_per_second", "100MB", perSecond(), func(v float64) string { return table.Bytes(v) + "/s" }}
+	durations = unit{"seconds", false, "5ms", []symbol{{"ns", 1e-9}, {"us", 1e-6}, {"µs", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}}, table.Duration}
+	numbers   = unit{"calls", true, "1000", []symbol{{"", 1}}, number}
+	sizes     = unit{"bytes", true, "100MB", byteSymbols, func(v float64) string { return number(v) + " B" }} // a byte more can be seen
+	rates     = unit{"bytes_per_second", false, "100MB", perSecond(), func(v float64) string { return table.Bytes(v) + "/s" }}
 
 	byteSymbols = []symbol{
 		{"B", 1}, {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12},
 		{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40},
 	}
 )
+
+func number(v float64) string { return strings.TrimSuffix(table.Fixed(v, 1), ".0") } // medians can end with .5
 
 func perSecond() []symbol {
 	all := slices.Clone(byteSymbols)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,15 +80,18 @@ func TestEvaluate(t *testing.T) {
 		{"run time", "run_time > +1%", []int64{1, 1, 1, 1, 1, 1}, Passed, "1.000 s to 1.000 s, +0.0 %, at most +0.0 %"},
 		{"none on either side", "mapped_read.p99 > +1%", []int64{1}, Unknown, "new has no mapped_read.p99"},
 		{"no rate of calls without bytes and time", "write.bytes_per_second < 1MB", []int64{1}, Unknown, "new has no write.bytes_per_second"},
-		{"no calls", "write.calls > +1%", []int64{1}, Passed, "0 to 0"},
-		{"no calls, a value", "write.calls > 0", []int64{1}, Passed, "0 to 0"},
-		{"no calls, but some wanted", "write.calls < 1", []int64{1, 1, 1, 1, 1, 1}, Failed, "0 to 0, at most 0"},
+		{"no calls", "write.calls > +1%", []int64{1}, Passed, "0 to 0, +0, exact: the same in 6 runs of old"},
+		{"no calls, a value", "write.calls > 0", []int64{1}, Passed, "0 to 0, +0, exact: the same in 6 runs of old"},
+		{"no calls, but some wanted", "write.calls < 1", []int64{1, 1, 1, 1, 1, 1}, Failed, "0 to 0, +0, exact: the same in 6 runs of old"},
+		{"by a time", "sync.p99 > +100us", []int64{1200, 1210, 1220, 1230, 1240, 1250}, Failed, "1.025 ms to 1.225 ms, +19.5 %, at least +175.000 µs"},
+		{"by a time, at most", "sync.p99 > +1ms", []int64{500, 510, 520, 530, 540, 550}, Passed, "1.025 ms to 525.000 µs, -48.8 %, at most -475.000 µs"},
+		{"by a time, by medians", "sync.p99 > +1ms", []int64{2026}, Failed, "1.025 ms to 2.026 ms, +97.7 %"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			o := one(t, test.text, base, side(t, "new", test.now...))
 			require.Equal(t, test.want, o.State)
 			require.Equal(t, test.message, o.Message())
-			require.Equal(t, test.want != Unknown && len(test.now) < 6, o.byMedians())
+			require.Equal(t, test.want != Unknown && len(test.now) < 6 && !o.Exact, o.byMedians())
 		})
 	}
 }
@@ -104,7 +108,7 @@ func TestEvaluateOneSided(t *testing.T) {
 	require.Equal(t, "1.000 µs: old has no sync.p99", o.Message())
 	o = one(t, "sync.calls > +10%", none, some)
 	require.Equal(t, Unknown, o.State)
-	require.Equal(t, "0 to 1: sync.calls of old is 0, so there is no change in per cent", o.Message())
+	require.Equal(t, "0 to 1, +1: sync.calls of old is 0, so there is no change in per cent: use a bound without it, such as +0", o.Message())
 	require.Equal(t, Failed, one(t, "sync.calls > 0", none, some).State)
 	require.Equal(t, Failed, one(t, "sync.p99 > 1ns", none, some).State)
 	require.Equal(t, Unknown, one(t, "sync.p99 > 1ns", some, none).State)
@@ -117,6 +121,132 @@ func TestEvaluateWithheld(t *testing.T) {
 	require.Equal(t, Inconclusive, Overall(outcomes))
 	require.Equal(t, "1.000 µs to 9.000 µs, +800.0 %: too little", outcomes[0].Message())
 	require.Empty(t, Note(outcomes))
+}
+
+// counts returns a side whose runs make so many syncs.
+func counts(name string, calls ...int64) Side {
+	s := Side{Name: name}
+	for _, n := range calls {
+		p := &profile.Profile{RunTime: 1e9}
+		p.Categories[profile.Syncs] = profile.Total{Calls: n, Bytes: 10 * n}
+		s.Runs = append(s.Runs, p)
+	}
+	return s
+}
+
+// same returns n equal counts.
+func same(calls int64, n int) (list []int64) {
+	for range n {
+		list = append(list, calls)
+	}
+	return list
+}
+
+// A count that is the same in several runs of the other side has no noise: one call more
+// fails in one run. Too few runs tell nothing of a count that varies, unless all are beyond
+// all.
+func TestEvaluateCounts(t *testing.T) {
+	varied := []int64{25, 26, 25, 27, 25, 26}
+	twenty := slices.Concat(varied, varied, varied, []int64{24, 25})
+	for _, test := range []struct {
+		name, text string
+		base, now  []int64
+		want       State
+		message    string
+		chance     float64
+	}{
+		{"one more", "sync.calls > +0", same(25, 6), []int64{26}, Failed, "25 to 26, +1, +4.0 %, exact: the same in 6 runs of old", 0.0567},
+		{"none more", "sync.calls > +0", same(25, 6), []int64{25}, Passed, "25 to 25, +0, exact: the same in 6 runs of old", 0.0567},
+		{"one less", "sync.calls > +0", same(25, 6), []int64{24}, Passed, "25 to 24, -1, -4.0 %, exact: the same in 6 runs of old", 0.0567},
+		{"one less is too few", "sync.calls < -0", same(25, 6), []int64{24}, Failed, "25 to 24, -1, -4.0 %, exact: the same in 6 runs of old", 0.0567},
+		{"as many as allowed", "sync.calls > +2", same(25, 6), []int64{27}, Passed, "25 to 27, +2, +8.0 %, exact: the same in 6 runs of old", 0.0567},
+		{"one of many", "calls > +0%", same(1e12, 6), []int64{1e12 + 1}, Failed, "1000000000000 to 1000000000001, +1, +0.0 %, exact: the same in 6 runs of old", 0.0567},
+		{"bytes", "sync.bytes > +1%", same(100, 6), []int64{102}, Failed, "1000 B to 1020 B, +20 B, +2.0 %, exact: the same in 6 runs of old", 0.0567},
+		{"fewer bytes than allowed", "bytes > +2%", same(100, 6), []int64{102}, Passed, "1000 B to 1020 B, +20 B, +2.0 %, exact: the same in 6 runs of old", 0.0567},
+		{"from none", "sync.calls > +0", same(0, 6), []int64{8}, Failed, "0 to 8, +8, exact: the same in 6 runs of old", 0.0567},
+		{"above a value", "sync.calls > 25", same(25, 6), []int64{26}, Failed, "25 to 26, +1, +4.0 %, exact: the same in 6 runs of old", 0.0567},
+		{"two runs that are equal", "sync.calls > +0", same(25, 2), []int64{26}, Failed, "25 to 26, +1, +4.0 %, exact: the same in 2 runs of old", 0.1548},
+		{"seven runs", "sync.calls > +0", same(25, 7), []int64{26}, Failed, "25 to 26, +1, +4.0 %, exact: the same in 7 runs of old", 0.0491},
+		{"six of each", "sync.calls > +0", same(25, 6), same(26, 6), Failed, "25 to 26, +1, +4.0 %, exact: the same in 6 runs of old", 0.05},
+		{"all more, not the same", "sync.calls > +0", same(25, 6), []int64{26, 27}, Failed, "25 to 26.5, +1.5, +6.0 %, exact: the same in 6 runs of old", 0.0357},
+		{"one run", "sync.calls > +0", same(25, 1), []int64{26}, Inconclusive, "25 to 26, +1, +4.0 %: one run of old does not tell whether it varies: make 6", 0},
+		{"one run, and several later", "sync.calls > +0", same(25, 1), same(26, 6), Inconclusive, "25 to 26, +1, +4.0 %: one run of old does not tell whether it varies: make 6", 0},
+		{"one run, none more", "sync.calls > +0", same(25, 1), []int64{25}, Passed, "25 to 25, +0: one run of old does not tell whether it varies", 0},
+		{"one run, above a value", "sync.calls > 25", same(25, 1), []int64{26}, Inconclusive, "25 to 26, +1, +4.0 %: one run of old does not tell whether it varies: make 6", 0},
+		{"varies, one run", "sync.calls > +0", varied, []int64{99}, Inconclusive, "25.5 to 99, +73.5, +288.2 %: it varies between runs, from 25 to 27: make 6 of each", 0},
+		{"varies, none more", "sync.calls > +0", varied, []int64{25}, Passed, "25.5 to 25, -0.5, -2.0 %", 0},
+		{"varies later", "sync.calls > +0", same(25, 6), []int64{25, 26, 26}, Inconclusive, "25 to 26, +1, +4.0 %: it varies between runs, from 25 to 26: make 6 of each", 0},
+		{"varies, six of each", "sync.calls > +0", varied, []int64{30, 31, 30, 30, 32, 30}, Failed, "25.5 to 30, +4.5, +17.6 %, at least +4", 0.05},
+		{"varies, and may vary so", "sync.calls > +0", varied, []int64{26, 26, 26, 27, 25, 26}, Inconclusive, "25.5 to 26, +0.5, +2.0 %, at least -0.5: this may be noise: make more runs", 0.05},
+		{"varies, beyond each of many runs", "sync.calls > +0", twenty, []int64{28}, Failed, "25 to 28, +3, +12.0 %, beyond each of 20 runs of old", 1. / 21},
+		{"varies, beyond each of two runs of few", "sync.calls > +10%", varied, []int64{30, 31}, Failed, "25.5 to 30.5, +5, +19.6 %, beyond each of 6 runs of old", 1. / 28},
+		{"varies, as some of many runs", "sync.calls > +0", twenty, []int64{27}, Inconclusive, "25 to 27, +2, +8.0 %: it varies between runs, from 24 to 27: make 6 of each", 0},
+		{"varies, above a value", "sync.calls > 27", varied, []int64{28, 28}, Inconclusive, "25.5 to 28, +2.5, +9.8 %: it varies between runs, from 25 to 27: make 6 of each", 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o := one(t, test.text, counts("old", test.base...), counts("new", test.now...))
+			require.Equal(t, test.message, o.Message())
+			require.Equal(t, test.want, o.State)
+			require.False(t, o.byMedians())
+			if test.chance == 0 {
+				require.Zero(t, o.Confidence)
+				return
+			}
+			require.InDelta(t, 1-test.chance, o.Confidence, 1e-4)
+		})
+	}
+}
+
+// A line says what the runs are worth, of all checks together.
+func TestSummaryOfCounts(t *testing.T) {
+	checks := parse(t, "sync.calls > +0", "sync.bytes > +1%", "calls > +0")
+	for runs, want := range map[int]string{2: "46.5 %", 6: "17 %", 40: "5 %"} {
+		outcomes := Evaluate(checks, counts("old", same(25, runs)...), counts("new", 25), "")
+		require.Equal(t, "3 of 3 checks passed; the chance of a false failure is at most "+want, Summary(outcomes))
+		require.Empty(t, Note(outcomes))
+	}
+	require.Equal(t, "1 of 1 check inconclusive", Summary([]Outcome{one(t, "calls > +0", counts("old", 1), counts("new", 2))}))
+}
+
+// Counts that vary fail no more often than the line says: those that vary rarely, so that
+// few runs can be equal, and those of which all runs differ.
+func TestCountsKeepTheirPromise(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: many samples")
+	}
+	rnd := rand.New(rand.NewPCG(5, 6))
+	const most = 1000
+	made := counts("", slices.Collect(func(yield func(int64) bool) {
+		for n := range int64(most) {
+			yield(n)
+		}
+	})...).Runs
+	check := parse(t, "sync.calls > +0")
+	for _, runs := range [][2]int{{2, 1}, {6, 1}, {6, 2}, {3, 3}, {20, 1}, {6, 6}, {8, 7}} {
+		for _, rare := range []float64{0.01, 0.14, 0.36, 1} {
+			draw := func(n int) (s Side) {
+				for range n {
+					v := 0
+					if rnd.Float64() < rare {
+						v = 1 + rnd.IntN(1+int((most-2)*rare*rare*rare))
+					}
+					s.Runs = append(s.Runs, made[v])
+				}
+				return s
+			}
+			const draws = 500
+			failed, chance := 0, errorRate
+			for range draws {
+				o := Evaluate(check, draw(runs[0]), draw(runs[1]), "")[0]
+				if o.State == Failed {
+					failed++
+					require.Positive(t, o.Confidence)
+					chance = max(chance, 1-o.Confidence)
+				}
+			}
+			require.LessOrEqual(t, float64(failed), chance*draws+4*math.Sqrt(chance*draws), "%v, %v", runs, rare)
+		}
+	}
 }
 
 // Each check has a share of the error rate, and what that takes in runs.
@@ -177,13 +307,16 @@ func mixed(t *testing.T) []Outcome {
 }
 
 func TestText(t *testing.T) {
-	require.Equal(t, `1 of 4 checks failed, 1 unknown, 1 inconclusive, 1 passed
+	require.Equal(t, `1 of 4 checks failed, 1 unknown, 1 inconclusive, 1 passed; the chance of a false failure is at most 5 %
   inconclusive  sync.p99 > +10%  1.025 ms to 1.200 ms, +17.1 %, at least -8.2 %: this may be noise: make more runs
   passed        run_time > +5%   1.000 s to 1.000 s, +0.0 %, at most +0.0 %
   unknown       write.p99 > +1%  new has no write.p99
-  failed        sync.calls > 0   1 to 1, +0.0 %
-6 runs of each cannot tell a change from noise, so the medians were compared: make 7 of each
+  failed        sync.calls > 0   1 to 1, +0, exact: the same in 6 runs of old
 `, Text(mixed(t)))
+	require.Equal(t, `1 of 1 check passed
+  passed  run_time > +5%  1.000 s to 1.000 s, +0.0 %
+1 run of each cannot tell a change from noise, so the medians were compared: make 6 of each
+`, Text([]Outcome{one(t, "run_time > +5%", side(t, "old", 1), side(t, "new", 1))}))
 	require.Equal(t, "1 of 1 check failed; the chance of a false failure is at most 5 %\n  failed  run_time > 1ms  1.000 s to 1.000 s, +0.0 %, at least 1.000 s\n",
 		Text([]Outcome{one(t, "run_time > 1ms", side(t, "old", 1), side(t, "new", 1, 1, 1, 1, 1, 1))}))
 }
@@ -239,6 +372,6 @@ func TestWriteJUnit(t *testing.T) {
 	require.Nil(t, s.Cases[1].Skipped)
 	require.Nil(t, s.Cases[1].Failure)
 	require.Equal(t, "unknown: new has no write.p99", s.Cases[2].Skipped.Message)
-	require.Equal(t, "1 to 1, +0.0 %", s.Cases[3].Failure.Message)
+	require.Equal(t, "1 to 1, +0, exact: the same in 6 runs of old", s.Cases[3].Failure.Message)
 	require.Equal(t, "sync.calls > 0", s.Cases[3].Name)
 }

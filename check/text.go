@@ -27,9 +27,15 @@ func Summary(outcomes []Outcome) string {
 		}
 	}
 	line := strings.Join(parts, ", ")
-	byInterval := func(o Outcome) bool { return o.Confidence > 0 }
-	if slices.ContainsFunc(outcomes, byInterval) && !slices.ContainsFunc(outcomes, Outcome.byMedians) {
-		line += "; the chance of a false failure is at most " + table.Percent(errorRate)
+	chance := 0.0
+	for i := range outcomes {
+		if c := outcomes[i].Confidence; c > 0 {
+			chance += 1 - c
+		}
+	}
+	if chance > 0 && !slices.ContainsFunc(outcomes, Outcome.byMedians) {
+		const digit = 0.001
+		line += "; the chance of a false failure is at most " + table.Percent(max(errorRate, digit*math.Ceil(chance/digit*(1-1e-9))))
 	}
 	return line
 }
@@ -101,28 +107,50 @@ func (o *Outcome) format(v *float64) string {
 	return o.unit.format(*v)
 }
 
-// Change returns the relative change of the value, "+25.0 %"; "" if it is unknown.
+// Change returns how much the value changed: "+25.0 %", of a count "+1, +4.0 %" or "+0";
+// "" if that is unknown.
 func (o *Outcome) Change() string {
-	if o.Ratio == nil {
-		return ""
+	var parts []string
+	if o.unit.counts && o.Base != nil && o.Value != nil {
+		parts = append(parts, o.difference(*o.Value-*o.Base))
 	}
-	return change(*o.Ratio)
+	if o.Ratio != nil && (!o.unit.counts || *o.Ratio != 1) {
+		parts = append(parts, change(*o.Ratio))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func change(ratio float64) string { return fmt.Sprintf("%+.1f %%", 100*(ratio-1)) }
 
-// Sure returns the end of the interval that decides: "at least +12.3 %", or "at most"
-// if the check passed. It is "" if the medians decide.
+// difference returns a formatted difference of values, with its sign.
+func (o *Outcome) difference(v float64) string {
+	sign := "+"
+	if v < 0 {
+		sign = "-"
+	}
+	return sign + o.unit.format(math.Abs(v))
+}
+
+// Sure returns what decides: the end of the interval, "at least +12.3 %", or "at most" if
+// the check passed; or what is known of a count. It is "" if the medians decide.
 func (o *Outcome) Sure() string {
-	if o.Low == nil {
+	switch {
+	case o.Exact:
+		return fmt.Sprintf("exact: the same in %d runs of %s", o.baseRuns, o.base)
+	case o.Low == nil && o.Confidence > 0:
+		return fmt.Sprintf("beyond each of %d runs of %s", o.baseRuns, o.base)
+	case o.Low == nil:
 		return ""
 	}
 	words, end := "at most ", *o.High
 	if o.above == (o.State != Passed) {
 		words, end = "at least ", *o.Low
 	}
-	if o.Relative {
+	switch {
+	case o.Relative:
 		return words + change(end)
+	case o.Difference:
+		return words + o.difference(end)
 	}
 	return words + o.unit.format(end)
 }

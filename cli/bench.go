@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -80,7 +79,7 @@ func runBench(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if form := e.judging.form.name; form != "text" && form != "json" && (len(subjects) > 1 || len(e.roots) > 2) {
+	if form := e.judging.form.Name; form != "text" && form != "json" && (len(subjects) > 1 || len(e.roots) > 2) {
 		return usage(c, "--format %s is for one comparison: one recording, and at most two roots", form)
 	}
 	e.Whole = len(subjects) == 1
@@ -108,7 +107,7 @@ func (e *experimenter) compareWithSaved(subjects []*experiment.Subject) error {
 	if len(e.roots) > 1 {
 		return usage(e.Context, "--baseline is for one root")
 	}
-	saved, err := readBaseline(name, e.IsSet("workload"))
+	saved, err := experiment.OpenBaseline(&session.files, name, e.IsSet("workload"))
 	if err != nil {
 		return err
 	}
@@ -117,13 +116,7 @@ func (e *experimenter) compareWithSaved(subjects []*experiment.Subject) error {
 		beside = e.roots[0].Name
 	}
 	for _, s := range subjects {
-		s.Saved = &experiment.Side{Kind: experiment.Saved, Name: saved.nameBeside(beside), Err: errors.New("not in the baseline")}
-		for _, r := range saved.Runs {
-			if !s.Workload || r.Workload == s.Name {
-				s.Saved.Err = nil
-				s.Saved.Runs = append(s.Saved.Runs, experiment.Run{Meta: r.Meta, Profile: r.Profile})
-			}
-		}
+		s.Saved = experiment.SavedSide(saved, s.BaselineName(), beside)
 	}
 	return nil
 }
@@ -203,13 +196,12 @@ func (b *commanded) record(context.Context) (run experiment.Run, again bool, err
 		return run, true, err
 	}
 	defer endOn(b.Context.Context)()
-	p := pacing{Pace: b.options.Pace()}
-	read, err := p.readRun(compare.DefaultNames[0], name, compile.Options{Compensate: true, Names: true})
+	run, _, err = newReader().Run(name, compile.Options{Compensate: true, Names: true}, b.options.Pace())
 	if err != nil {
 		return run, false, err
 	}
 	what := ""
-	switch one, first := read.Profile.IO(), b.first.IO(); {
+	switch one, first := run.Profile.IO(), b.first.IO(); {
 	case status != 0:
 		what = fmt.Sprintf("ended with status %d", status)
 	case b.IsSet("recordings"): // as often as was asked for
@@ -223,7 +215,7 @@ func (b *commanded) record(context.Context) (run experiment.Run, again bool, err
 		console.Suggest("--setup CMD restores its files before each run; --recordings 1 records it once")
 		return run, false, nil
 	}
-	return experiment.Run{Meta: read.Meta, Profile: read.Profile}, true, nil
+	return run, true, nil
 }
 
 func differs(a, b int64) bool { return math.Abs(float64(a-b)) > mostVariation*float64(b) }

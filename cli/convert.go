@@ -138,15 +138,17 @@ func openEvents(name, kind string) (*events, error) {
 
 // traceEvents returns the events of a compiled trace, for a format. On an error it closes the trace.
 func traceEvents(f *os.File, name, kind string) (*events, error) {
-	r, close, err := eventsOf(f, name)
+	t, err := traceOf(f)
 	if err != nil {
-		return nil, err
+		f.Close()
+		return nil, named(name, err)
 	}
+	r := t.Events()
 	if export.TakesSpans(kind) {
 		format.WantSpans(r)
 	}
 	ahead := format.NewAhead(r)
-	return &events{ahead, closer(func() error { return errors.Join(ahead.Close(), close()) }), func(err error) error { return named(name, err) }}, nil
+	return &events{ahead, closer(func() error { return errors.Join(ahead.Close(), f.Close()) }), func(err error) error { return named(name, err) }}, nil
 }
 
 // closer is a function that closes.

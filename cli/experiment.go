@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pianola/baseline"
 	"pianola/compare"
 	"pianola/experiment"
 	"pianola/experiment/replays"
@@ -23,13 +21,11 @@ import (
 	"pianola/format/bin"
 	"pianola/internal/console"
 	"pianola/internal/files"
-	"pianola/page"
 	"pianola/plugin"
 	"pianola/profile"
 	"pianola/provenance"
 	"pianola/replay"
 	"pianola/replay/sandbox"
-	"pianola/table"
 )
 
 // experimenter does the experiment of a command: it records, compiles and replays for it,
@@ -44,9 +40,6 @@ type experimenter struct {
 	dir     string   // where the trace and the logs are left, "" for none
 	page    string   // name of the page, "" for none
 	made    []string // directories of workloads
-
-	weights []float64 // of the subjects' runs, for the progress; nil for equal ones
-	shown   *console.Progress
 }
 
 // newExperimenter parses the options that all experiments have.
@@ -58,18 +51,18 @@ func newExperimenter(c *cli.Context, candidates []experiment.Candidate) (e *expe
 	if e.options, err = commonOptions(c); err != nil {
 		return nil, err
 	}
-	if e.roots, err = rootsOf(c); err != nil {
-		return nil, err
+	if e.roots, err = experiment.ParseRoots(c.StringSlice("root")); err != nil {
+		return nil, usage(c, "--root: %w", err)
 	}
 	if len(e.roots) > 1 {
-		nameRoots(e.roots)
+		experiment.NameRoots(e.roots)
 	}
 	if len(e.roots) > 0 && e.options.Backend != replay.Posix && candidates == nil {
 		return nil, usage(c, "--root: the backend %s has no use for it", c.String("backend"))
 	}
 	e.Experiment = &experiment.Experiment{
 		Runs: c.Int("runs"), Candidates: append([]experiment.Candidate{nil}, candidates...), Keep: c.Bool("keep"),
-		NewRoot: e.newRoot, Clear: sandbox.Clear, Show: e.show,
+		NewRoot: e.newRoot, Clear: sandbox.Clear,
 		Warn:   func(err error) { console.Warn("%s: %v", c.Command.Name, err) },
 		Report: experiment.Report{Options: replayOptionsOf(c)},
 	}
@@ -89,7 +82,7 @@ func (e *experimenter) subject(name string) *experiment.Subject {
 				return run, nil, withHint(named(name, err))
 			}
 			run.Meta = opened.Header().Meta
-			if run.Profile, paced, err = replays.Recording(opened, e.options.Pace(), memory); err != nil {
+			if run.Profile, paced, err = replays.Recording(opened, e.options.Pace(), true, memory); err != nil {
 				return run, nil, named(name, err)
 			}
 			return run, paced, nil
@@ -108,8 +101,7 @@ func (e *experimenter) measure(subjects ...*experiment.Subject) (early, err erro
 	if err := e.usable(); err != nil {
 		return nil, err
 	}
-	e.shown = e.newProgress()
-	defer e.shown.Finish()
+	defer e.ShowOn(&session.Console)()
 	for _, s := range subjects {
 		if early, err = e.Play(e.Context.Context, s); err != nil {
 			return nil, compileHint(err)
@@ -121,7 +113,7 @@ func (e *experimenter) measure(subjects ...*experiment.Subject) (early, err erro
 	if e.Context.Err() != nil {
 		signal.Reset(os.Interrupt) // a second interrupt ends what is written
 	}
-	return early, e.refused(early)
+	return early, e.Report.Refused(interrupted(early))
 }
 
 // usable makes sure that the roots can be used and the outputs be created, and leaves
@@ -164,67 +156,19 @@ func (e *experimenter) usable() error {
 	return nil
 }
 
-// newProgress returns that of the runs: their number, or their weights as seconds.
-func (e *experimenter) newProgress() *console.Progress {
-	if e.weights == nil {
-		return session.Items("replaying", 0)
-	}
-	return session.Progress("replaying", 0, func(ms int64) string { return table.Fixed(float64(ms)/1e3, 0) + " s" })
-}
-
-// show shows which run begins.
-func (e *experimenter) show(s *experiment.Subject, side *experiment.Side, round, done, all int) {
-	if side.Kind == experiment.Recorded {
-		e.shown.Pause() // the command writes to the same terminal
-		return
-	}
-	text := fmt.Sprintf("run %d of %d: %s", round+1, e.Runs, e.Report.Label(side))
-	if e.weights == nil {
-		e.shown.Describe("%s", text)
-		e.shown.Set(int64(done), int64(all))
-		return
-	}
-	i := slices.Index(e.Report.Subjects, s)
-	begun, total := 0.0, 0.0
-	for k, w := range e.weights {
-		if k < i {
-			begun += w
-		}
-		total += w
-	}
-	e.shown.Describe("%s (%d of %d), %s", s.Name, i+1, len(e.weights), text)
-	e.shown.Set(int64(1e3*(begun+e.weights[i]*float64(done)/float64(all))), int64(1e3*total))
-}
-
-// refused returns why nothing was replayed, nil if something was.
-func (e *experimenter) refused(early error) error {
-	var reasons []error
-	for _, s := range e.Report.Subjects {
-		for _, side := range s.Sides {
-			switch {
-			case side.Kind != experiment.Replayed || side.Idle || len(side.Candidate) > 0:
-			case len(side.Runs) > 0:
-				return nil
-			case side.Err != nil:
-				reasons = append(reasons, fmt.Errorf("%s on %s: %w", s.Name, e.Report.Label(side), side.Err))
-			case early != nil:
-				reasons = append(reasons, interrupted(early))
-			}
-		}
-	}
-	return errors.Join(reasons...)
-}
-
 // conclude prints the report, writes the page and the baseline, and returns what the
 // command ends with.
 func (e *experimenter) conclude(early error) error {
 	pairs := e.judged()
-	if err := e.save(early); err != nil {
-		return err
+	var err error
+	if early == nil { // these are the runs that were asked for
+		err = session.files.Put(e.String("save"), files.Private, e.Report.WriteBaseline)
 	}
-	err := e.print(pairs)
 	if err == nil {
-		err = e.putPage(pairs)
+		err = e.print(pairs)
+	}
+	if err == nil {
+		err = session.files.Put(e.page, files.Public, func(w io.Writer) error { return e.Report.WritePage(w, e.judging.text.Tolerance, pairs) })
 	}
 	switch {
 	case err != nil:
@@ -234,11 +178,7 @@ func (e *experimenter) conclude(early error) error {
 	case e.Report.Withheld() != "":
 		return statusOf(compare.Inconclusive)
 	}
-	var all []*compare.Comparison
-	for _, p := range pairs {
-		all = append(all, p.Comparison)
-	}
-	return e.judging.status(all...)
+	return e.judging.status(pairs...)
 }
 
 // judged returns the comparisons that bench judges: those of one recording.
@@ -247,137 +187,21 @@ func (e *experimenter) judged() (pairs []experiment.Pair) {
 		return nil
 	}
 	pairs = e.Report.Pairs()
-	for _, p := range pairs {
-		e.judging.complete(p.Comparison, [2][]page.Run{pageRuns(p.Names[0], p.Base), pageRuns(p.Names[1], p.Side)})
+	for i := range pairs {
+		pairs[i].Complete(e.judging.checks)
 	}
 	return pairs
 }
 
-// pageRuns returns the runs of a side as those of a page.
-func pageRuns(name string, s *experiment.Side) (runs []page.Run) {
-	for i := range s.Runs {
-		runs = append(runs, page.Run{Name: name, Meta: s.Runs[i].Meta, Profile: s.Runs[i].Profile})
-	}
-	return runs
-}
-
 // print prints the report, or the only comparison.
 func (e *experimenter) print(pairs []experiment.Pair) error {
-	form := e.judging.form.name
-	if form == "json" {
-		return printJSON(e.Report.Document(e.judging.text.Tolerance))
-	}
-	out := session.Stdout("text")
-	if form != "text" {
-		return e.judging.write(pairs[0].Comparison)
-	}
-	var err error
-	if len(pairs) == 1 {
-		if err = e.judging.write(pairs[0].Comparison); err == nil {
-			err = writeLayers(out, e.Report.Subjects[0].Sides[0])
-		}
-		if err == nil {
-			_, err = io.WriteString(out, e.notes())
-		}
-	} else {
-		err = e.Report.WriteText(out, e.judging.text.All)
-	}
-	if err == nil && e.page != "" {
+	form := &e.judging.form
+	out := session.Stdout(form.Name)
+	err := e.Report.Write(cells(e.Context, form.Name, out), form, e.judging.text, pairs)
+	if err == nil && form.Name == "text" && e.page != "" {
 		_, err = fmt.Fprintf(out, "\npage: %s\n", format.Visible(e.page))
 	}
 	return err
-}
-
-// notes returns what the only comparison does not say: the times of other sides, and results
-// that differed.
-func (e *experimenter) notes() string {
-	var times, t strings.Builder
-	sides := e.Report.Subjects[0].Sides
-	for i, s := range sides {
-		if i > 0 {
-			times.WriteString("; ")
-		}
-		fmt.Fprintf(&times, "%s: %.3f s", e.Report.Label(s), s.Seconds())
-		if n := s.Differed(); n > 0 {
-			fmt.Fprintf(&t, "%s: %s differed from the recording: %s\n", e.Report.Label(s), table.Plural(int(n), "event"), format.Visible(s.Example()))
-		}
-	}
-	if len(sides) > 2 {
-		t.WriteString(times.String() + "\n")
-	}
-	if e.Report.Interrupted {
-		t.WriteString("interrupted: not all was replayed\n")
-	}
-	if t.Len() == 0 {
-		return ""
-	}
-	return "\n" + t.String()
-}
-
-// writeLayers writes the calls of libraries in a recording, "" if it has none.
-func writeLayers(w io.Writer, application *experiment.Side) error {
-	p := application.Runs[0].Profile
-	if p.Layers == nil {
-		return nil
-	}
-	t, err := p.Table("layer")
-	if err == nil {
-		_, err = io.WriteString(w, "\nlibraries in the recording\n")
-	}
-	if err == nil {
-		err = t.WriteText(w, profile.TextOptions{})
-	}
-	return err
-}
-
-// putPage writes the page of the only comparison, or of all.
-func (e *experimenter) putPage(pairs []experiment.Pair) error {
-	o, err := session.files.CreateIf(e.page, files.Public)
-	if err != nil {
-		return err
-	}
-	defer o.Abort()
-	if len(pairs) == 1 {
-		p := pairs[0]
-		return e.judging.putPage(o, p.Comparison, [2][]page.Run{pageRuns(p.Names[0], p.Base), pageRuns(p.Names[1], p.Side)})
-	}
-	first := e.Report.Subjects[0]
-	shown := page.Experiment{Figures: e.Report.Document(e.judging.text.Tolerance)}
-	if len(e.Report.Subjects) == 1 {
-		shown.Meta, shown.Coverage = first.Sides[0].Runs[0].Meta, first.Coverage()
-	}
-	return o.Put(func(w io.Writer) error { return page.WriteExperiment(w, &shown) })
-}
-
-// save writes the replays of each subject as a baseline, if these are the runs that were
-// asked for.
-func (e *experimenter) save(early error) error {
-	if early != nil || e.String("save") == "" {
-		return nil
-	}
-	o, err := session.files.CreateIf(e.String("save"), files.Private)
-	if err != nil {
-		return err
-	}
-	defer o.Abort()
-	var runs []baseline.Run
-	name := ""
-	for _, s := range e.Report.Subjects {
-		for _, side := range s.Sides {
-			if side.Kind != experiment.Replayed {
-				continue
-			}
-			name = e.Report.Label(side)
-			for _, r := range side.Runs {
-				one := baseline.Run{Meta: r.Meta, Profile: r.Profile}
-				if s.Workload {
-					one.Workload = s.Name
-				}
-				runs = append(runs, one)
-			}
-		}
-	}
-	return o.Put(func(w io.Writer) error { return baseline.Write(w, name, runs) })
 }
 
 // replayOptionsOf returns the options of replay that the command line has, which hold for all
@@ -535,12 +359,7 @@ func (s *setup) Compile() (*os.File, error) {
 
 // leave writes a file that is left.
 func (e *experimenter) leave(name string, write func(io.Writer) error) error {
-	o, err := session.files.Create(filepath.Join(e.dir, name), files.Private)
-	if err != nil {
-		return err
-	}
-	defer o.Abort()
-	return o.Put(write)
+	return session.files.Put(filepath.Join(e.dir, name), files.Private, write)
 }
 
 // Rooted reports whether the backend is the kernel.

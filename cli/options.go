@@ -216,7 +216,7 @@ func init() {
 				set: func(o *replay.Options, v string) (err error) { o.Strict, err = parseSwitch(v); return err }},
 			{name: "strict", value: false, help: "fail if the recording lost events or has unexplained results", short: "compile"},
 			{name: "tolerance", value: "", help: "end with status 1 if times differ by more than `PART`: 10% or 0.1; 1 and above is per cent", short: "compare bench"},
-			{name: "fail-if", value: []string{}, help: "end with status 1 if `EXPR` holds, such as 'sync.p99 > +10%' or 'run_time > 90s'; repeatable", short: "compare bench"},
+			{name: "fail-if", value: []string{}, help: "end with status 1 if `EXPR` holds, such as 'sync.calls > +0' or 'run_time > +10%'; repeatable", short: "compare bench"},
 		}},
 		{"Saved runs", []*option{
 			{name: "baseline", value: "", help: "compare the replays with the runs in `FILE`, which --save wrote", long: "compare bench", complete: ofFiles(".json")},
@@ -241,7 +241,7 @@ func init() {
 			{name: "all", value: false, help: "print everything: all rows, latencies, calls, bytes, operations and files; with --json, what the charts of a page are drawn from", long: "profile compare lab", also: "bench"},
 			{name: "wide", value: false, help: "show all columns, and whole names, however wide", long: "profile"},
 			{name: "format", value: profileForms[0], help: "print as `FORMAT`: " + strings.Join(profileForms, ", "), long: "profile", oneOf: profileForms},
-			{name: "format", value: comparisonForms[0].name, help: "print as `FORMAT`: " + strings.Join(comparisonNames(), ", "), long: "compare bench", oneOf: comparisonNames()},
+			{name: "format", value: compare.Forms[0].Name, help: "print as `FORMAT`: " + strings.Join(comparisonNames(), ", "), long: "compare bench", oneOf: comparisonNames()},
 			{name: "interval", value: time.Duration(0), shown: "chosen from its length", help: "cut the run into intervals of `D`, such as 1s", long: "profile"},
 			{name: "raw-csv", value: false, help: "write names into CSV unchanged, for programs; otherwise a ' precedes a name that a spreadsheet would take for a formula", long: "profile compare convert", also: "bench"},
 			{name: "json", value: false, help: "print one JSON document (docs/schema)", short: "replay profile compare lab model-fit model-check layer layer-list layer-check workload workload-list workload-show doctor version", long: "bench", with: "play-layer", own: true, output: true},

@@ -86,7 +86,7 @@ func runProfile(c *cli.Context) error {
 	if err := putPlot(plot, series...); err != nil {
 		return err
 	}
-	if err := putPage(html, runs, nil); err != nil {
+	if err := html.Put(func(w io.Writer) error { return page.Write(w, runs, nil) }); err != nil {
 		return err
 	}
 	return o.write(cells(c, o.form, session.Stdout(o.form)), series)
@@ -287,7 +287,7 @@ func (o *profileReport) writeJSON(w io.Writer, series []profile.Series) error {
 		docs = append(docs, t)
 	}
 	if len(docs) == 1 {
-		return writeJSON(w, docs[0])
+		return console.WriteJSON(w, docs[0])
 	}
-	return writeJSON(w, docs)
+	return console.WriteJSON(w, docs)
 }

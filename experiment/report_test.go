@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -15,6 +16,7 @@ import (
 	"pianola/format"
 	"pianola/internal/testkit"
 	"pianola/profile"
+	"pianola/table"
 )
 
 // run returns the profile of a run that reads and writes for so many
@@ -246,11 +248,23 @@ func TestSubjects(t *testing.T) {
 	require.Regexp(t, `(?m)^workload +run time +s +ratio +interval .*runs +failed|differed`, out)
 	require.Regexp(t, `(?m)^base +application +1\.010 +0\.505 `, out)
 	require.Regexp(t, `(?m)^base +flash +1\.001 +0\.500 +- `, out)
-	require.Regexp(t, `(?m)^geometric mean of 2 +flash +- +0\.707 +0\.70\d to 0\.70\d`, out)
+	require.Regexp(t, `(?m)^mean of 2 +flash +- +0\.707 +0\.70\d to 0\.70\d`, out)
 	require.Contains(t, out, "\nlarge on flash: left out: it may take 2 GB, and 1 GB are free\n")
 	require.Contains(t, out, `compile on flash: 2 events differed from the recording: 2 × write: recorded 5, got \33 4`)
 	for line := range strings.Lines(out) {
 		require.NotContains(t, line, "\x1b")
+	}
+	long := suite()
+	for _, s := range long.Subjects {
+		s.Name = strings.Repeat("w", 40)
+		for _, side := range s.Sides[1:] {
+			side.Root.Name += strings.Repeat("x", 28)
+		}
+	}
+	_, lines, _ := strings.Cut(text(t, long), "\n\n")
+	lines, _, _ = strings.Cut(lines, "\n\n")
+	for line := range strings.Lines(lines) {
+		require.LessOrEqual(t, utf8.RuneCountInString(line), table.Width+1, "the table fits the screen")
 	}
 	d := documentOf(t, suite())
 	require.Len(t, d.Subjects, 3)

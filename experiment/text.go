@@ -35,7 +35,15 @@ func (r *Report) WriteText(w io.Writer, all bool) error {
 	for k := range profile.NumCategories + 1 {
 		k = (k + profile.NumCategories) % (profile.NumCategories + 1) // the run time first
 		if measured && (k == profile.NumCategories || all && k < profile.NumIO && r.occurs(k)) {
-			b.WriteString("\n" + table.Format(r.cells(k), func(column int) bool { return column == 0 || column == 1 && r.several() }))
+			names := 1
+			if r.several() {
+				names = 2
+			}
+			text, out := table.Narrow(r.cells(k), func(column int) bool { return column < names }, func(column int) bool { return column < names+3 })
+			b.WriteString("\n" + text)
+			if out > 0 {
+				fmt.Fprintf(&b, "%s left out: --json has all\n", table.Plural(out, "column"))
+			}
 		}
 	}
 	if notes := r.notes(); notes != "" {
@@ -176,7 +184,7 @@ func (r *Report) cells(k profile.Category) [][]string {
 	}
 	for _, m := range r.means() {
 		cells := slices.Repeat([]string{table.Missing}, len(rows[0]))
-		copy(cells, []string{fmt.Sprintf("geometric mean of %d", m.Subjects), m.Side, table.Missing, digits(m.Ratio)})
+		copy(cells, []string{fmt.Sprintf("mean of %d", m.Subjects), m.Side, table.Missing, digits(m.Ratio)})
 		if m.Low != nil {
 			cells[4] = digits(*m.Low) + " to " + digits(*m.High)
 		}

@@ -19,7 +19,7 @@ func WriteExperiment(w io.Writer, e *Experiment) error {
 	command, where := heading([]Run{{Meta: e.Meta}})
 	data := map[string]any{"figures": e.Figures}
 	if e.Coverage != nil {
-		data["coverage"], data["withheld"] = e.Coverage.String(), e.Coverage.Withheld() != ""
+		data["coverage"] = e.Coverage.String()
 	}
 	return loadExperiment().write(w, "experiment", command, where, data)
 }

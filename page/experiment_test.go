@@ -14,7 +14,7 @@ import (
 // figures is a document as that of experiment.Report.
 const figures = `{
   "conclusion": "most gained: prefetch=4", "options": {"cache": "cold"}, "interrupted": false, "confidence": 0.95, "min_runs": 6,
-  "subjects": [{"name": "trace.txt", "sides": [
+  "subjects": [{"name": "trace.txt", "coverage": {}, "sides": [
     {"name": "application", "kind": "recorded", "steps": [], "runs": 1, "elapsed_seconds": 1.1, "read_seconds": 0.5, "latency": {}, "run_seconds": [1.1], "failed": 0, "differed": 0, "breaks_results": false},
     {"name": "baseline", "kind": "replayed", "steps": [], "runs": 6, "storage": "ext4 rw, vda", "elapsed_seconds": 1, "read_seconds": 0.5, "run_seconds": [1], "failed": 0, "differed": 0, "breaks_results": false},
     {"name": "prefetch=4", "kind": "replayed", "steps": ["prefetch=4"], "runs": 6, "elapsed_seconds": 0.6, "read_seconds": 0.1, "run_seconds": [0.6], "failed": 0, "differed": 0, "breaks_results": false,
@@ -72,7 +72,7 @@ func TestBrowserExperiment(t *testing.T) {
 func TestBrowserSubjects(t *testing.T) {
 	p := open(t, experimentPage(t, `{
   "conclusion": "flash is 1.43 times as fast as disk\nsecond line", "options": {}, "interrupted": true, "confidence": 0.95, "min_runs": 6,
-  "subjects": [{"name": "base", "sides": [
+  "subjects": [{"name": "base", "coverage": {}, "sides": [
      {"name": "disk", "kind": "replayed", "root_name": "disk", "storage": "ext4", "steps": [], "runs": 3, "elapsed_seconds": 2, "differed": 0},
      {"name": "flash", "kind": "replayed", "steps": [], "runs": 3, "elapsed_seconds": 1, "differed": 2, "example": "</script><script>alert(1)</script>", "base": "disk", "gain": 0.5, "ratio": {"elapsed": 0.5}}]},
    {"name": "compile", "sides": [

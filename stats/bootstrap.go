@@ -32,8 +32,20 @@ type Interval struct{ Low, High float64 }
 // means of few runs yield intervals that are too narrow. It does not use BCa,
 // whose correction needs a jackknife, which fails for medians.
 func RatioInterval(app, replay []float64, errorRate float64) Interval {
+	return interval(app, replay, errorRate, func(app, replay float64) float64 { return replay / app })
+}
+
+// DifferenceInterval is as RatioInterval, of the median of replay less that of app. Both
+// may have any values.
+func DifferenceInterval(app, replay []float64, errorRate float64) Interval {
+	return interval(app, replay, errorRate, func(app, replay float64) float64 { return replay - app })
+}
+
+// interval is that of what of returns, which grows with the median of replay and falls
+// with that of app.
+func interval(app, replay []float64, errorRate float64, of func(app, replay float64) float64) Interval {
 	a, r := resampledMedians(app), resampledMedians(replay)
-	return Interval{ratioQuantile(a, r, errorRate/2), ratioQuantile(a, r, 1-errorRate/2)}
+	return Interval{quantile(a, r, errorRate/2, of), quantile(a, r, 1-errorRate/2, of)}
 }
 
 // outcome is a value of a random variable, with its probability.
@@ -117,35 +129,77 @@ func logFactorial(n int) float64 {
 	return v
 }
 
-// ratioQuantile returns the lowest ratio of an outcome of b to one of a for which the
-// probability of a ratio at or below it is at least p. Values of b are not negative,
-// and those of a are above 0.
-func ratioQuantile(a, b []outcome, p float64) float64 {
-	// The bits of non-negative floats have the same order as the floats, so a
-	// binary search over bits ends exactly at a ratio.
-	low := math.Float64bits(b[0].value / a[len(a)-1].value)
-	high := math.Float64bits(b[len(b)-1].value / a[0].value)
+// quantile returns the lowest value of an outcome of a and one of b for which the
+// probability of a value at or below it is at least p.
+func quantile(a, b []outcome, p float64, of func(a, b float64) float64) float64 {
+	// A binary search over all floats ends exactly at a value.
+	low := position(of(a[len(a)-1].value, b[0].value))
+	high := position(of(a[0].value, b[len(b)-1].value))
 	for low < high {
 		mid := low + (high-low)/2
-		if ratioAtMost(a, b, math.Float64frombits(mid)) >= p {
+		if atMost(a, b, floatAt(mid), of) >= p {
 			high = mid
 		} else {
 			low = mid + 1
 		}
 	}
-	return math.Float64frombits(low)
+	return floatAt(low)
 }
 
-// ratioAtMost returns the probability of a ratio of at most limit.
-func ratioAtMost(a, b []outcome, limit float64) (p float64) {
-	j, below := 0, 0.0 // the outcomes of b before j have a small enough ratio; below is their probability
+// position returns where a float stands among all floats, and floatAt which one stands
+// there. The bits of floats that are not negative have the same order as the floats; those
+// of negative ones have the opposite order.
+func position(v float64) uint64 {
+	bits := math.Float64bits(v)
+	if bits>>63 == 1 {
+		return ^bits
+	}
+	return bits | 1<<63
+}
+
+func floatAt(position uint64) float64 {
+	if position>>63 == 1 {
+		return math.Float64frombits(position &^ (1 << 63))
+	}
+	return math.Float64frombits(^position)
+}
+
+// atMost returns the probability of a value of at most limit.
+func atMost(a, b []outcome, limit float64, of func(a, b float64) float64) (p float64) {
+	j, below := 0, 0.0 // the outcomes of b before j have a small enough value; below is their probability
 	for _, x := range a {
-		for ; j < len(b) && b[j].value/x.value <= limit; j++ {
+		for ; j < len(b) && of(x.value, b[j].value) <= limit; j++ {
 			below += b[j].probability
 		}
 		p += x.probability * below
 	}
 	return p
+}
+
+// UnseenChance returns the chance that app values are all equal and replay values are all
+// above them, or all below them, although all are drawn from one distribution: of the
+// distribution for which that is likeliest. It tells what equal values are worth.
+//
+// A distribution whose lowest value has the probability p yields app of these and replay
+// others with p^app (1-p)^replay, and no value that is the lowest with (1-p)^(app+replay).
+// The rest of the distribution has a lowest value of its own, for which the same holds.
+// The likeliest distribution has the same p in all steps, so that the sum is a geometric
+// series. That p is below app/(app+replay), which is best for the first step alone.
+func UnseenChance(app, replay int) (most float64) {
+	const steps = 200
+	a, n := float64(app), float64(app+replay)
+	for i := 1; i <= steps; i++ {
+		p := a / n * float64(i) / steps
+		most = max(most, math.Pow(p, a)*math.Pow(1-p, n-a)/(1-math.Pow(1-p, n)))
+	}
+	return most
+}
+
+// RankChance returns the chance that replay values are all above app values, which are
+// drawn from the same distribution, or all below them. Each choice of replay values out of
+// all is as likely as any other (Wilcoxon, Individual Comparisons by Ranking Methods, 1945).
+func RankChance(app, replay int) float64 {
+	return math.Exp(logFactorial(app) + logFactorial(replay) - logFactorial(app+replay))
 }
 
 // MedianInterval returns the order-statistics interval of the median of the

@@ -106,6 +106,7 @@ func allMedians(v []float64) (medians []outcome) {
 // many runs.
 func TestNegligibleMedians(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(9, 10))
+	ratio := func(app, replay float64) float64 { return replay / app }
 	sample := func(n int) []float64 {
 		v := make([]float64, n)
 		for i := range v {
@@ -118,8 +119,8 @@ func TestNegligibleMedians(t *testing.T) {
 		app, replay := sample(n[0]), sample(n[1])
 		a, r := allMedians(app), allMedians(replay)
 		got := RatioInterval(app, replay, rowError)
-		require.InEpsilon(t, ratioQuantile(a, r, rowError/2), got.Low, 1e-12, "%d and %d runs", n[0], n[1])
-		require.InEpsilon(t, ratioQuantile(a, r, 1-rowError/2), got.High, 1e-12, "%d and %d runs", n[0], n[1])
+		require.InEpsilon(t, quantile(a, r, rowError/2, ratio), got.Low, 1e-12, "%d and %d runs", n[0], n[1])
+		require.InEpsilon(t, quantile(a, r, 1-rowError/2, ratio), got.High, 1e-12, "%d and %d runs", n[0], n[1])
 	}
 	require.Less(t, len(resampledMedians(sample(MaxRuns))), 20*MaxRuns)
 }
@@ -275,4 +276,60 @@ func TestMedianInterval(t *testing.T) {
 	}
 	require.Equal(t, 5, MedianRuns(0.1))
 	require.Equal(t, 6, MedianRuns(0.04))
+}
+
+// The interval of a difference is that of the ratio where all values of one side are 1, and
+// it moves with the values, also below 0.
+func TestDifferenceInterval(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(11, 12))
+	for range 50 {
+		ones, values, lower := []float64{1, 1, 1, 1, 1, 1}, make([]float64, 6), make([]float64, 6)
+		for i := range values {
+			values[i] = float64(rnd.IntN(20))
+		}
+		slices.Sort(values)
+		for i := range values {
+			lower[i] = values[i] - 64
+		}
+		ratio, got := RatioInterval(ones, values, rowError), DifferenceInterval(ones, values, rowError)
+		require.Equal(t, Interval{ratio.Low - 1, ratio.High - 1}, got)
+		below := DifferenceInterval(ones, lower, rowError)
+		require.Equal(t, Interval{got.Low - 64, got.High - 64}, below)
+		turned := DifferenceInterval(lower, ones, rowError)
+		require.InDelta(t, -below.High, turned.Low, 12, "between the same values")
+	}
+}
+
+func TestFloatPositions(t *testing.T) {
+	list := []float64{math.Inf(-1), -3, -1, -math.SmallestNonzeroFloat64, 0, math.SmallestNonzeroFloat64, 1, 3, math.Inf(1)}
+	for i, v := range list {
+		require.Equal(t, v, floatAt(position(v)))
+		require.True(t, i == 0 || position(list[i-1]) < position(v))
+	}
+}
+
+// The chances are those of drawing: two equal values and a higher one, and one above 19.
+func TestChances(t *testing.T) {
+	require.InDelta(t, 1./20, RankChance(19, 1), 1e-12)
+	require.InDelta(t, 1./924, RankChance(6, 6), 1e-12)
+	require.InDelta(t, 1./7, UnseenChance(1, 6), 1e-3)
+	require.InDelta(t, 0.05666, UnseenChance(6, 1), 1e-4)
+	rnd := rand.New(rand.NewPCG(13, 14))
+	hits := 0
+	const draws = 200_000
+	for range draws {
+		first, second, later := geometric(rnd), geometric(rnd), geometric(rnd)
+		if first == second && later > first {
+			hits++
+		}
+	}
+	require.InDelta(t, UnseenChance(2, 1), float64(hits)/draws, 0.004)
+}
+
+// geometric draws from the distribution for which UnseenChance(2, 1) is likeliest.
+func geometric(rnd *rand.Rand) (n int) {
+	for rnd.Float64() > 0.64 {
+		n++
+	}
+	return n
 }

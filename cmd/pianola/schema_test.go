@@ -162,7 +162,7 @@ func TestSchemas(t *testing.T) {
 		{"compare", `pianola compare --json app.txt p1.log`},
 		{"compare", `pianola compare --json app.txt bound.log`},
 		{"compare", `pianola compare --json p[1-6].log -- m[1-6].log`},
-		{"compare", `pianola compare --json p[1-6].log -- m[1-6].log --fail-if 'sync.p99 > +10%' --fail-if 'run_time > 90s' --fail-if 'rename.p50 > 1s'`},
+		{"compare", `pianola compare --json p[1-6].log -- m[1-6].log --fail-if 'sync.p99 > +10%' --fail-if 'run_time > 90s' --fail-if 'rename.p50 > 1s' --fail-if 'sync.calls > +0'`},
 		{"baseline", `pianola compare -q --save base.json p[1-6].log; cat base.json`},
 		{"compare", `pianola compare --json --baseline base.json m[1-6].log`},
 		{"replay", `pianola replay --json app.bin`},

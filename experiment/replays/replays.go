@@ -104,7 +104,7 @@ func (t *Trace) collect(r *replay.Result) (*profile.Collector, error) {
 		appErr error
 	)
 	if t.app == nil && !r.Interrupted { // a partial run can't be compared, and the user waits for the end
-		beside.Go(func() { t.app, t.paced, appErr = Recording(t.Trace, r.Options.Pace(), r.Options.Limits.Memory) })
+		beside.Go(func() { t.app, t.paced, appErr = Recording(t.Trace, r.Options.Pace(), true, r.Options.Limits.Memory) })
 	}
 	c, err := profile.Collect(r.Events(), r.Options.Limits.Memory)
 	beside.Wait()
@@ -112,11 +112,15 @@ func (t *Trace) collect(r *replay.Result) (*profile.Collector, error) {
 }
 
 // Recording returns the profile of a trace as it would be at a pace, within so many bytes of
-// memory, and how that differs from the recording, nil if it does not.
-func Recording(t *bin.Trace, pace format.Pace, memory int64) (*profile.Profile, *compare.Paced, error) {
+// memory, and how that differs from the recording, nil if it does not. Files have the names of
+// the application, or else those below the root.
+func Recording(t *bin.Trace, pace format.Pace, names bool, memory int64) (*profile.Profile, *compare.Paced, error) {
 	events, err := t.EventsAt(pace)
 	if err != nil {
 		return nil, nil, err
+	}
+	if !names {
+		events = format.WithoutNames(events)
 	}
 	p, err := profile.ReadWithin(events, memory)
 	if err != nil || pace.Recorded() {

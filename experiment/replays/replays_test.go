@@ -143,10 +143,10 @@ note
 // At another pace the recording is that of this pace.
 func TestRecording(t *testing.T) {
 	trace := traceOf(t, "a.bin")
-	p, paced, err := Recording(trace.Trace, format.Pace{Speed: 1}, 0)
+	p, paced, err := Recording(trace.Trace, format.Pace{Speed: 1}, true, 0)
 	require.NoError(t, err)
 	require.Nil(t, paced)
-	fast, paced, err := Recording(trace.Trace, format.Pace{Speed: 2}, 0)
+	fast, paced, err := Recording(trace.Trace, format.Pace{Speed: 2}, true, 0)
 	require.NoError(t, err)
 	require.Less(t, fast.RunTime, p.RunTime)
 	require.InDelta(t, format.Seconds(p.RunTime), paced.Recorded, 1e-9)

@@ -145,6 +145,17 @@ func (o *Output) Put(write func(w io.Writer) error) error {
 	return o.Commit()
 }
 
+// Put creates a file, writes it with a function, and gives it its name. It does nothing for an
+// empty name.
+func (s *Set) Put(name string, mode fs.FileMode, write func(w io.Writer) error) error {
+	o, err := s.CreateIf(name, mode)
+	if err != nil {
+		return err
+	}
+	defer o.Abort()
+	return o.Put(write)
+}
+
 // Spool returns a temporary file without a name in a directory, "" for that of the system.
 func Spool(dir string) (*os.File, error) {
 	f, err := os.CreateTemp(dir, ".pianola-spool-*")

@@ -79,9 +79,9 @@ function checksSection(f) {
     const value = v => v === undefined ? unknown : {seconds, bytes, bytes_per_second: v => bytes(v) + '/s', calls: count}[c.unit](v);
     const end = c.relative ? v => v.toFixed(3) : value;
     return [c.check, element('span', {class: checkStates[c.state]}, c.state), value(c.application), value(c.replay), c.ratio === undefined ? unknown : c.ratio.toFixed(3),
-      c.interval_low === undefined ? unknown : `${end(c.interval_low)} to ${end(c.interval_high)}`, c.reason || ''];
+      c.interval_low === undefined ? unknown : `${end(c.interval_low)} to ${end(c.interval_high)}`, c.reason || (c.exact ? `exact: the same in ${f.application.runs} runs of ${f.names[0]}` : '')];
   });
-  return section('checks', 'Checks', 'A check fails only if the interval says so; where there is none the runs are too few, and their medians decide. The interval of a bound in per cent is that of the ratio, of any other bound that of the value.',
+  return section('checks', 'Checks', 'A check fails only if the interval says so, or a count that is the same in all runs of the first side; where there is neither the runs are too few, and the medians of times decide. The interval of a bound in per cent is that of the ratio, of one with a sign that of the difference, of any other that of the value.',
     withTools('Checks', plainTable('Checks', ['check', '', ...f.names, 'ratio', 'interval', ''], rows)));
 }
 

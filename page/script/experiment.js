@@ -105,9 +105,10 @@ function build() {
   note([d.subjects.length === 1 ? d.subjects[0].name : '', ...Object.entries(d.options).map(([k, v]) => k + ' ' + v)].filter(word => word).join(' · '));
   const storages = new Map(d.subjects.flatMap(w => w.sides).filter(s => s.storage).map(s => [s.root_name || s.name, s.storage]));
   for (const [name, storage] of storages) note(name + ': ' + storage);
-  if (data.coverage) note(capitalized(data.coverage), data.withheld ? 'note withheld' : 'note');
+  const withheld = data.coverage && d.subjects[0].coverage.withheld;
+  if (data.coverage) note(capitalized(data.coverage), withheld ? 'note withheld' : 'note');
   const gains = d.subjects.some(w => w.sides.some(s => s.steps.length > 0 && !s.breaks_results && !s.error && (s.finding || {}).elapsed === 'differs' && s.gain > 0));
-  main.append(element('p', {class: 'verdict ' + (gains && !data.withheld ? 'within' : 'inconclusive')}, ...d.conclusion.split('\n').map(line => element('strong', {}, capitalized(line))),
+  main.append(element('p', {class: 'verdict ' + (gains && !withheld ? 'within' : 'inconclusive')}, ...d.conclusion.split('\n').map(line => element('strong', {}, capitalized(line))),
     d.interrupted ? element('span', {}, 'Interrupted: not all was replayed.') : null));
   if (d.findings) main.append(adviceSection(d));
   main.append(barSection(d));

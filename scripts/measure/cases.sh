@@ -268,3 +268,44 @@ diagnosed() {
 	mariadb) seed="seed_mariadb; mv src db" command="sh mariadb.sh db 500" try=sync=none rules=sync ;;
 	esac
 }
+
+# checked CASE: synced is command with one more fsync for each transaction, commit or step
+# of the build, and more is command with 1 % more bytes.
+checked() {
+	programs=$1
+	case $1 in
+	sqlite3)
+		seed="sqlite3 app.db 'create table t(i, data)'
+			for n in 100 101; do for i in \$(seq \$n); do echo \"insert into t values(\$i, zeroblob(3000));\"; done >\$n.sql; done"
+		command="sqlite3 app.db '.read 100.sql'"
+		synced="sqlite3 app.db 'pragma synchronous = extra' '.read 100.sql'"
+		more="sqlite3 app.db '.read 101.sql'"
+		;;
+	git)
+		export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
+		seed="git -c init.defaultBranch=main init -q .
+			mkdir some more
+			for i in \$(seq 8); do
+				head -c 20000 /dev/urandom >some/\$i
+				{ cat some/\$i; head -c 208 /dev/urandom; } >more/\$i
+			done
+			echo 'for i in \$(seq 8); do cp \$1/\$i f\$i; git add f\$i; git \$2 commit -q -m \$i; done' >commits"
+		command="sh commits some"
+		synced="sh commits some '-c core.fsync=reference'"
+		more="sh commits more"
+		;;
+	make)
+		programs="make gcc"
+		seed="for k in \$(seq 6); do
+				{ echo '#include <stdio.h>'; for f in \$(seq 30); do echo \"int f\${k}_\$f(int x) { return printf(\\\"%d\\\", x * \$f); }\"; done; } >f\$k.c
+			done
+			echo 'int main(void) { return 0; }' >main.c
+			echo 'char data[SIZE] = {1};' >data.c
+			printf '%b\n' 'objects := main.o data.o f1.o f2.o f3.o f4.o f5.o f6.o' 'SIZE = 20000' 'main: \$(objects)' '\tgcc -o \$@ \$(objects)' \
+				'%.o: %.c' '\tgcc -O1 -DSIZE=\$(SIZE) -c -o \$@ \$<' '\t\$(SYNC)' >Makefile"
+		command="make -s -j2"
+		synced="make -s -j2 SYNC='sync \$@'"
+		more="make -s -j2 SIZE=20770"
+		;;
+	esac
+}

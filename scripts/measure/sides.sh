@@ -767,14 +767,71 @@ for f in p["findings"]:
 
 # --- comparisons ---
 
-# alarms RUNS: replays the recording so often, and compares groups of six of these runs with
+# alarms_times: replays a recording 300 times, and compares groups of six of these runs with
 # others of them, as they are and with times that were made longer.
-alarms() {
+alarms_times() {
+	case_runs checked
+	record_case
+	into "$OUT/compile.out" "$PIANOLA" compile -o "$OUT/trace.bin" "$OUT/trace.txt"
 	rm -f run*.log
-	for i in $(seq -w "$1"); do judged into "$OUT/replay.out" "$PIANOLA" replay --root root --keep --log "run$i.log" "$OUT/trace.bin"; done
+	for i in $(seq -w 300); do judged into "$OUT/replay.out" "$PIANOLA" replay --root root --keep --log "run$i.log" "$OUT/trace.bin"; done
 	into "$OUT/save.out" "$PIANOLA" compare --save pool.json run*.log
+	alarms_of pool.json TestAlarms
+}
+
+# alarms_counts KIND: records the case beside two busy loops, 60 times as it is and 100 times
+# as it makes more calls (synced) or bytes (more), and checks the counts of one run against
+# those of some.
+alarms_counts() {
+	case_runs checked
+	as_is=$command loops=
+	for _ in 1 2; do
+		sh -c 'while :; do :; done' &
+		loops="$loops $!"
+	done
+	for i in $(seq -w 100); do
+		for kind in as_is "$1"; do
+			[ $kind != as_is ] || [ "$i" -le 60 ] || continue
+			eval "command=\$$kind"
+			record_case
+			mv "$OUT/trace.txt" "$kind-$i.txt"
+		done
+	done
+	kill $loops
+	for kind in as_is "$1"; do
+		into "$OUT/save.out" "$PIANOLA" compare --save "$kind.json" "$kind"-*.txt
+		rm "$kind"-*.txt
+	done
+	alarms_of . TestCounts
+}
+
+# alarms_pairs: six recordings of dd in turn with six that read 5 % more, and with six that
+# don't, 20 times. A check says which group takes longer.
+alarms_pairs() {
+	one() { into "$OUT/run.out" "$PIANOLA" record -o "$1" -- dd if=/dev/zero of=/dev/null bs=1M count="$2"; }
+	found=0 alarms=0
+	for group in $(seq 20); do
+		for i in $(seq 6); do
+			one "first-$i.txt" 4000
+			one "same-$i.txt" 4000
+			one "longer-$i.txt" 4200
+		done
+		for kind in same longer; do
+			judged "$PIANOLA" compare --json --fail-if 'run_time > +0%' first-*.txt -- $kind-*.txt >"$OUT/$kind.json"
+		done
+		! grep -q '"state": "failed"' "$OUT/longer.json" || found=$((found + 1))
+		! grep -q '"state": "failed"' "$OUT/same.json" || alarms=$((alarms + 1))
+		for i in $(seq 6); do awk '/^# elapsed:/ { print $3 }' "first-$i.txt"; done | sort -g >"times-$group"
+	done
+	note $found found of 20 groups that take 5 % longer
+	note $alarms false alarms of 20 equal groups
+	note "$(for t in times-*; do awk '{ v[NR] = $1 } END { print 100 * (v[6] - v[1]) / v[3] }' "$t"; done | sort -g | sed -n 10p) spread of six runs, %"
+}
+
+# alarms_of POOL TEST: the figures of a test of the package baseline about runs that were saved.
+alarms_of() {
 	tests_of baseline
-	PIANOLA_ALARMS=$(pwd)/pool.json into "$OUT/alarms.out" "$program" -test.run '^TestAlarms$'
+	PIANOLA_ALARMS=$(pwd)/$1 into "$OUT/alarms.out" "$program" -test.run "^$2\$"
 	sed -n 's/^note //p' "$OUT/alarms.out" >>"$FIGURES"
 }
 

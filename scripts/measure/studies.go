@@ -222,15 +222,18 @@ var studies = []study{
 		sides: []side{{name: "recorded", do: "explains"}},
 	},
 	{
-		name:  "alarms",
-		about: "of 200 comparisons of six and six equal runs of sqlite3, the share that finds a difference, and of runs that are made slower",
-		rows:  []row{{name: "sqlite3", words: "300"}}, home: "here",
-		once: `
-			for i in $(seq 25); do echo "insert into t values($i, 'event $i'); select count(*), max(i) from t;"; done >app.sql
-			into "$OUT/run.out" sqlite3 -init /dev/null app.db 'create table t(i, what)'
-			into "$OUT/run.out" "$PIANOLA" record -o "$OUT/trace.txt" -- sqlite3 -init /dev/null app.db '.read app.sql'
-			into "$OUT/compile.out" "$PIANOLA" compile -o "$OUT/trace.bin" "$OUT/trace.txt"`,
-		sides: []side{{name: "comparisons", do: `alarms "$1"`}},
+		name: "alarms",
+		about: "how often checks fail that must: replays that are made slower, in 200 comparisons of six and six; programs that make one more fsync or write 1 % more bytes, " +
+			"recorded beside two busy loops; and dd that takes 5 % longer, in six pairs; and how often they fail that must not",
+		rows: []row{
+			{name: "replays of sqlite3", words: "sqlite3 times"},
+			{name: "sqlite3, one more fsync", words: "sqlite3 counts synced"}, {name: "sqlite3, 1 % more bytes", words: "sqlite3 counts more"},
+			{name: "git, one more fsync", words: "git counts synced"}, {name: "git, 1 % more bytes", words: "git counts more"},
+			{name: "make, one more fsync", words: "make counts synced"}, {name: "make, 1 % more bytes", words: "make counts more"},
+			{name: "pairs of dd", words: "sqlite3 pairs"},
+		},
+		home: "here", once: "begin_case checked",
+		sides: []side{{name: "comparisons", do: `alarms_$2 ${3-}`}},
 	},
 	{
 		name:  "prefetch",
