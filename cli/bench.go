@@ -12,6 +12,7 @@ import (
 	"pianola/compare"
 	"pianola/compile"
 	"pianola/experiment"
+	"pianola/experiment/sides"
 	"pianola/format"
 	"pianola/internal/console"
 	"pianola/profile"
@@ -196,7 +197,7 @@ func (b *commanded) record(context.Context) (run experiment.Run, again bool, err
 		return run, true, err
 	}
 	defer endOn(b.Context.Context)()
-	run, _, err = newReader().Run(name, compile.Options{Compensate: true, Names: true}, b.options.Pace())
+	run, _, err = sides.Run(&recordings, name, compile.Options{Compensate: true, Names: true}, b.options.Pace())
 	if err != nil {
 		return run, false, err
 	}

@@ -60,7 +60,7 @@ func runCompare(c *cli.Context) error {
 			return usage(c, "--names: %v", err)
 		}
 	}
-	s, err := newReader().Find(&q)
+	s, err := sides.Find(&recordings, &q)
 	if m, ok := errors.AsType[*sides.Misuse](err); ok {
 		return instead(usage(c, "%w", err), m.Hint)
 	}

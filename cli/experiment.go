@@ -11,14 +11,17 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/urfave/cli/v2"
 
 	"pianola/compare"
+	"pianola/compile/source"
 	"pianola/experiment"
 	"pianola/experiment/replays"
 	"pianola/format"
 	"pianola/format/bin"
+	"pianola/format/importer"
 	"pianola/internal/console"
 	"pianola/internal/files"
 	"pianola/plugin"
@@ -71,19 +74,19 @@ func newExperimenter(c *cli.Context, candidates []experiment.Candidate) (e *expe
 
 // subject returns the subject of a recording or a trace in a file.
 func (e *experimenter) subject(name string) *experiment.Subject {
-	t := &recordedTraces{ctx: e.Context.Context, name: name}
+	open := sync.OnceValues(func() (*source.Source, error) { return openRecordings(e.Context, importer.Options{}, name) })
 	return &experiment.Subject{
 		Name: name, Roots: e.roots,
-		Setup: func(c experiment.Candidate) (experiment.Setup, error) { return e.setup(t, c) },
+		Setup: func(c experiment.Candidate) (experiment.Setup, error) { return e.setup(open, c) },
 		Application: func(trace *os.File) (run experiment.Run, paced *compare.Paced, err error) {
 			memory := memoryOf(&e.options)
-			opened, err := traceWithin(trace, memory)
+			opened, err := recordings.Within(trace, memory)
 			if err != nil {
-				return run, nil, withHint(named(name, err))
+				return run, nil, withHint(source.Named(name, err))
 			}
 			run.Meta = opened.Header().Meta
 			if run.Profile, paced, err = replays.Recording(opened, e.options.Pace(), true, memory); err != nil {
-				return run, nil, named(name, err)
+				return run, nil, source.Named(name, err)
 			}
 			return run, paced, nil
 		},
@@ -221,7 +224,7 @@ func replayOptionsOf(c *cli.Context) (all []experiment.Option) {
 // setup compiles and replays one candidate: its transforms, programs and options.
 type setup struct {
 	*experimenter
-	traces     *recordedTraces
+	open       func() (*source.Source, error) // the recording, which all candidates share
 	options    replay.Options
 	transforms []string
 	programs   []*plugin.Program
@@ -229,8 +232,8 @@ type setup struct {
 }
 
 // setup parses the steps of a candidate.
-func (e *experimenter) setup(t *recordedTraces, candidate experiment.Candidate) (*setup, error) {
-	s := &setup{experimenter: e, traces: t, options: e.options}
+func (e *experimenter) setup(open func() (*source.Source, error), candidate experiment.Candidate) (*setup, error) {
+	s := &setup{experimenter: e, open: open, options: e.options}
 	if err := s.add("with", e.StringSlice("with")); err != nil {
 		return nil, err
 	}
@@ -335,14 +338,15 @@ func (s *setup) Making() []string {
 // Compile applies transforms to the recording, compiles it, and applies
 // programs to the trace. It leaves a copy of the trace where all is left.
 func (s *setup) Compile() (*os.File, error) {
-	if s.traces.src == nil {
-		if err := s.traces.open(s.Context); err != nil {
-			return nil, err
-		}
+	src, err := s.open()
+	if err != nil {
+		return nil, err
 	}
-	f, err := s.traces.behind(s.transforms)
+	release := endOn(s.Context.Context) // there is nothing to remove yet
+	f, err := src.Compile(s.transforms)
+	release()
 	if err == nil {
-		f, err = through(s.Context.Context, f, s.programs)
+		f, err = recordings.Through(s.Context.Context, f, s.programs)
 	}
 	if err != nil || s.dir == "" {
 		return f, err
@@ -368,7 +372,7 @@ func (s *setup) Rooted() bool { return s.options.Backend == replay.Posix }
 // Replay replays the trace once, and adds up its copies.
 func (s *setup) Replay(ctx context.Context, f *os.File, root string) (run experiment.Run, err error) {
 	o := s.options
-	trace, err := traceWithin(f, memoryOf(&o))
+	trace, err := recordings.Within(f, memoryOf(&o))
 	if err != nil {
 		return run, err
 	}

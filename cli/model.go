@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pianola/compile"
+	"pianola/compile/source"
 	"pianola/device"
 	"pianola/format"
 	"pianola/internal/console"
@@ -129,14 +130,18 @@ func samplesOf(c *cli.Context, cache device.Cache) (samples []device.Sample, use
 // recordingOn reads a recording, a compiled trace or the log of a replay, and says what it
 // used of it.
 func recordingOn(name string, cache device.Cache) (*device.Recording, []format.Meta, error) {
-	r, end, err := openRecording(name, compile.Options{Compensate: true})
+	src, err := recordings.Open(name)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer end()
+	defer src.Close()
+	r, err := src.Compiled(compile.Options{Compensate: true})
+	if err != nil {
+		return nil, nil, err
+	}
 	s, err := device.NewRecording(name, r, cache)
 	if err != nil {
-		return nil, nil, named(name, err)
+		return nil, nil, source.Named(name, err)
 	}
 	return s, s.About(r.Header()), nil
 }

@@ -106,7 +106,7 @@ func openReplayed(c *cli.Context, o replay.Options, place *launcher.Place) (*rep
 	}
 	names := map[string]int{}
 	for _, file := range c.Args().Slice() {
-		t, f, err := openTrace(file, memory, choose)
+		t, err := recordings.OpenTrace(file, memory, choose)
 		if err != nil {
 			return set, withHint(err)
 		}
@@ -114,9 +114,9 @@ func openReplayed(c *cli.Context, o replay.Options, place *launcher.Place) (*rep
 		if names[name]++; names[name] > 1 {
 			name = fmt.Sprintf("%s~%d", name, names[name])
 		}
-		set.opened = append(set.opened, f)
-		set.traces = append(set.traces, &replays.Trace{File: file, Trace: t})
-		set.parts = append(set.parts, replay.Part{Name: name, Trace: t})
+		set.opened = append(set.opened, t)
+		set.traces = append(set.traces, &replays.Trace{File: file, Trace: t.Trace})
+		set.parts = append(set.parts, replay.Part{Name: name, Trace: t.Trace})
 		for copy := range o.Copies {
 			for run := range set.logs {
 				log, err := session.files.Create(logName(c, name, o.Copies, copy, run), files.Private)

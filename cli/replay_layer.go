@@ -46,12 +46,12 @@ func replayLayer(c *cli.Context) error {
 	if o.Prepare != fileset.PrepareAuto && o.Prepare != fileset.PrepareNever {
 		return usage(c, "--prepare: auto or never with --play-layer")
 	}
-	t, f, err := openTrace(c.Args().First(), o.Limits.Complete(1).Memory, nil)
+	t, err := recordings.OpenTrace(c.Args().First(), o.Limits.Complete(1).Memory, nil)
 	if err != nil {
 		return withHint(err)
 	}
-	defer f.Close()
-	calls, err := spans.New(t, l, o.Limits.Complete(1).Memory)
+	defer t.Close()
+	calls, err := spans.New(t.Trace, l, o.Limits.Complete(1).Memory)
 	if err != nil {
 		return fmt.Errorf("%s: layer %s: %w", c.Args().First(), l.Name, err)
 	}
@@ -66,13 +66,13 @@ func replayLayer(c *cli.Context) error {
 	if o.Prepare == fileset.PrepareAuto {
 		prepared := session.Bytes("preparing files")
 		o.Progress = showPreparation(prepared)
-		err = spans.Prepare(c.Context, t, calls.Paths(), o)
+		err = spans.Prepare(c.Context, t.Trace, calls.Paths(), o)
 		prepared.Finish()
 		if err != nil {
 			return err
 		}
 	}
-	return playLayer(c, t, calls, program, o)
+	return playLayer(c, t.Trace, calls, program, o)
 }
 
 // playLayer replays the spans with prepared files, and prints what became of them.
@@ -98,9 +98,7 @@ func playLayer(c *cli.Context, t *bin.Trace, calls *spans.Replay, program *plugi
 	if log != nil {
 		with.Log = log
 	}
-	running.RLock()
 	r, err := calls.Run(c.Context, with)
-	running.RUnlock()
 	if err != nil && len(r.Functions) == 0 {
 		return interrupted(err)
 	}

@@ -193,9 +193,9 @@ func parseLimits(c *cli.Context, l *replay.Limits) error {
 		case !slices.Contains(known, name):
 			err = fmt.Errorf("%s: want one of %s", text, strings.Join(known, ", "))
 		case name == "text":
-			inputs.text = n
+			recordings.Limits.Text = n
 		case l == nil:
-			inputs.memory = n
+			recordings.Limits.Memory = n
 		default:
 			setLimit(l, name, n)
 		}

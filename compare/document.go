@@ -104,7 +104,7 @@ type distanceDocument struct {
 
 type operationDocument struct {
 	Name     string `json:"name"`
-	Category string `json:"category,omitempty"`
+	Category string `json:"class,omitempty"`
 	sidesDocument
 }
 

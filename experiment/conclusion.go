@@ -28,8 +28,10 @@ func (r *Report) label(s *Side) string {
 	}
 	roots, steps := r.shape()
 	switch {
+	case !steps && roots:
+		return s.Root.String()
 	case !steps:
-		return cmp.Or(s.Root.String(), compare.DefaultNames[1])
+		return cmp.Or(s.Root.Name, compare.DefaultNames[1])
 	case roots && s.Root != (Root{}):
 		return s.Candidate.String() + " on " + s.Root.String()
 	}

@@ -209,8 +209,10 @@ func TestRootsOnly(t *testing.T) {
 
 	r = reportOf(subject("", fast()))
 	require.Len(t, r.Pairs(), 1)
-	require.Equal(t, [2]string{"application", "/fast"}, r.Pairs()[0].Names)
-	require.Equal(t, [2]string{"application", "replay"}, reportOf(subject("", replays("", 6, 1, 1, 1))).Pairs()[0].Names)
+	require.Equal(t, [2]string{"application", "replay"}, r.Pairs()[0].Names, "replays in a root without a name are those of the application")
+	one := replays("", 6, 1, 1, 1)
+	one.Root.Name = "nvme"
+	require.Equal(t, [2]string{"application", "nvme"}, reportOf(subject("", one)).Pairs()[0].Names)
 
 	r = reportOf(subject("", fast(), replays("/a", 2, 900, 400, 20), replays("/b", 2, 1100, 400, 20)))
 	require.Len(t, r.Pairs(), 2)

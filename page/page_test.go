@@ -35,16 +35,16 @@ func TestData(t *testing.T) {
 	require.Len(t, got.Files, 33)
 	require.Empty(t, got.Charts.Rows)
 
-	require.Len(t, got.Categories, int(profile.NumCategories))
+	require.Len(t, got.Classes, int(profile.NumCategories))
 	for _, line := range got.Charts.Curves.Lines {
 		end := line.Seconds[len(line.Seconds)-1]
-		at := slices.IndexFunc(got.Categories, func(c struct {
+		at := slices.IndexFunc(got.Classes, func(c struct {
 			Name    string
 			Seconds float64
 		}) bool {
 			return c.Name == line.Name
 		})
-		require.Equal(t, got.Categories[at].Seconds, end, "the end of a curve")
+		require.Equal(t, got.Classes[at].Seconds, end, "the end of a curve")
 		require.GreaterOrEqual(t, float64(len(line.Seconds)-1)*got.Charts.Curves.Column, got.RunTime)
 	}
 	var read, written, calls int64

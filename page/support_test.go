@@ -94,9 +94,9 @@ type parsed struct {
 
 // parsedProfile is what tests read of a profile's document.
 type parsedProfile struct {
-	RunTime    float64 `json:"run_time_seconds"`
-	Events     int64
-	Categories []struct {
+	RunTime float64 `json:"run_time_seconds"`
+	Events  int64
+	Classes []struct {
 		Name    string
 		Seconds float64
 	}

@@ -313,7 +313,7 @@ type partsDocument struct {
 	Files      names          `json:"files"`
 	Threads    places[int32]  `json:"threads"`
 	Operations places[string] `json:"operations"`
-	Categories []string       `json:"categories"`
+	Categories []string       `json:"classes"`
 	Durations  []float64      `json:"durations_seconds"` // where the classes begin
 	Records    string         `json:"records"`
 }

@@ -19,7 +19,7 @@ type document struct {
 	Times       timesDocument       `json:"thread_time"`
 	Concurrency []float64           `json:"io_concurrency_seconds"`               // for 0 threads in I/O at once, for 1, and so on
 	Depth       []float64           `json:"requests_in_flight_seconds,omitempty"` // for 0 requests in flight, for 1, and so on
-	Latency     []latencyDocument   `json:"latency_by_category"`
+	Latency     []latencyDocument   `json:"latency_by_class"`
 	OpLatency   []latencyDocument   `json:"latency_by_operation"`
 	OverTime    []mapDocument       `json:"latency_over_time"`
 	Activity    activityDocument    `json:"thread_time_over_time"`

@@ -14,7 +14,7 @@ type summary struct {
 	Failed     int64   `json:"failed_events"`
 	Unknown    int64   `json:"events_without_duration"`
 	Coverage   any     `json:"coverage"`
-	Categories []named `json:"categories"`
+	Categories []named `json:"classes"`
 	Ops        []named `json:"operations"`
 }
 

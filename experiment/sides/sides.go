@@ -1,7 +1,7 @@
 // Package sides finds the two sides of a comparison in the operands of a command, and reads
 // their runs.
 //
-//	Request → Reader.Find → Sides → Read → two experiment.Side → Compare → experiment.Pair
+//	Request → Find → Sides → Read → two experiment.Side → Compare → experiment.Pair
 //
 // It refuses what is no comparison: a run that a side has twice, and recordings beside replays
 // at several speeds.
@@ -15,6 +15,7 @@ import (
 
 	"pianola/compare"
 	"pianola/compile"
+	"pianola/compile/source"
 	"pianola/experiment"
 	"pianola/format"
 	"pianola/internal/console"
@@ -55,7 +56,7 @@ func misuse(form string, args ...any) error { return &Misuse{error: fmt.Errorf(f
 type Sides struct {
 	Both [2]experiment.Side // the first one has no runs where there is nothing to compare with
 
-	reader  *Reader
+	reader  *source.Reader
 	files   [2][]string
 	kinds   [2][]kind
 	options compile.Options      // with which scripts are compiled
@@ -75,7 +76,7 @@ const (
 
 // Find groups the files of a request into sides, and names these. It reads the beginning of
 // each file, and a baseline. The error is a *Misuse if another command line is wanted.
-func (r *Reader) Find(q *Request) (*Sides, error) {
+func Find(r *source.Reader, q *Request) (*Sides, error) {
 	s := &Sides{reader: r}
 	if err := s.group(q); err != nil {
 		return nil, err
@@ -142,7 +143,7 @@ func (s *Sides) look() error {
 	s.options = compile.Options{Compensate: true, Names: true}
 	for side, names := range s.files {
 		for _, name := range names {
-			h, kind, err := s.reader.header(name)
+			h, kind, err := header(s.reader, name)
 			if err != nil {
 				return err
 			}
@@ -172,16 +173,16 @@ func (s *Sides) look() error {
 
 // header returns the header of what is read as it is, nil for a recording that has to be
 // compiled.
-func (r *Reader) header(name string) (h *format.Header, k kind, err error) {
+func header(r *source.Reader, name string) (h *format.Header, k kind, err error) {
 	src, err := r.Open(name)
 	if err != nil {
 		return nil, k, err
 	}
 	defer src.Close()
-	if !src.IsCompiled() {
+	if !src.Log && !src.IsLowered() {
 		return nil, k, nil
 	}
-	if src.IsLog() {
+	if src.Log {
 		k = replayed
 	}
 	events, err := src.Events()
@@ -190,7 +191,7 @@ func (r *Reader) header(name string) (h *format.Header, k kind, err error) {
 	}
 	// The header of text is all that stands before the first event.
 	if _, err = events.Read(make([]format.Event, 1)); err != nil && err != io.EOF {
-		return nil, k, named(name, err)
+		return nil, k, source.Named(name, err)
 	}
 	return events.Header(), k, nil
 }
@@ -257,7 +258,7 @@ func (s *Sides) Read() error {
 	}
 	for side, pace := range [2]format.Pace{s.pace, {}} {
 		for _, name := range s.files[side] {
-			run, paced, err := s.reader.Run(name, s.options, pace)
+			run, paced, err := Run(s.reader, name, s.options, pace)
 			if err != nil {
 				return err
 			}

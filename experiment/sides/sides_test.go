@@ -1,7 +1,7 @@
 package sides
 
 import (
-	"io"
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,67 +9,58 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pianola/compile"
+	"pianola/compile/source"
 	"pianola/experiment"
 	"pianola/format"
+	"pianola/format/script"
 	"pianola/internal/console"
 	"pianola/internal/files"
 )
 
-// fake is a log or a recording with one event, whose content is remarks, "key=value" each.
-type fake struct {
-	name string
-	meta []format.Meta
-	read bool
-}
-
-func openFake(name string) (Recording, error) {
-	if strings.HasPrefix(name, "dir") {
-		return &fake{name: name + ".txt"}, nil // of several nodes
-	}
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	f := &fake{name: name}
-	for word := range strings.SplitSeq(string(text), ";") {
+// textOf returns a script with one event, whose remarks are "key=value" each.
+func textOf(t *testing.T, remarks string) []byte {
+	t.Helper()
+	h := &format.Header{}
+	for word := range strings.SplitSeq(remarks, ";") {
 		key, value, _ := strings.Cut(word, "=")
-		f.meta = append(f.meta, format.Meta{Key: key, Value: value})
+		h.Set(key, value)
 	}
-	return f, nil
+	var b bytes.Buffer
+	w := script.NewWriter(&b)
+	require.NoError(t, w.WriteHeader(h))
+	require.NoError(t, w.Write([]format.Event{{Op: format.OpFsync, TID: 1, Dur: 1000}}))
+	require.NoError(t, w.Flush())
+	return b.Bytes()
 }
 
-func (f *fake) IsLog() bool                             { return strings.HasSuffix(f.name, ".log") }
-func (f *fake) IsCompiled() bool                        { return !strings.HasSuffix(f.name, ".txt") }
-func (f *fake) Events() (format.Reader, error)          { return f, nil }
-func (f *fake) Trace(compile.Options) (*os.File, error) { return nil, io.ErrUnexpectedEOF }
-func (f *fake) Close() error                            { return nil }
-func (f *fake) Header() *format.Header                  { return &format.Header{Meta: f.meta} }
-func (f *fake) Read(events []format.Event) (n int, _ error) {
-	if f.read {
-		return 0, io.EOF
-	}
-	f.read = true
-	events[0] = format.Event{Op: format.OpFsync, TID: 1, Dur: 1000}
-	return 1, nil
-}
-
-// made makes files in the working directory, and returns a reader of them.
-func made(t *testing.T, content map[string]string) *Reader {
+// made makes scripts in the working directory, and compiled traces where the names end in
+// ".bin". It returns a reader of them.
+func made(t *testing.T, content map[string]string) *source.Reader {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	for name, text := range content {
-		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o700))
-		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+	r := &source.Reader{Console: new(console.Console), Files: new(files.Set)}
+	for name, remarks := range content {
+		text := textOf(t, remarks)
+		require.NoError(t, os.WriteFile(name, text, 0o600))
+		if filepath.Ext(name) != ".bin" {
+			continue
+		}
+		s, err := r.Open(name)
+		require.NoError(t, err)
+		var trace bytes.Buffer
+		_, err = s.CompileTo(&trace, nil, s.Options())
+		require.NoError(t, err)
+		require.NoError(t, s.Close())
+		require.NoError(t, os.WriteFile(name, trace.Bytes(), 0o600))
 	}
-	return &Reader{Open: openFake, Files: new(files.Set), Memory: func() int64 { return 1 << 20 }}
+	return r
 }
 
 // logs are those of replays, at another speed where the name begins with "fast".
-func logs(t *testing.T) *Reader {
-	content := map[string]string{"app.txt": "start=0", "app.bin": "start=0", "other.txt": "start=0 "}
+func logs(t *testing.T) *source.Reader {
+	content := map[string]string{"app.txt": "start=0", "app.bin": "start=0", "other.txt": "start=00"}
 	for _, name := range []string{"a1", "a2", "a3", "b1", "b2"} {
-		content[name+".log"] = "replay=;start=" + name
+		content[name+".log"] = "replay=timing=precise;start=" + name
 	}
 	content["fast1.log"] = "start=1;replay=timing=compute speed=2"
 	return made(t, content)
@@ -85,15 +76,15 @@ func TestFind(t *testing.T) {
 		{"a1.log a2.log -- b1.log b2.log", "a b"},
 		{"app.txt -- app.txt", "A B"},
 	} {
-		s, err := logs(t).Find(&Request{Operands: strings.Fields(test.operands)})
+		s, err := Find(logs(t), &Request{Operands: strings.Fields(test.operands)})
 		require.NoError(t, err, test.operands)
 		require.Equal(t, test.names, s.Both[0].Name+" "+s.Both[1].Name, test.operands)
 		require.False(t, s.Alone())
 	}
-	s, err := logs(t).Find(&Request{Operands: []string{"a1.log", "b1.log"}, Names: [2]string{"x", "y"}})
+	s, err := Find(logs(t), &Request{Operands: []string{"a1.log", "b1.log"}, Names: [2]string{"x", "y"}})
 	require.NoError(t, err)
 	require.Equal(t, "x y", s.Both[0].Name+" "+s.Both[1].Name)
-	s, err = logs(t).Find(&Request{Operands: []string{"a1.log", "a2.log"}, Save: true})
+	s, err = Find(logs(t), &Request{Operands: []string{"a1.log", "a2.log"}, Save: true})
 	require.NoError(t, err)
 	require.True(t, s.Alone())
 	require.Equal(t, "a", s.Both[1].Name)
@@ -117,13 +108,21 @@ func TestMisuse(t *testing.T) {
 		{Request{Operands: []string{"a1.log", "a2.log", "a3.log", "b1.log", "b2.log"}}, "5 operands are neither a recording and logs of its replays nor two groups", "-- parts two groups: pianola compare a1.log a2.log a3.log -- b1.log b2.log"},
 		{Request{Operands: []string{"app.txt", "a1.log"}, Save: true}, "--save: app.txt is no log of a replay, as others are", "to compare with it and save the replays put -- after it"},
 	} {
-		_, err := logs(t).Find(&test.q)
+		_, err := Find(logs(t), &test.q)
 		var wrong *Misuse
 		require.ErrorAs(t, err, &wrong)
 		require.ErrorContains(t, err, test.want)
 		require.Equal(t, test.hint, wrong.Hint)
 	}
 }
+
+// ofRank is the recording of the only node of a run.
+const ofRank = `# pianola script 1
+# ranks: 1 run=r machine=m begun=1000
+# rank: 0 process=1 node=n
+1 0.000001000 fsync(3) = 0 <0.000001000>
+# lost: 0
+`
 
 // A run is on a side once, whatever file holds it.
 func TestSameRun(t *testing.T) {
@@ -135,15 +134,17 @@ func TestSameRun(t *testing.T) {
 		"app.txt fast1.log a1.log":      "fast1.log and a1.log were replayed at different speeds",
 		"a2.log -- fast1.log a1.log":    "",
 		"dir1 -- dir2":                  "", // of one size
-		"app.txt missing.log":           "missing.log: no such file or directory",
+		"app.txt missing.log":           "missing.log: no such file",
 	} {
 		r := logs(t)
 		content, err := os.ReadFile("fast1.log")
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile("copy.log", content, 0o600))
-		require.NoError(t, os.Mkdir("dir1", 0o700))
-		require.NoError(t, os.Mkdir("dir2", 0o700))
-		_, err = r.Find(&Request{Operands: strings.Fields(operands)})
+		for _, dir := range []string{"dir1", "dir2"} {
+			require.NoError(t, os.Mkdir(dir, 0o700))
+			require.NoError(t, os.WriteFile(dir+"/node.txt", []byte(ofRank), 0o600))
+		}
+		_, err = Find(r, &Request{Operands: strings.Fields(operands)})
 		if want == "" {
 			require.NoError(t, err, operands)
 			continue
@@ -159,7 +160,7 @@ func TestSameRun(t *testing.T) {
 func TestRead(t *testing.T) {
 	r := logs(t)
 	compared := func(operands string) (experiment.Pair, error) {
-		s, err := r.Find(&Request{Operands: strings.Fields(operands)})
+		s, err := Find(r, &Request{Operands: strings.Fields(operands)})
 		require.NoError(t, err)
 		if err := s.Read(); err != nil {
 			return experiment.Pair{}, err
@@ -176,30 +177,34 @@ func TestRead(t *testing.T) {
 	require.Equal(t, "a1.log is on both sides, and is compared with itself", p.Itself)
 
 	// The same run in files of other content.
-	require.NoError(t, os.WriteFile("again.log", []byte("replay=;start=a1;kernel=6.1"), 0o600))
+	require.NoError(t, os.WriteFile("again.log", textOf(t, "replay=timing=precise;start=a1;kernel=6.1"), 0o600))
 	p, err = compared("a1.log -- again.log")
 	require.NoError(t, err)
 	require.Equal(t, "the same replay is on both sides, and is compared with itself", p.Itself)
 	_, err = compared("b1.log -- a1.log again.log")
 	require.ErrorContains(t, err, "a1.log and again.log are the same run")
 
-	_, err = compared("app.txt a1.log")
-	require.ErrorIs(t, err, io.ErrUnexpectedEOF, "a recording is compiled")
+	p, err = compared("app.txt a1.log")
+	require.NoError(t, err)
+	require.Len(t, p.Base.Runs, 1, "a recording is compiled")
+	p, err = compared("app.bin fast1.log")
+	require.NoError(t, err)
+	require.Equal(t, 2.0, p.Paced.Speed, "it is read at the pace of the replay")
 
 	// Runs that were saved are a side.
-	s, err := r.Find(&Request{Operands: []string{"a1.log"}, Save: true})
+	s, err := Find(r, &Request{Operands: []string{"a1.log"}, Save: true})
 	require.NoError(t, err)
 	require.NoError(t, s.Read())
 	var text strings.Builder
 	require.NoError(t, s.Both[1].WriteBaseline(&text))
 	require.NoError(t, os.WriteFile("base.json", []byte(text.String()), 0o600))
-	s, err = r.Find(&Request{Operands: []string{"b1.log"}, Baseline: "base.json"})
+	s, err = Find(r, &Request{Operands: []string{"b1.log"}, Baseline: "base.json"})
 	require.NoError(t, err)
 	require.NoError(t, s.Read())
 	p = s.Compare()
 	require.Equal(t, [2]string{"a1", "b1"}, p.Names)
 	require.Len(t, p.Base.Runs, 1)
-	s, err = r.Find(&Request{Operands: []string{"a1.log"}, Baseline: "base.json"})
+	s, err = Find(r, &Request{Operands: []string{"a1.log"}, Baseline: "base.json"})
 	require.NoError(t, err)
 	require.Equal(t, "baseline", s.Both[0].Name, "not the name of the other side")
 }

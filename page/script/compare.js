@@ -106,7 +106,7 @@ function latencySection(f) {
 // differSections list the operations that are I/O, and the files, by how much
 // their times differ.
 function differSections(f) {
-  const operations = f.operations.filter(o => o.category);
+  const operations = f.operations.filter(o => o.class);
   return [
     differTable({id: 'differ', title: 'Operations that differ most', pick: row => ({operation: row.name})}, 'operation', f.names, operations),
     f.files.length > 0 ? differTable({id: 'differ-files', title: 'Files that differ most', pick: row => ({file: row.name})}, 'file', f.names, f.files) : null,

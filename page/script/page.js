@@ -1,6 +1,6 @@
 // The page, from its data.
 
-const categories = ['read', 'write', 'sync', 'metadata', 'mapped-read', 'mapped-write', 'communication', 'submit'];
+const classes = ['read', 'write', 'sync', 'metadata', 'mapped-read', 'mapped-write', 'communication', 'submit'];
 const opColors = ['read', 'write', 'sync', 'metadata', 'communication', 'sixth'];
 
 // named puts the name of a run before a label where there are several.
@@ -19,7 +19,7 @@ function rowsIn(run, key) {
 
 // tilesOf returns the figures of a run that come first.
 function tilesOf(run) {
-  const [read, write, sync, metadata, mappedRead, mappedWrite, communication] = run.categories;
+  const [read, write, sync, metadata, mappedRead, mappedWrite, communication] = run.classes;
   const inFaults = t => `${seconds(t.seconds)} in ${count(t.calls)} page faults of mapped files`;
   const inCalls = t => `${seconds(t.seconds)} in ${count(t.calls)} calls`;
   const [threads, processes] = [rowsIn(run, 'threads'), rowsIn(run, 'processes')];
@@ -68,9 +68,9 @@ function origin(run) {
   return ['kernel', 'CPU', 'file system'].flatMap(name => run.facts.filter(f => f.name === name).map(f => `${name} ${f.value}`)).join(' · ');
 }
 
-// categoryColor returns the name of a category's colour.
-function categoryColor(category) {
-  return category.replace(' ', '-');
+// colorOf returns the name of a class's colour.
+function colorOf(name) {
+  return name.replace(' ', '-');
 }
 
 // piecewise adds up parts by piece of time.
@@ -93,9 +93,9 @@ function curvesOf(run, now) {
   const end = run.run_time_seconds;
   if (nothing(now)) return {times: (lines[0]?.seconds || []).map((_, i, all) => i === all.length - 1 ? end : i * column), lines};
   const parts = lacking(run, now) ? [] : selected(run, now);
-  const chosen = run.parts.categories.map(name => {
+  const chosen = run.parts.classes.map(name => {
     let before = 0;
-    return {name, seconds: [0, ...piecewise(run, parts, p => p.category === name ? p.seconds : 0).map(n => before += n)]};
+    return {name, seconds: [0, ...piecewise(run, parts, p => p.class === name ? p.seconds : 0).map(n => before += n)]};
   });
   return {times: chosen[0].seconds.map((_, i) => Math.min(i * run.parts.piece_seconds, end)), lines: chosen.filter(l => l.seconds.at(-1) > 0)};
 }
@@ -121,7 +121,7 @@ function curveLines(data, now) {
   const all = data.runs.map(run => curvesOf(run, now));
   const x = allTimes(all.map(run => run.times));
   const lines = all.flatMap(({times, lines}, i) => lines.map(line => ({
-    series: {label: named(data, i, line.name), color: categoryColor(line.name), dash: dashOf(i), hidden: nothing(now) && line.name === 'communication' && lines.length > 1},
+    series: {label: named(data, i, line.name), color: colorOf(line.name), dash: dashOf(i), hidden: nothing(now) && line.name === 'communication' && lines.length > 1},
     y: between(times, line.seconds, x),
   })));
   return {series: lines.map(l => l.series), data: [x, ...lines.map(l => l.y)]};
@@ -161,14 +161,14 @@ function ratesOf(run, now) {
   const parts = lacking(run, now) ? [] : selected(run, now);
   const of = f => piecewise(run, parts, f);
   return {
-    width: run.parts.piece_seconds, read: of(p => /read$/.test(p.category) ? p.bytes : 0), written: of(p => /write$/.test(p.category) ? p.bytes : 0),
-    calls: run.parts.categories.map(category => of(p => p.category === category ? p.calls : 0)),
+    width: run.parts.piece_seconds, read: of(p => /read$/.test(p.class) ? p.bytes : 0), written: of(p => /write$/.test(p.class) ? p.bytes : 0),
+    calls: run.parts.classes.map(name => of(p => p.class === name ? p.calls : 0)),
   };
 }
 
 const rateKinds = [
   {lines: [[run => run.read, 'read', 'read'], [run => run.written, 'written', 'write']], title: 'Throughput', none: 'No bytes were moved in calls of the selection.', show: rate, label: 'bytes per second', ticks: v => ticks(byteUnits)(v).map(t => t === '0' ? t : t + '/s')},
-  {lines: categories.map((name, k) => [run => run.calls[k], name.replace('-', ' '), name]), title: 'Calls per second', none: 'No calls are in the selection.', show: v => amount(v) + '/s', label: 'calls per second', ticks: ticks(countUnits)},
+  {lines: classes.map((name, k) => [run => run.calls[k], name.replace('-', ' '), name]), title: 'Calls per second', none: 'No calls are in the selection.', show: v => amount(v) + '/s', label: 'calls per second', ticks: ticks(countUnits)},
   {
     lines: [[run => run.io, 'threads in I/O', 'sync'], [run => run.flight, 'requests in flight', 'submit']], whole: true,
     title: 'In I/O at once', show: amount, label: 'on average', ticks: ticks(countUnits), note: 'How many threads were in calls on files, and how many requests of io_uring and libaio were in flight, on average over an interval.',
@@ -431,7 +431,7 @@ function build() {
   const all = data.runs.map(run => ratesOf(run, {}));
   const rates = rateKinds.filter(k => all.some(r => k.lines.some(([of]) => of(r)?.some(v => v > 0))));
   if (rates.length > 0) main.append(element('section', {id: 'rates', class: 'pair', 'aria-label': 'Rates'}, ...rates.map(k => linked(calls, now => rateChart(data, k, now)))));
-  if (data.runs.some(run => run.latency_by_category.some(l => l.tail_seconds && l.max_seconds > 0))) main.append(card('tails', wholeRun('Latency by percentile', () => tailFigure(data))));
+  if (data.runs.some(run => run.latency_by_class.some(l => l.tail_seconds && l.max_seconds > 0))) main.append(card('tails', wholeRun('Latency by percentile', () => tailFigure(data))));
   if (data.comparison) main.append(...differSections(data.comparison));
   if (data.comparison && levelsOf(data.runs) > 1) main.append(card('concurrency', wholeRun('I/O concurrency', () => concurrencyFigure(data.runs))));
 

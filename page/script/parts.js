@@ -7,7 +7,7 @@ const otherThreads = -1; // stands for those that are not told apart
 
 const decoded = new WeakMap();
 
-// callsOf returns the parts of a run: {file, thread, operation, category, piece,
+// callsOf returns the parts of a run: {file, thread, operation, class, piece,
 // calls, errors, bytes, seconds, first, counts}. counts are the calls by class of their
 // durations, from the class first on.
 function callsOf(run) {
@@ -18,12 +18,12 @@ function callsOf(run) {
     const fields = record.split('.');
     for (let i = 0; i < 3; i++) before[i] = fields[i] || before[i];
     const [file, thread, operation] = before.map(n => n === '-' ? -1 : parseInt(n, 36));
-    const [category, piece, calls, errors, bytes, nanos, first, ...counts] = fields.slice(3).map(n => parseInt(n, 36));
+    const [kind, piece, calls, errors, bytes, nanos, first, ...counts] = fields.slice(3).map(n => parseInt(n, 36));
     return {
       file: file < 0 ? noFile : file === 0 ? otherFiles : from.files[file - 1],
       thread: thread === 0 ? otherThreads : from.threads[thread - 1],
       operation: from.operations[operation - 1],
-      category: from.categories[category], piece, calls, errors, bytes, seconds: nanos / 1e9, first, counts: counts.length > 0 ? counts : [calls],
+      class: from.classes[kind], piece, calls, errors, bytes, seconds: nanos / 1e9, first, counts: counts.length > 0 ? counts : [calls],
     };
   });
   decoded.set(run, list);
@@ -108,11 +108,11 @@ function addedUp(parts, keyOf) {
     row.errors += p.errors;
     row.bytes += p.bytes;
     row.all_seconds += p.seconds;
-    const [calls, moved, time] = usageOf[p.category] || [];
+    const [calls, moved, time] = usageOf[p.class] || [];
     if (calls) row[calls] += p.calls;
     if (moved) row[moved] += p.bytes;
     if (time) row[time] += p.seconds;
-    if (time && p.category !== 'communication') row.seconds += p.seconds;
+    if (time && p.class !== 'communication') row.seconds += p.seconds;
   }
   return rows;
 }

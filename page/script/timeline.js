@@ -65,7 +65,7 @@ function timelineFigure(run) {
   parts.box.classList.add('heat');
   parts.box.append(canvas);
   parts.box.after(remark);
-  const swatches = total.map((sum, k) => sum > 0 || run.categories[k]?.calls > 0 ? [k, element('span', {class: 'swatch'})] : null).filter(s => s);
+  const swatches = total.map((sum, k) => sum > 0 || run.classes[k]?.calls > 0 ? [k, element('span', {class: 'swatch'})] : null).filter(s => s);
   const line = element('span', {class: 'mark'});
   const kinds = []; // the colours of calls of libraries, with their swatches
   parts.legend.append(...swatches.map(([k, box]) => element('span', {class: 'scale'}, box, activities[k])),

@@ -131,7 +131,7 @@ log_apart() {
 on_path() {
 	"$PIANOLA" profile --json "$OUT/trace.txt" | awk -F'[:,]' '
 		/"run_time_seconds"/ && !n++ { run = $2 }
-		/"categories"/ { inside = 1 }
+		/"classes"/ { inside = 1 }
 		inside && /"name": "sync"/ { synced = 1 }
 		synced && /"seconds"/ { print $2 + 0, "in syncs, s"; synced = inside = 0 }
 		/"critical_path"/ { critical = 1 }
@@ -166,7 +166,7 @@ compiled() {
 account() {
 	awk -F'[:,"]+' '
 		/"run_time_seconds"/ && !seen++ { print $3 + 0, "run time, s" }
-		/"categories"/ { inside = 1 }
+		/"classes"/ { inside = 1 }
 		inside && $2 == "name" { name = $4 }
 		inside && $2 == "seconds" && $3 > 0 { print $3 + 0, name ", s" }
 		inside && /\]/ { exit }' "$1" >>"$FIGURES"
@@ -873,7 +873,7 @@ ranks_of() {
 	answered
 	"$PIANOLA" profile --json replay.log >"$OUT/profile.json"
 	note "$(stat -c %s "$1.bin") bytes of trace"
-	told 'print(sum(c["bytes"] for c in p["categories"] if c["name"] == "write") / 1e6, "MB written")' "$OUT/profile.json"
+	told 'print(sum(c["bytes"] for c in p["classes"] if c["name"] == "write") / 1e6, "MB written")' "$OUT/profile.json"
 }
 
 # --- HDF5 in memory (scripts/hdf5-vol.sh) ---
