@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 
@@ -15,7 +14,6 @@ import (
 	"pianola/experiment/sides"
 	"pianola/format"
 	"pianola/internal/console"
-	"pianola/profile"
 )
 
 func benchCommand() *cli.Command {
@@ -128,8 +126,7 @@ type commanded struct {
 	recorder *recorder
 	temp     string   // directory of the recordings, if they are not left; "" before the first
 	names    []string // of the recordings
-	first    *profile.Profile
-	taken    int // recordings
+	taken    int      // recordings
 }
 
 func (b *commanded) subjects() ([]*experiment.Subject, error) {
@@ -152,13 +149,7 @@ func (b *commanded) subjects() ([]*experiment.Subject, error) {
 	}
 	b.names = numbered(filepath.Join(dir, "trace.txt"), n)
 	s := b.subject(b.names[0])
-	read := s.Application
-	s.Application = func(trace *os.File) (experiment.Run, *compare.Paced, error) {
-		run, paced, err := read(trace)
-		b.first = run.Profile
-		return run, paced, err
-	}
-	s.Record, s.Recordings = b.record, n
+	s.Record, s.Recordings = func(context.Context) (experiment.Run, bool, error) { return b.record(s) }, n
 	if b.recorder.temporary {
 		s.Name = format.CommandLine(b.Args().Slice())
 	}
@@ -171,13 +162,8 @@ func (b *commanded) close() {
 	}
 }
 
-// mostVariation is the part by which the calls or the bytes of recordings of a command that
-// does the same may differ. A build that finds everything made, or a load into a database
-// that is full, differs by far more.
-const mostVariation = 0.1
-
 // record records the command once more, and reports whether it did what it did first.
-func (b *commanded) record(context.Context) (run experiment.Run, again bool, err error) {
+func (b *commanded) record(s *experiment.Subject) (run experiment.Run, again bool, err error) {
 	name := b.names[b.taken]
 	b.taken++
 	results, err := b.recorder.takeAll([]string{name})
@@ -202,14 +188,10 @@ func (b *commanded) record(context.Context) (run experiment.Run, again bool, err
 		return run, false, err
 	}
 	what := ""
-	switch one, first := run.Profile.IO(), b.first.IO(); {
-	case status != 0:
+	if status != 0 {
 		what = fmt.Sprintf("ended with status %d", status)
-	case b.IsSet("recordings"): // as often as was asked for
-	case differs(one.Calls, first.Calls):
-		what = fmt.Sprintf("made %d calls instead of %d", one.Calls, first.Calls)
-	case differs(one.Bytes, first.Bytes):
-		what = fmt.Sprintf("moved %d bytes instead of %d", one.Bytes, first.Bytes)
+	} else if !b.IsSet("recordings") { // or else as often as was asked for
+		what = run.Strays(&s.Sides[0].Runs[0])
 	}
 	if what != "" {
 		console.Warn("bench: run %d of the command %s: it does not count, and the command is not recorded again", b.taken, what)
@@ -218,5 +200,3 @@ func (b *commanded) record(context.Context) (run experiment.Run, again bool, err
 	}
 	return run, true, nil
 }
-
-func differs(a, b int64) bool { return math.Abs(float64(a-b)) > mostVariation*float64(b) }
