@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -110,7 +109,7 @@ func samplesOf(c *cli.Context, cache device.Cache) (samples []device.Sample, use
 		samples, used = append(samples, s), append(used, meta...)
 	}
 	for _, name := range c.StringSlice("fio") {
-		jobs, skipped, err := readFio(name)
+		jobs, skipped, err := device.OpenFio(&session.files, name)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -126,46 +125,6 @@ func samplesOf(c *cli.Context, cache device.Cache) (samples []device.Sample, use
 		used = append(used, format.Meta{Key: "from fio", Value: fmt.Sprintf("%s: %d jobs", name, len(jobs))})
 	}
 	return samples, used, nil
-}
-
-// fileError is the error of a file that a model is in or is made of, and no wrong usage.
-type fileError struct{ error }
-
-func (e *fileError) Unwrap() error { return e.error }
-
-// readModel reads a fitted model.
-func readModel(name string) (*device.File, error) {
-	f, err := session.files.Open(name)
-	if err != nil {
-		return nil, &fileError{err}
-	}
-	defer f.Close()
-	m, err := device.ReadFile(f)
-	if err != nil {
-		return nil, &fileError{placed(name, err)}
-	}
-	return m, nil
-}
-
-// placed returns an error with the file and, where it has one, the line.
-func placed(name string, err error) error {
-	if e, ok := errors.AsType[*device.FileError](err); ok && e.Line > 0 {
-		return fmt.Errorf("%s:%d: %w", name, e.Line, e.Err)
-	}
-	return fmt.Errorf("%s: %w", name, err)
-}
-
-func readFio(name string) ([]*device.Job, []string, error) {
-	f, err := session.files.Open(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	jobs, skipped, err := device.ReadFio(f)
-	if err != nil {
-		return nil, nil, placed(name, err)
-	}
-	return jobs, skipped, nil
 }
 
 // recordingOn reads a recording, a compiled trace or the log of a replay, and says what it
@@ -193,7 +152,7 @@ func checkModel(c *cli.Context) error {
 		return usage(c, "want a model and a recording made on the device")
 	}
 	name := c.Args().First()
-	m, err := readModel(name)
+	m, err := device.Open(&session.files, name)
 	if err != nil {
 		return err
 	}

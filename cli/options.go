@@ -198,7 +198,7 @@ func init() {
 					if v == "" {
 						return nil
 					}
-					f, err := readModel(v)
+					f, err := device.Open(&session.files, v)
 					if err != nil {
 						return err
 					}

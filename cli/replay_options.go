@@ -92,7 +92,7 @@ func (s *option) parse(c *cli.Context, o *replay.Options, flag, value string) er
 		return playBy(c, o, value)
 	}
 	err := s.set(o, value)
-	if _, ok := errors.AsType[*fileError](err); ok {
+	if _, ok := errors.AsType[*device.FileError](err); ok {
 		return err
 	}
 	if s.name == "prepare" && err == nil {

@@ -3,16 +3,19 @@ package device
 import (
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
+	"pianola/internal/files"
 	"pianola/internal/testkit"
 )
 
-// Of a single recording, each half is held out. What was used of it is in the file.
+// Each half of a single recording is held out. The file says what was used of it.
 func TestNewFile(t *testing.T) {
 	var events []format.Event
 	for i := range int64(40) {
@@ -53,4 +56,25 @@ off by 50.0 % in the median, 50.0 % of the measured time
 	b.Reset()
 	require.NoError(t, WriteHeldOut(&b, "held out", nil))
 	require.Equal(t, 1, strings.Count(b.String(), "\n"))
+}
+
+// Errors of a file have its name, and the line.
+func TestOpen(t *testing.T) {
+	var s files.Set
+	name := filepath.Join(t.TempDir(), "disk.json")
+	for text, want := range map[string]string{
+		"{}":                     name + ": no model of a device by pianola model",
+		"{\n\"pianola_model\":x": name + ":2: invalid character 'x' looking for beginning of value",
+	} {
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+		_, err := Open(&s, name)
+		require.EqualError(t, err, want)
+		require.ErrorAs(t, err, new(*FileError))
+	}
+	_, _, err := OpenFio(&s, name)
+	require.ErrorContains(t, err, name)
+	require.ErrorAs(t, err, new(*FileError))
+	_, err = Open(&s, name+"2")
+	require.EqualError(t, err, name+"2: no such file")
+	require.ErrorAs(t, err, new(*FileError))
 }

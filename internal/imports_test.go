@@ -32,7 +32,7 @@ var allowed = map[string][]string{
 	"pianola/nodes":                      {"pianola/coverage", "pianola/format", "pianola/format/process", "pianola/mpi", "pianola/transform"},
 	"pianola/record/ptrace":              {"pianola/coverage", "pianola/format", "pianola/internal/futex", "pianola/record", "pianola/stats", "golang.org/x/sys/"},
 	"pianola/format/process":             {"pianola/format"},
-	"pianola/device":                     {"pianola/format", "pianola/format/process", "pianola/table"},
+	"pianola/device":                     {"pianola/format", "pianola/format/process", "pianola/internal/files", "pianola/table"},
 	"pianola/filter":                     {"pianola/format", "pianola/internal/glob"},
 	"pianola/transform":                  {"pianola/format", "pianola/format/process", "pianola/filter", "pianola/mpi"},
 	"pianola/coverage":                   {"pianola/format", "pianola/table"},

@@ -49,8 +49,8 @@ type headed struct {
 
 func (h headed) Header() *format.Header { return h.header }
 
-// Of the files of a trace those are kept that have one of the names, their directories and
-// what they are links to.
+// The files of a trace are kept that have one of the names, with their directories and what
+// they are links to.
 func TestWithFiles(t *testing.T) {
 	h := &format.Header{
 		Descriptors: make([]format.Descriptor, 1),
