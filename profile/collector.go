@@ -75,6 +75,7 @@ type Collector struct {
 	time      timeline
 	maps      [NumCategories]*latencyMap // nil before the first
 	sizes     [2]sizes
+	failures  failures
 	intervals sliced
 	atOnce    concurrency
 	depth     concurrency // of requests in flight
@@ -168,6 +169,7 @@ func (c *Collector) add(e *format.Event) error {
 	}
 	if e.Failed() {
 		one.total.Errors = 1
+		c.failures.add(e, &one.total)
 	}
 	if e.Dur < 0 && e.Via == format.ViaCall {
 		one.total.Unknown = 1
@@ -308,6 +310,7 @@ func (c *Collector) Profile() *Profile {
 	for k := range p.Sizes {
 		p.Sizes[k] = c.sizes[k].classes()
 	}
+	p.Failures = c.failures.list()
 	p.Concurrency, p.Depth = c.atOnce.nanos(c.runTime), c.depth.nanos(c.runTime)
 	if c.tracker == nil {
 		return p

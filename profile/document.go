@@ -36,6 +36,7 @@ type document struct {
 	Nodes       *Table              `json:"nodes,omitempty"`
 	Shared      *Table              `json:"shared,omitempty"`
 	Sizes       *Table              `json:"sizes"`
+	Errors      *Table              `json:"errors"`
 	Intervals   *Table              `json:"intervals"`
 	Layers      *Table              `json:"layers"`
 	Spans       *Table              `json:"spans"`
@@ -235,7 +236,7 @@ func (p *Profile) FullDocument(extent Extent) any {
 		to        **Table
 	}{
 		{"file", "files", &d.Files}, {"directory", "directories", &d.Directories}, {"process", "processes", &d.Processes}, {"thread", "threads", &d.Threads},
-		{"size", "sizes", &d.Sizes}, {"layer", "layers", &d.Layers}, {"span", "spans", &d.Spans},
+		{"size", "sizes", &d.Sizes}, {"error", "errors", &d.Errors}, {"layer", "layers", &d.Layers}, {"span", "spans", &d.Spans},
 		{"rank", "ranks", &d.Ranks}, {"node", "nodes", &d.Nodes}, {"shared", "shared", &d.Shared},
 	}
 	if len(p.Ranks) == 0 {

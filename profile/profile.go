@@ -144,6 +144,7 @@ type Profile struct {
 	OpLatency    [format.NumOps]*Latency // the same
 	LatencyMaps  [NumCategories]*LatencyMap
 	Sizes        [2][]SizeClass // of Reads and Writes
+	Failures     []Failure      // the most frequent first
 	Intervals    Intervals
 	Parts        Parts
 	Times        Times   // of all threads

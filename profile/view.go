@@ -89,6 +89,7 @@ var views = []struct {
 	{"thread", "threads", func(p *Profile) *Table { return tableOf(p.threads(), threadColumns) }},
 	{"directory", "directories", func(p *Profile) *Table { return tableOf(p.Directories(), directoryColumns) }},
 	{"size", "calls with a size", func(p *Profile) *Table { return tableOf(p.sizeRows(), sizeColumns) }},
+	{"error", "errors", func(p *Profile) *Table { return tableOf(p.Failures, failureColumns) }},
 	{"rank", "ranks", (*Profile).rankTable},
 	{"node", "ranks", (*Profile).nodeTable},
 	{"shared", "ranks that share a file", (*Profile).sharedTable},

@@ -152,6 +152,7 @@ func TestSchemas(t *testing.T) {
 		{"profile", `pianola profile --json --by thread app.bin`},
 		{"profile", `pianola profile --json --by directory app.txt`},
 		{"profile", `pianola profile --json --by size app.txt`},
+		{"profile", `pianola profile --json --by error app.txt`},
 		{"profile", `pianola profile --json --by layer app.txt`},
 		{"profile", `pianola profile --json --by span app.bin`},
 		{"profile", `pianola profile --json --by interval app.txt app.bin`},

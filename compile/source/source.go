@@ -71,7 +71,7 @@ func (s *Source) Options() compile.Options {
 
 // Open opens the recording at its beginning. It makes the last reader invalid.
 func (s *Source) Open() (format.Reader, error) {
-	s.EndRead()
+	s.endRead()
 	s.done, s.shown = 0, s.reader.Console.Bytes("reading")
 	if s.nodes != nil {
 		r, err := s.nodes.Open()
@@ -184,7 +184,7 @@ func (s *Source) compile(w io.Writer, with []transform.Func, o compile.Options) 
 // CompileTo applies transforms and writes the compiled trace. Strings of a trace that is
 // changed may take o.Memory bytes. The report is nil if there was nothing to compile.
 func (s *Source) CompileTo(w io.Writer, with []transform.Func, o compile.Options) (*compile.Report, error) {
-	defer s.EndRead()
+	defer s.endRead()
 	if s.IsLowered() {
 		return nil, s.lower(w, with, o)
 	}
@@ -248,8 +248,8 @@ func (s *Source) lowered(f *os.File, with []transform.Func, limit int64) (format
 	return transform.OpenCompiled(t, with...)
 }
 
-// EndRead closes the reader that was opened last.
-func (s *Source) EndRead() error {
+// endRead closes the reader that was opened last.
+func (s *Source) endRead() error {
 	s.shown.Finish()
 	if s.last == nil {
 		return nil
@@ -262,7 +262,7 @@ func (s *Source) EndRead() error {
 // Close closes the reader that was opened last, and the compiled trace.
 func (s *Source) Close() error {
 	if s.trace != nil {
-		return errors.Join(s.EndRead(), s.trace.Close())
+		return errors.Join(s.endRead(), s.trace.Close())
 	}
-	return s.EndRead()
+	return s.endRead()
 }

@@ -157,6 +157,18 @@ func TestSameRun(t *testing.T) {
 	}
 }
 
+// Directories of recordings of nodes have no content of their own, whatever their size.
+func TestSameDirectory(t *testing.T) {
+	s := &Sides{reader: logs(t), files: [2][]string{{"dir1"}, {"dir2", "empty1.log"}}}
+	require.NoError(t, os.Mkdir("dir1", 0o700))
+	require.NoError(t, os.Mkdir("dir2", 0o700))
+	require.NoError(t, os.WriteFile("empty1.log", nil, 0o600))
+	require.NoError(t, s.checkRepeated())
+	s.files[1] = append(s.files[1], "empty2.log")
+	require.NoError(t, os.WriteFile("empty2.log", nil, 0o600))
+	require.ErrorContains(t, s.checkRepeated(), "empty1.log and empty2.log are the same run")
+}
+
 func TestRead(t *testing.T) {
 	r := logs(t)
 	compared := func(operands string) (experiment.Pair, error) {

@@ -393,6 +393,7 @@ function detailsOf(run, withConcurrency) {
   if (run.latency_over_time.length > 0) box.append(card('latency-map', latencyMapFigure(run)));
   if (run.latency_by_operation.length > 0) box.append(card('latency', linked(all, now => latencyFigure(run, now))));
   if (run.sizes.length > 0) box.append(card('sizes', wholeRun('Request sizes', () => sizeFigure(run))));
+  if (run.errors.length > 0) box.append(errorTable(run));
   for (const t of tables) {
     if (run[t.rows].length > 0) box.append(tableOf(run, t));
   }
