@@ -25,7 +25,6 @@ import (
 	"pianola/internal/console"
 	"pianola/internal/files"
 	"pianola/plugin"
-	"pianola/profile"
 	"pianola/provenance"
 	"pianola/replay"
 	"pianola/replay/sandbox"
@@ -383,28 +382,9 @@ func (s *setup) Replay(ctx context.Context, f *os.File, root string) (run experi
 		return run, err
 	}
 	about = append(about, provenance.End()...)
-	run.Meta = replay.LogHeader(results[0].Events().Header(), about).Meta
-	var sum profile.Sum
-	for _, r := range results {
-		run.Failed, run.Differed = max(run.Failed, r.Failed), max(run.Differed, r.Differed)
-		if len(r.Differences) > 0 && run.Example == "" {
-			run.Example = r.Differences[0].String()
-		}
-		c, err := profile.Collect(r.Events(), r.Options.Limits.Memory)
-		if err != nil {
-			return run, err
-		}
-		if len(results) == 1 {
-			run.Profile = c.Profile()
-			break
-		}
-		sum.Add(c)
-	}
-	if run.Profile == nil {
-		run.Profile = sum.Profile()
-	}
-	if s.dir == "" {
-		return run, nil
+	run, err = replays.RunOf(results, about)
+	if err != nil || s.dir == "" {
+		return run, err
 	}
 	s.replays++
 	name := compare.DefaultNames[1]

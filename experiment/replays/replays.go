@@ -13,6 +13,7 @@ import (
 
 	"pianola/compare"
 	"pianola/coverage"
+	"pianola/experiment"
 	"pianola/format"
 	"pianola/format/bin"
 	"pianola/profile"
@@ -128,6 +129,30 @@ func Recording(t *bin.Trace, pace format.Pace, names bool, memory int64) (*profi
 	}
 	recorded, err := profile.RunTime(t.Events())
 	return p, &compare.Paced{Speed: pace.Speed, Recorded: recorded}, err
+}
+
+// RunOf returns the results of a trace and its copies, which were replayed side by side, as a
+// run of an experiment, with remarks on how and where it ran.
+func RunOf(results []*replay.Result, about []format.Meta) (run experiment.Run, err error) {
+	run.Meta = replay.LogHeader(results[0].Events().Header(), about).Meta
+	var sum profile.Sum
+	for _, r := range results {
+		run.Failed, run.Differed = max(run.Failed, r.Failed), max(run.Differed, r.Differed)
+		if len(r.Differences) > 0 && run.Example == "" {
+			run.Example = r.Differences[0].String()
+		}
+		c, err := profile.Collect(r.Events(), r.Options.Limits.Memory)
+		if err != nil {
+			return run, err
+		}
+		if len(results) == 1 {
+			run.Profile = c.Profile()
+			return run, nil
+		}
+		sum.Add(c)
+	}
+	run.Profile = sum.Profile()
+	return run, nil
 }
 
 // Withheld returns why no verdict follows from the replay of some trace, "" if one does.

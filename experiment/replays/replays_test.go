@@ -151,3 +151,21 @@ func TestRecording(t *testing.T) {
 	require.Less(t, fast.RunTime, p.RunTime)
 	require.InDelta(t, format.Seconds(p.RunTime), paced.Recorded, 1e-9)
 }
+
+// A run of an experiment has the most failures of a copy, and its calls are those of all.
+func TestRunOf(t *testing.T) {
+	trace := traceOf(t, "a.bin")
+	about := []format.Meta{{Key: "host", Value: "here"}}
+	one, err := RunOf(resultsOf(t, 1, trace), about)
+	require.NoError(t, err)
+	require.EqualValues(t, 4, one.Profile.All.Calls)
+	require.Contains(t, one.Meta, about[0])
+	results := resultsOf(t, 2, trace)
+	results[0].Differed, results[1].Differed, results[1].Failed = 2, 1, 1
+	results[1].Differences = []replay.Difference{{Op: format.OpRead, Recorded: 10, Got: 5, Count: 1, Thread: 1, Path: "a"}}
+	both, err := RunOf(results, about)
+	require.NoError(t, err)
+	require.EqualValues(t, 8, both.Profile.All.Calls)
+	require.Equal(t, [2]int64{1, 2}, [2]int64{both.Failed, both.Differed})
+	require.Equal(t, `1 × read: recorded 10, got 5; first "a", event 0 of thread 1`, both.Example)
+}
