@@ -2,9 +2,7 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 
@@ -13,9 +11,9 @@ import (
 	"pianola/compare"
 	"pianola/compile"
 	"pianola/experiment"
+	"pianola/experiment/sides"
 	"pianola/format"
 	"pianola/internal/console"
-	"pianola/profile"
 	"pianola/record/output"
 	"pianola/record/runs"
 )
@@ -82,7 +80,7 @@ func runBench(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if form := e.judging.form.name; form != "text" && form != "json" && (len(subjects) > 1 || len(e.roots) > 2) {
+	if form := e.judging.form.Name; form != "text" && form != "json" && (len(subjects) > 1 || len(e.roots) > 2) {
 		return usage(c, "--format %s is for one comparison: one recording, and at most two roots", form)
 	}
 	e.Whole = len(subjects) == 1
@@ -110,7 +108,7 @@ func (e *experimenter) compareWithSaved(subjects []*experiment.Subject) error {
 	if len(e.roots) > 1 {
 		return usage(e.Context, "--baseline is for one root")
 	}
-	saved, err := readBaseline(name, e.IsSet("workload"))
+	saved, err := experiment.OpenBaseline(&session.files, name, e.IsSet("workload"))
 	if err != nil {
 		return err
 	}
@@ -119,13 +117,7 @@ func (e *experimenter) compareWithSaved(subjects []*experiment.Subject) error {
 		beside = e.roots[0].Name
 	}
 	for _, s := range subjects {
-		s.Saved = &experiment.Side{Kind: experiment.Saved, Name: saved.nameBeside(beside), Err: errors.New("not in the baseline")}
-		for _, r := range saved.Runs {
-			if !s.Workload || r.Workload == s.Name {
-				s.Saved.Err = nil
-				s.Saved.Runs = append(s.Saved.Runs, experiment.Run{Meta: r.Meta, Profile: r.Profile})
-			}
-		}
+		s.Saved = experiment.SavedSide(saved, s.BaselineName(), beside)
 	}
 	return nil
 }
@@ -136,8 +128,7 @@ type commanded struct {
 	recorder *runs.Recorder
 	temp     string   // directory of the recordings, if they are not left; "" before the first
 	names    []string // of the recordings
-	first    *profile.Profile
-	taken    int // recordings
+	taken    int      // recordings
 }
 
 func (b *commanded) subjects() ([]*experiment.Subject, error) {
@@ -164,13 +155,7 @@ func (b *commanded) subjects() ([]*experiment.Subject, error) {
 	}
 	b.names = output.Names(filepath.Join(dir, "trace.txt"), n)
 	s := b.subject(b.names[0])
-	read := s.Application
-	s.Application = func(trace *os.File) (experiment.Run, *compare.Paced, error) {
-		run, paced, err := read(trace)
-		b.first = run.Profile
-		return run, paced, err
-	}
-	s.Record, s.Recordings = b.record, n
+	s.Record, s.Recordings = func(context.Context) (experiment.Run, bool, error) { return b.record(s) }, n
 	if o.Temporary {
 		s.Name = format.CommandLine(b.Args().Slice())
 	}
@@ -183,13 +168,8 @@ func (b *commanded) close() {
 	}
 }
 
-// mostVariation is the part by which the calls or the bytes of recordings of a command that
-// does the same may differ. A build that finds everything made, or a load into a database
-// that is full, differs by far more.
-const mostVariation = 0.1
-
 // record records the command once more, and reports whether it did what it did first.
-func (b *commanded) record(context.Context) (run experiment.Run, again bool, err error) {
+func (b *commanded) record(s *experiment.Subject) (run experiment.Run, again bool, err error) {
 	name := b.names[b.taken]
 	b.taken++
 	results, err := b.recorder.Take(b.Context.Context, []string{name})
@@ -209,27 +189,20 @@ func (b *commanded) record(context.Context) (run experiment.Run, again bool, err
 		return run, true, err
 	}
 	defer endOn(b.Context.Context)()
-	p := pacing{Pace: b.options.Pace()}
-	read, err := p.readRun(compare.DefaultNames[0], name, compile.Options{Compensate: true, Names: true})
+	run, _, err = sides.Run(&recordings, name, compile.Options{Compensate: true, Names: true}, b.options.Pace())
 	if err != nil {
 		return run, false, err
 	}
 	what := ""
-	switch one, first := read.Profile.IO(), b.first.IO(); {
-	case status != 0:
+	if status != 0 {
 		what = fmt.Sprintf("ended with status %d", status)
-	case b.IsSet("recordings"): // as often as was asked for
-	case differs(one.Calls, first.Calls):
-		what = fmt.Sprintf("made %d calls instead of %d", one.Calls, first.Calls)
-	case differs(one.Bytes, first.Bytes):
-		what = fmt.Sprintf("moved %d bytes instead of %d", one.Bytes, first.Bytes)
+	} else if !b.IsSet("recordings") { // or else as often as was asked for
+		what = run.Strays(&s.Sides[0].Runs[0])
 	}
 	if what != "" {
 		console.Warn("bench: run %d of the command %s: it does not count, and the command is not recorded again", b.taken, what)
 		console.Suggest("--setup CMD restores its files before each run; --recordings 1 records it once")
 		return run, false, nil
 	}
-	return experiment.Run{Meta: read.Meta, Profile: read.Profile}, true, nil
+	return run, true, nil
 }
-
-func differs(a, b int64) bool { return math.Abs(float64(a-b)) > mostVariation*float64(b) }

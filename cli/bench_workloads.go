@@ -25,7 +25,7 @@ func (e *experimenter) workloads(text string) (subjects []*experiment.Subject, e
 	if len(e.roots) == 0 {
 		e.roots = []experiment.Root{{Name: "here", Dir: "."}}
 	}
-	nameRoots(e.roots)
+	experiment.NameRoots(e.roots)
 	var places []string
 	for _, r := range e.roots {
 		dir, err := e.place(r.Dir, cards)
@@ -40,8 +40,8 @@ func (e *experimenter) workloads(text string) (subjects []*experiment.Subject, e
 		for i, r := range e.roots {
 			s.Roots = append(s.Roots, experiment.Root{Name: r.Name, Dir: filepath.Join(places[i], card.Name)})
 		}
+		s.Weight = max(card.Figures.RunSeconds, 0.001) * float64(e.Runs*len(e.roots))
 		subjects = append(subjects, s)
-		e.weights = append(e.weights, max(card.Figures.RunSeconds, 0.001)*float64(e.Runs*len(e.roots)))
 	}
 	return subjects, nil
 }

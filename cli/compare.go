@@ -1,42 +1,22 @@
 package cli
 
 import (
-	"cmp"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"pianola/compare"
-	"pianola/format"
+	"pianola/experiment"
+	"pianola/experiment/sides"
+	"pianola/internal/console"
 	"pianola/internal/files"
-	"pianola/page"
 	"pianola/profile"
 	"pianola/table"
 )
-
-// comparisonForm is an output format of compare.
-type comparisonForm struct {
-	name  string
-	write func(c *compare.Comparison, w io.Writer, o compare.TextOptions) error
-}
-
-// comparisonForms lists them, the default first.
-var comparisonForms = []comparisonForm{
-	{"text", (*compare.Comparison).WriteText},
-	{"json", func(c *compare.Comparison, w io.Writer, o compare.TextOptions) error {
-		return writeJSON(w, c.Document(o.Tolerance))
-	}},
-	{"csv", func(c *compare.Comparison, w io.Writer, _ compare.TextOptions) error { return c.WriteCSV(w) }},
-	{"benchstat", func(c *compare.Comparison, w io.Writer, _ compare.TextOptions) error { return c.WriteBenchstat(w) }},
-	{"markdown", (*compare.Comparison).WriteMarkdown},
-	{"junit", writeJUnit},
-}
 
 func compareCommand() *cli.Command {
 	return command(&cli.Command{
@@ -74,14 +54,24 @@ func runCompare(c *cli.Context) error {
 	if err := parseLimits(c, nil); err != nil {
 		return err
 	}
-	s, err := sidesOf(c)
+	q := sides.Request{Operands: c.Args().Slice(), Applications: c.StringSlice("application"), Baseline: c.String("baseline"), Save: c.String("save") != ""}
+	if c.IsSet("names") {
+		if q.Names, err = experiment.ParseNames(c.String("names")); err != nil {
+			return usage(c, "--names: %v", err)
+		}
+	}
+	s, err := sides.Find(&recordings, &q)
+	if m, ok := errors.AsType[*sides.Misuse](err); ok {
+		return instead(usage(c, "%w", err), m.Hint)
+	}
 	if err != nil {
 		return err
 	}
-	if s.onlySaved() && len(j.checks) > 0 {
+	base, side := &s.Both[0], &s.Both[1]
+	if s.Alone() && len(j.checks) > 0 {
 		return usage(c, "--fail-if wants something to compare with: --baseline, or two groups")
 	}
-	if len(s.saved) > 0 && c.String("plot") != "" {
+	if q.Baseline != "" && c.String("plot") != "" {
 		return usage(c, "--plot: a baseline has no curves")
 	}
 	save, err := session.files.CreateIf(c.String("save"), files.Private)
@@ -99,74 +89,31 @@ func runCompare(c *cli.Context) error {
 		return err
 	}
 	defer html.Abort()
-	runs, err := s.read()
-	if err != nil {
+	if err := s.Read(); err != nil {
 		return err
 	}
-	if err := putBaseline(save, s.names[1], runs[1]); err != nil {
+	if err := save.Put(side.WriteBaseline); err != nil {
 		return err
 	}
-	if s.onlySaved() {
-		session.Say("compare: %s: saved %s", c.String("save"), table.Plural(len(runs[1]), "run"))
+	if s.Alone() {
+		session.Say("compare: %s: saved %s", c.String("save"), table.Plural(len(side.Runs), "run"))
 		return nil
 	}
 	err = putPlot(plot,
-		profile.Series{Name: s.names[0], Profile: compare.Typical(profilesOf(runs[0]))},
-		profile.Series{Name: s.names[1], Profile: compare.Typical(profilesOf(runs[1]))})
+		profile.Series{Name: base.Name, Profile: compare.Typical(base.Profiles())},
+		profile.Series{Name: side.Name, Profile: compare.Typical(side.Profiles())})
 	if err != nil {
 		return err
 	}
-	result := j.compare(s.names, runs)
-	result.Paced = s.pacing.paced()
-	result.Itself = s.itself()
-	if err := j.putPage(html, result, runs); err != nil {
+	result := s.Compare()
+	result.Complete(j.checks)
+	if err := j.putPage(html, result); err != nil {
 		return err
 	}
-	if err := j.write(result); err != nil {
+	if err := j.write(result.Comparison); err != nil {
 		return err
 	}
 	return j.status(result)
-}
-
-// comparisonFormOf returns the format that the command line selects.
-func comparisonFormOf(c *cli.Context) (*comparisonForm, error) {
-	name := cmp.Or(c.String("format"), comparisonForms[0].name)
-	if c.Bool("json") {
-		if c.IsSet("format") && name != "json" {
-			return nil, usage(c, "--json and --format %s exclude each other", name)
-		}
-		name = "json"
-	}
-	return &comparisonForms[slices.Index(comparisonNames(), name)], nil
-}
-
-// comparisonNames returns the names of the formats.
-func comparisonNames() (names []string) {
-	for _, form := range comparisonForms {
-		names = append(names, form.name)
-	}
-	return names
-}
-
-func profilesOf(runs []page.Run) (profiles []*profile.Profile) {
-	for i := range runs {
-		profiles = append(profiles, runs[i].Profile)
-	}
-	return profiles
-}
-
-// metaOf returns the remarks of each run.
-func metaOf(runs []page.Run) (all [][]format.Meta) {
-	for i := range runs {
-		all = append(all, runs[i].Meta)
-	}
-	return all
-}
-
-// typical returns the run with the median run time, which is drawn.
-func typical(runs []page.Run) page.Run {
-	profiles := profilesOf(runs)
-	return runs[slices.Index(profiles, compare.Typical(profiles))]
 }
 
 func checkPlot(name string) error {
@@ -185,29 +132,5 @@ func putPlot(o *files.Output, series ...profile.Series) error {
 	})
 }
 
-func putPage(o *files.Output, runs []page.Run, c *page.Comparison) error {
-	return o.Put(func(w io.Writer) error { return page.Write(w, runs, c) })
-}
-
-// parseTolerance parses "10%", "10" or "0.1", which mean the same: a number of
-// at least 1 is per cent.
-func parseTolerance(s string) (float64, error) {
-	number, percent := strings.CutSuffix(s, "%")
-	v, err := strconv.ParseFloat(number, 64)
-	if err != nil || !(v >= 0) || v > 1e6 {
-		return 0, fmt.Errorf("%q is not a tolerance such as 10%%, 10 or 0.1", s)
-	}
-	if percent || v >= 1 {
-		v /= 100
-	}
-	return v, nil
-}
-
 // printJSON prints one document on standard output.
-func printJSON(v any) error { return writeJSON(session.Stdout("json"), v) }
-
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
-}
+func printJSON(v any) error { return console.WriteJSON(session.Stdout("json"), v) }

@@ -1,22 +1,18 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"syscall"
 
 	"github.com/urfave/cli/v2"
 
 	"pianola/compile"
-	"pianola/format"
-	"pianola/format/bin"
+	"pianola/compile/source"
+	"pianola/format/importer"
 	"pianola/format/script"
 	"pianola/internal/console"
 	"pianola/internal/files"
-	"pianola/table"
-	"pianola/transform"
 )
 
 func compileCommand() *cli.Command {
@@ -54,8 +50,8 @@ func runCompile(c *cli.Context) error {
 	if err := parseLimits(c, nil); err != nil {
 		return err
 	}
-	o.Memory = readingMemory()
-	with, programs, err := parseTransforms(c)
+	o.Memory = recordings.Limits.Reading()
+	names, with, programs, err := parseTransforms(c)
 	if err != nil {
 		return err
 	}
@@ -68,26 +64,28 @@ func runCompile(c *cli.Context) error {
 		}
 	}
 	defer endOn(c.Context)()
-	src, err := openOperands(c)
+	src, err := openRecordings(c, importer.Options{Write: c.String("telemetry") == "write", Fold: sizeOf(c, "fold")}, c.Args().Slice()...)
 	if err != nil {
 		return compileHint(err)
 	}
 	defer src.Close()
+	if src.IsTrace() && len(c.StringSlice("with"))+len(c.StringSlice("filter")) == 0 {
+		return source.ErrCompiled(name)
+	}
 	o.Bare = src.Dialect == script.Older
-	if src.isLowered() {
+	if src.IsLowered() {
 		switch {
 		case o.Key != nil:
 			return fmt.Errorf("%s: a compiled trace can't be anonymized, only the recording", name)
 		case o.Paths != compile.Tree:
 			return fmt.Errorf("%s: the paths of a compiled trace stay as they are", name)
 		}
-		if err := checkCompiled(c); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+		for _, step := range names {
+			if _, err := extensions.transforms.ParseCompiled(step); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
 		}
 	}
-	chain := transform.NewChain(src.open, with...)
-	defer chain.Close()
-
 	out := c.String("o")
 	if !c.IsSet("o") && c.IsSet("script") {
 		out = os.DevNull
@@ -132,36 +130,21 @@ func runCompile(c *cli.Context) error {
 		}
 		return refused
 	}
-	var made *compile.Report
-	var events format.Reader
-	if src.isLowered() {
-		var end func() error
-		if events, end, err = src.transformed(with, o.Memory); err == nil {
-			defer end()
-		}
-	} else {
-		events, err = chain.Open()
-	}
-	switch {
-	case err != nil:
-	case src.isLowered():
-		if !o.Names {
-			events = format.WithoutNames(events)
-		}
-		if err = copyTo(w, events, o.Memory); err == nil {
-			err = o.Accept(&compile.Report{})
-		}
-	default:
-		made, err = compileTo(w, events, o)
+	made, err := src.CompileTo(w, with, o)
+	if err == nil && made == nil {
+		err = o.Accept(&compile.Report{})
 	}
 	if refused != nil {
 		return refused
 	}
 	if err != nil {
-		return compileHint(named(name, err))
+		return compileHint(source.Named(name, err))
 	}
 	if aside {
-		if trace, err = through(c.Context, trace, programs); err != nil {
+		running.RLock()
+		trace, err = recordings.Through(c.Context, trace, programs)
+		running.RUnlock()
+		if err != nil {
 			return compileHint(err)
 		}
 		if _, err := trace.Seek(0, io.SeekStart); err != nil {
@@ -175,11 +158,11 @@ func runCompile(c *cli.Context) error {
 		return err
 	}
 	err = text.Put(func(w io.Writer) error {
-		t, err := traceWithin(trace, o.Memory)
+		t, err := recordings.Within(trace, o.Memory)
 		if err != nil {
 			return err
 		}
-		return printTrace(w, t)
+		return source.WriteText(w, t)
 	})
 	if err != nil {
 		return err
@@ -196,61 +179,13 @@ func runCompile(c *cli.Context) error {
 	return nil
 }
 
-// named prefixes an error with the name of the file, unless the error has its
-// own position.
-func named(name string, err error) error {
-	if _, ok := errors.AsType[*script.SyntaxError](err); ok {
-		return err
-	}
-	if limit, ok := errors.AsType[*compile.LimitError](err); ok && limit.Line > 0 {
-		return fmt.Errorf("%s:%d: %w", name, limit.Line, err)
-	}
-	return fmt.Errorf("%s: %w", name, err)
-}
-
 // compileHint adds a hint to an error of a compilation.
-func compileHint(err error) error {
-	if errors.Is(err, syscall.ENOSPC) {
-		return console.WithHint(err, "set TMPDIR to a directory on another file system")
-	}
-	if _, ok := errors.AsType[*compile.LimitError](err); ok || errors.Is(err, bin.ErrLimit) {
-		return console.WithHint(err, "pianola compile --limit memory=SIZE allows more")
-	}
-	return interrupted(err)
-}
+func compileHint(err error) error { return source.WithHint(interrupted(err)) }
 
 // judge warns of faults of the recording that the trace inherits, or refuses it
 // with --strict.
 func judge(c *cli.Context, name string, r *compile.Report) error {
-	var faults []string
-	if r.Endless {
-		faults = append(faults, "the recording has no end, as if the recorder had been killed")
-	}
-	if r.Lost > 0 {
-		faults = append(faults, fmt.Sprintf("%d events were lost by the recorder", r.Lost))
-	}
-	if r.Unexplained > 0 {
-		text := fmt.Sprintf("%d results are unexplained", r.Unexplained)
-		if n := r.GivenUp(); n > 0 {
-			text += fmt.Sprintf("; orders of overlapping calls that were not searched to the end: %d", n)
-		}
-		faults = append(faults, text)
-	}
-	if r.Repaired > 0 {
-		faults = append(faults, fmt.Sprintf("%d descriptors were used as files but never opened; new files stand in for them", r.Repaired))
-	}
-	if r.Raised > 0 {
-		faults = append(faults, fmt.Sprintf("%d reads went beyond the recorded size of their file, which is made larger", r.Raised))
-	}
-	if r.Orphans > 0 {
-		faults = append(faults, fmt.Sprintf("no recorded call created %s; most imported formats have no such calls", table.Plural(r.Orphans, "thread")))
-	}
-	if why := r.Coverage.Withheld(); why != "" {
-		faults = append(faults, why)
-	}
-	for _, end := range r.FailedRanks {
-		faults = append(faults, end.String())
-	}
+	faults := r.Faults()
 	for _, s := range faults {
 		if c.Bool("strict") {
 			return fmt.Errorf("%s: %s", name, s)
@@ -264,33 +199,4 @@ func judge(c *cli.Context, name string, r *compile.Report) error {
 		console.Suggest("--report - says more")
 	}
 	return nil
-}
-
-// printTrace prints a compiled trace as an intermediate script.
-func printTrace(w io.Writer, t *bin.Trace) error {
-	p, events := script.NewIntermediateWriter(w, t.Header()), t.Events()
-	format.WantSpans(events)
-	if err := pump(events, p); err != nil {
-		return err
-	}
-	return p.Flush()
-}
-
-// pump copies all events from r to w.
-func pump(r format.Reader, w format.Writer) error {
-	batch := make([]format.Event, 512)
-	for {
-		n, err := r.Read(batch)
-		if n > 0 {
-			if err := w.Write(batch[:n]); err != nil {
-				return err
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
 }

@@ -1,18 +1,17 @@
 package cli
 
 import (
-	"errors"
 	"io"
 	"os"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"pianola/compile"
+	"pianola/compile/source"
 	"pianola/format"
 	"pianola/format/compressed"
 	"pianola/format/export"
-	"pianola/format/script"
+	"pianola/format/export/dataset"
 	"pianola/internal/console"
 	"pianola/internal/files"
 )
@@ -50,17 +49,17 @@ func runConvert(c *cli.Context) error {
 		return err
 	}
 	const what = "compiled trace, recording or log"
-	if kind == "parquet" && isDataset(out) {
+	if kind == "parquet" && dataset.Is(out) {
 		if c.NArg() == 0 {
 			return usage(c, "want a %s, got no operand", what)
 		}
-		return printDataset(c, out)
+		return addToDataset(c, out)
 	}
 	name, err := operand(c, what)
 	if err != nil {
 		return err
 	}
-	src, err := openEvents(name, kind)
+	src, err := recordings.OpenEvents(name, kind)
 	if err != nil {
 		return err
 	}
@@ -86,71 +85,28 @@ func runConvert(c *cli.Context) error {
 }
 
 // printEvents prints events in a format.
-func printEvents(c *cli.Context, kind string, to io.Writer, src *events) error {
+func printEvents(c *cli.Context, kind string, to io.Writer, src *source.Events) error {
 	w, err := export.New(kind, cells(c, kind, to), src.Header())
 	if err != nil {
 		return err
 	}
-	if err := pump(src, w); err != nil {
-		return src.named(err)
+	if err := format.Copy(w, src); err != nil {
+		return src.Named(err)
 	}
 	return w.Close()
 }
 
-// events are those that a format is made of.
-type events struct {
-	format.Reader
-	io.Closer
-	named func(error) error // makes an error name the file
-}
-
-// openEvents opens an operand of convert for a format of package export: a compiled
-// trace, or a recording or the log of a replay. It compiles a recording if the format
-// needs a trace.
-func openEvents(name, kind string) (*events, error) {
-	src, err := openRecorded(name)
+// addToDataset adds operands to the dataset in a directory.
+func addToDataset(c *cli.Context, dir string) error {
+	names, err := dataset.Names(c.Args().Slice())
 	if err != nil {
-		return nil, err
+		return usage(c, "%w", err)
 	}
-	if src.isLowered() || !export.TakesRecordings(kind) {
-		defer src.Close()
-		lowered := src.isLowered()
-		f, err := src.compiled(name, compile.Options{Compensate: true, Bare: src.Dialect == script.Older, Names: true})
-		if err != nil {
-			return nil, err
+	d := dataset.Dataset{Name: dir, Files: &session.files}
+	for i, operand := range c.Args().Slice() {
+		if err := d.Add(names[i], func() (dataset.Input, error) { return recordings.OpenEvents(operand, "parquet") }); err != nil {
+			return err
 		}
-		if !lowered {
-			session.Say("convert: %s: compiled in passing, because %s is made of a trace", name, kind)
-		}
-		return traceEvents(f, name, kind)
 	}
-	r, err := src.open()
-	if err != nil {
-		src.Close()
-		return nil, err
-	}
-	if export.TakesSpans(kind) {
-		format.WantSpans(r)
-	}
-	ahead := format.NewAhead(r)
-	return &events{format.NewCausalReader(ahead), closer(func() error { return errors.Join(ahead.Close(), src.Close()) }), func(err error) error { return named(name, err) }}, nil
+	return nil
 }
-
-// traceEvents returns the events of a compiled trace, for a format. On an error it closes the trace.
-func traceEvents(f *os.File, name, kind string) (*events, error) {
-	r, close, err := eventsOf(f, name)
-	if err != nil {
-		return nil, err
-	}
-	if export.TakesSpans(kind) {
-		format.WantSpans(r)
-	}
-	ahead := format.NewAhead(r)
-	return &events{ahead, closer(func() error { return errors.Join(ahead.Close(), close()) }), func(err error) error { return named(name, err) }}, nil
-}
-
-// closer is a function that closes.
-type closer func() error
-
-// Close implements io.Closer.
-func (c closer) Close() error { return c() }

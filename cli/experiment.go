@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -12,23 +11,23 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/urfave/cli/v2"
 
-	"pianola/baseline"
 	"pianola/compare"
+	"pianola/compile/source"
 	"pianola/experiment"
+	"pianola/experiment/replays"
 	"pianola/format"
 	"pianola/format/bin"
+	"pianola/format/importer"
 	"pianola/internal/console"
 	"pianola/internal/files"
-	"pianola/page"
 	"pianola/plugin"
-	"pianola/profile"
 	"pianola/provenance"
 	"pianola/replay"
 	"pianola/replay/sandbox"
-	"pianola/table"
 )
 
 // experimenter does the experiment of a command: it records, compiles and replays for it,
@@ -43,9 +42,6 @@ type experimenter struct {
 	dir     string   // where the trace and the logs are left, "" for none
 	page    string   // name of the page, "" for none
 	made    []string // directories of workloads
-
-	weights []float64 // of the subjects' runs, for the progress; nil for equal ones
-	shown   *console.Progress
 }
 
 // newExperimenter parses the options that all experiments have.
@@ -57,18 +53,18 @@ func newExperimenter(c *cli.Context, candidates []experiment.Candidate) (e *expe
 	if e.options, err = commonOptions(c); err != nil {
 		return nil, err
 	}
-	if e.roots, err = rootsOf(c); err != nil {
-		return nil, err
+	if e.roots, err = experiment.ParseRoots(c.StringSlice("root")); err != nil {
+		return nil, usage(c, "--root: %w", err)
 	}
 	if len(e.roots) > 1 {
-		nameRoots(e.roots)
+		experiment.NameRoots(e.roots)
 	}
 	if len(e.roots) > 0 && e.options.Backend != replay.Posix && candidates == nil {
 		return nil, usage(c, "--root: the backend %s has no use for it", c.String("backend"))
 	}
 	e.Experiment = &experiment.Experiment{
 		Runs: c.Int("runs"), Candidates: append([]experiment.Candidate{nil}, candidates...), Keep: c.Bool("keep"),
-		NewRoot: e.newRoot, Clear: sandbox.Clear, Show: e.show,
+		NewRoot: e.newRoot, Clear: sandbox.Clear,
 		Warn:   func(err error) { console.Warn("%s: %v", c.Command.Name, err) },
 		Report: experiment.Report{Options: replayOptionsOf(c)},
 	}
@@ -77,19 +73,19 @@ func newExperimenter(c *cli.Context, candidates []experiment.Candidate) (e *expe
 
 // subject returns the subject of a recording or a trace in a file.
 func (e *experimenter) subject(name string) *experiment.Subject {
-	t := &recordedTraces{ctx: e.Context.Context, name: name}
+	open := sync.OnceValues(func() (*source.Source, error) { return openRecordings(e.Context, importer.Options{}, name) })
 	return &experiment.Subject{
 		Name: name, Roots: e.roots,
-		Setup: func(c experiment.Candidate) (experiment.Setup, error) { return e.setup(t, c) },
+		Setup: func(c experiment.Candidate) (experiment.Setup, error) { return e.setup(open, c) },
 		Application: func(trace *os.File) (run experiment.Run, paced *compare.Paced, err error) {
 			memory := memoryOf(&e.options)
-			opened, err := traceWithin(trace, memory)
+			opened, err := recordings.Within(trace, memory)
 			if err != nil {
-				return run, nil, withHint(named(name, err))
+				return run, nil, withHint(source.Named(name, err))
 			}
 			run.Meta = opened.Header().Meta
-			if run.Profile, paced, err = recordingAt(opened, e.options.Pace(), memory); err != nil {
-				return run, nil, named(name, err)
+			if run.Profile, paced, err = replays.Recording(opened, e.options.Pace(), true, memory); err != nil {
+				return run, nil, source.Named(name, err)
 			}
 			return run, paced, nil
 		},
@@ -107,8 +103,7 @@ func (e *experimenter) measure(subjects ...*experiment.Subject) (early, err erro
 	if err := e.usable(); err != nil {
 		return nil, err
 	}
-	e.shown = e.newProgress()
-	defer e.shown.Finish()
+	defer e.ShowOn(&session.Console)()
 	for _, s := range subjects {
 		if early, err = e.Play(e.Context.Context, s); err != nil {
 			return nil, compileHint(err)
@@ -120,7 +115,7 @@ func (e *experimenter) measure(subjects ...*experiment.Subject) (early, err erro
 	if e.Context.Err() != nil {
 		signal.Reset(os.Interrupt) // a second interrupt ends what is written
 	}
-	return early, e.refused(early)
+	return early, e.Report.Refused(interrupted(early))
 }
 
 // usable makes sure that the roots can be used and the outputs be created, and leaves
@@ -163,67 +158,19 @@ func (e *experimenter) usable() error {
 	return nil
 }
 
-// newProgress returns that of the runs: their number, or their weights as seconds.
-func (e *experimenter) newProgress() *console.Progress {
-	if e.weights == nil {
-		return session.Items("replaying", 0)
-	}
-	return session.Progress("replaying", 0, func(ms int64) string { return table.Fixed(float64(ms)/1e3, 0) + " s" })
-}
-
-// show shows which run begins.
-func (e *experimenter) show(s *experiment.Subject, side *experiment.Side, round, done, all int) {
-	if side.Kind == experiment.Recorded {
-		e.shown.Pause() // the command writes to the same terminal
-		return
-	}
-	text := fmt.Sprintf("run %d of %d: %s", round+1, e.Runs, e.Report.Label(side))
-	if e.weights == nil {
-		e.shown.Describe("%s", text)
-		e.shown.Set(int64(done), int64(all))
-		return
-	}
-	i := slices.Index(e.Report.Subjects, s)
-	begun, total := 0.0, 0.0
-	for k, w := range e.weights {
-		if k < i {
-			begun += w
-		}
-		total += w
-	}
-	e.shown.Describe("%s (%d of %d), %s", s.Name, i+1, len(e.weights), text)
-	e.shown.Set(int64(1e3*(begun+e.weights[i]*float64(done)/float64(all))), int64(1e3*total))
-}
-
-// refused returns why nothing was replayed, nil if something was.
-func (e *experimenter) refused(early error) error {
-	var reasons []error
-	for _, s := range e.Report.Subjects {
-		for _, side := range s.Sides {
-			switch {
-			case side.Kind != experiment.Replayed || side.Idle || len(side.Candidate) > 0:
-			case len(side.Runs) > 0:
-				return nil
-			case side.Err != nil:
-				reasons = append(reasons, fmt.Errorf("%s on %s: %w", s.Name, e.Report.Label(side), side.Err))
-			case early != nil:
-				reasons = append(reasons, interrupted(early))
-			}
-		}
-	}
-	return errors.Join(reasons...)
-}
-
 // conclude prints the report, writes the page and the baseline, and returns what the
 // command ends with.
 func (e *experimenter) conclude(early error) error {
 	pairs := e.judged()
-	if err := e.save(early); err != nil {
-		return err
+	var err error
+	if early == nil { // these are the runs that were asked for
+		err = session.files.Put(e.String("save"), files.Private, e.Report.WriteBaseline)
 	}
-	err := e.print(pairs)
 	if err == nil {
-		err = e.putPage(pairs)
+		err = e.print(pairs)
+	}
+	if err == nil {
+		err = session.files.Put(e.page, files.Public, func(w io.Writer) error { return e.Report.WritePage(w, e.judging.text.Tolerance, pairs) })
 	}
 	switch {
 	case err != nil:
@@ -233,11 +180,7 @@ func (e *experimenter) conclude(early error) error {
 	case e.Report.Withheld() != "":
 		return statusOf(compare.Inconclusive)
 	}
-	var all []*compare.Comparison
-	for _, p := range pairs {
-		all = append(all, p.Comparison)
-	}
-	return e.judging.status(all...)
+	return e.judging.status(pairs...)
 }
 
 // judged returns the comparisons that bench judges: those of one recording.
@@ -246,137 +189,21 @@ func (e *experimenter) judged() (pairs []experiment.Pair) {
 		return nil
 	}
 	pairs = e.Report.Pairs()
-	for _, p := range pairs {
-		e.judging.complete(p.Comparison, [2][]page.Run{pageRuns(p.Names[0], p.Base), pageRuns(p.Names[1], p.Side)})
+	for i := range pairs {
+		pairs[i].Complete(e.judging.checks)
 	}
 	return pairs
 }
 
-// pageRuns returns the runs of a side as those of a page.
-func pageRuns(name string, s *experiment.Side) (runs []page.Run) {
-	for i := range s.Runs {
-		runs = append(runs, page.Run{Name: name, Meta: s.Runs[i].Meta, Profile: s.Runs[i].Profile})
-	}
-	return runs
-}
-
 // print prints the report, or the only comparison.
 func (e *experimenter) print(pairs []experiment.Pair) error {
-	form := e.judging.form.name
-	if form == "json" {
-		return printJSON(e.Report.Document(e.judging.text.Tolerance))
-	}
-	out := session.Stdout("text")
-	if form != "text" {
-		return e.judging.write(pairs[0].Comparison)
-	}
-	var err error
-	if len(pairs) == 1 {
-		if err = e.judging.write(pairs[0].Comparison); err == nil {
-			err = writeLayers(out, e.Report.Subjects[0].Sides[0])
-		}
-		if err == nil {
-			_, err = io.WriteString(out, e.notes())
-		}
-	} else {
-		err = e.Report.WriteText(out, e.judging.text.All)
-	}
-	if err == nil && e.page != "" {
+	form := &e.judging.form
+	out := session.Stdout(form.Name)
+	err := e.Report.Write(cells(e.Context, form.Name, out), form, e.judging.text, pairs)
+	if err == nil && form.Name == "text" && e.page != "" {
 		_, err = fmt.Fprintf(out, "\npage: %s\n", format.Visible(e.page))
 	}
 	return err
-}
-
-// notes returns what the only comparison does not say: the times of other sides, and results
-// that differed.
-func (e *experimenter) notes() string {
-	var times, t strings.Builder
-	sides := e.Report.Subjects[0].Sides
-	for i, s := range sides {
-		if i > 0 {
-			times.WriteString("; ")
-		}
-		fmt.Fprintf(&times, "%s: %.3f s", e.Report.Label(s), s.Seconds())
-		if n := s.Differed(); n > 0 {
-			fmt.Fprintf(&t, "%s: %s differed from the recording: %s\n", e.Report.Label(s), table.Plural(int(n), "event"), format.Visible(s.Example()))
-		}
-	}
-	if len(sides) > 2 {
-		t.WriteString(times.String() + "\n")
-	}
-	if e.Report.Interrupted {
-		t.WriteString("interrupted: not all was replayed\n")
-	}
-	if t.Len() == 0 {
-		return ""
-	}
-	return "\n" + t.String()
-}
-
-// writeLayers writes the calls of libraries in a recording, "" if it has none.
-func writeLayers(w io.Writer, application *experiment.Side) error {
-	p := application.Runs[0].Profile
-	if p.Layers == nil {
-		return nil
-	}
-	t, err := p.Table("layer")
-	if err == nil {
-		_, err = io.WriteString(w, "\nlibraries in the recording\n")
-	}
-	if err == nil {
-		err = t.WriteText(w, profile.TextOptions{})
-	}
-	return err
-}
-
-// putPage writes the page of the only comparison, or of all.
-func (e *experimenter) putPage(pairs []experiment.Pair) error {
-	o, err := session.files.CreateIf(e.page, files.Public)
-	if err != nil {
-		return err
-	}
-	defer o.Abort()
-	if len(pairs) == 1 {
-		p := pairs[0]
-		return e.judging.putPage(o, p.Comparison, [2][]page.Run{pageRuns(p.Names[0], p.Base), pageRuns(p.Names[1], p.Side)})
-	}
-	first := e.Report.Subjects[0]
-	shown := page.Experiment{Figures: e.Report.Document(e.judging.text.Tolerance)}
-	if len(e.Report.Subjects) == 1 {
-		shown.Meta, shown.Coverage = first.Sides[0].Runs[0].Meta, first.Coverage()
-	}
-	return o.Put(func(w io.Writer) error { return page.WriteExperiment(w, &shown) })
-}
-
-// save writes the replays of each subject as a baseline, if these are the runs that were
-// asked for.
-func (e *experimenter) save(early error) error {
-	if early != nil || e.String("save") == "" {
-		return nil
-	}
-	o, err := session.files.CreateIf(e.String("save"), files.Private)
-	if err != nil {
-		return err
-	}
-	defer o.Abort()
-	var runs []baseline.Run
-	name := ""
-	for _, s := range e.Report.Subjects {
-		for _, side := range s.Sides {
-			if side.Kind != experiment.Replayed {
-				continue
-			}
-			name = e.Report.Label(side)
-			for _, r := range side.Runs {
-				one := baseline.Run{Meta: r.Meta, Profile: r.Profile}
-				if s.Workload {
-					one.Workload = s.Name
-				}
-				runs = append(runs, one)
-			}
-		}
-	}
-	return o.Put(func(w io.Writer) error { return baseline.Write(w, name, runs) })
 }
 
 // replayOptionsOf returns the options of replay that the command line has, which hold for all
@@ -396,7 +223,7 @@ func replayOptionsOf(c *cli.Context) (all []experiment.Option) {
 // setup compiles and replays one candidate: its transforms, programs and options.
 type setup struct {
 	*experimenter
-	traces     *recordedTraces
+	open       func() (*source.Source, error) // the recording, which all candidates share
 	options    replay.Options
 	transforms []string
 	programs   []*plugin.Program
@@ -404,8 +231,8 @@ type setup struct {
 }
 
 // setup parses the steps of a candidate.
-func (e *experimenter) setup(t *recordedTraces, candidate experiment.Candidate) (*setup, error) {
-	s := &setup{experimenter: e, traces: t, options: e.options}
+func (e *experimenter) setup(open func() (*source.Source, error), candidate experiment.Candidate) (*setup, error) {
+	s := &setup{experimenter: e, open: open, options: e.options}
 	if err := s.add("with", e.StringSlice("with")); err != nil {
 		return nil, err
 	}
@@ -510,14 +337,15 @@ func (s *setup) Making() []string {
 // Compile applies transforms to the recording, compiles it, and applies
 // programs to the trace. It leaves a copy of the trace where all is left.
 func (s *setup) Compile() (*os.File, error) {
-	if s.traces.src == nil {
-		if err := s.traces.open(s.Context); err != nil {
-			return nil, err
-		}
+	src, err := s.open()
+	if err != nil {
+		return nil, err
 	}
-	f, err := s.traces.behind(s.transforms)
+	release := endOn(s.Context.Context) // there is nothing to remove yet
+	f, err := src.Compile(s.transforms)
+	release()
 	if err == nil {
-		f, err = through(s.Context.Context, f, s.programs)
+		f, err = recordings.Through(s.Context.Context, f, s.programs)
 	}
 	if err != nil || s.dir == "" {
 		return f, err
@@ -534,12 +362,7 @@ func (s *setup) Compile() (*os.File, error) {
 
 // leave writes a file that is left.
 func (e *experimenter) leave(name string, write func(io.Writer) error) error {
-	o, err := session.files.Create(filepath.Join(e.dir, name), files.Private)
-	if err != nil {
-		return err
-	}
-	defer o.Abort()
-	return o.Put(write)
+	return session.files.Put(filepath.Join(e.dir, name), files.Private, write)
 }
 
 // Rooted reports whether the backend is the kernel.
@@ -548,7 +371,7 @@ func (s *setup) Rooted() bool { return s.options.Backend == replay.Posix }
 // Replay replays the trace once, and adds up its copies.
 func (s *setup) Replay(ctx context.Context, f *os.File, root string) (run experiment.Run, err error) {
 	o := s.options
-	trace, err := traceWithin(f, memoryOf(&o))
+	trace, err := recordings.Within(f, memoryOf(&o))
 	if err != nil {
 		return run, err
 	}
@@ -559,28 +382,9 @@ func (s *setup) Replay(ctx context.Context, f *os.File, root string) (run experi
 		return run, err
 	}
 	about = append(about, provenance.End()...)
-	run.Meta = logHeader(results[0].Events().Header(), about).Meta
-	var sum profile.Sum
-	for _, r := range results {
-		run.Failed, run.Differed = max(run.Failed, r.Failed), max(run.Differed, r.Differed)
-		if len(r.Differences) > 0 && run.Example == "" {
-			run.Example = differenceText(&r.Differences[0])
-		}
-		c, err := collectWithin(r.Events(), r.Options.Limits.Memory)
-		if err != nil {
-			return run, err
-		}
-		if len(results) == 1 {
-			run.Profile = c.Profile()
-			break
-		}
-		sum.Add(c)
-	}
-	if run.Profile == nil {
-		run.Profile = sum.Profile()
-	}
-	if s.dir == "" {
-		return run, nil
+	run, err = replays.RunOf(results, about)
+	if err != nil || s.dir == "" {
+		return run, err
 	}
 	s.replays++
 	name := compare.DefaultNames[1]
@@ -589,7 +393,7 @@ func (s *setup) Replay(ctx context.Context, f *os.File, root string) (run experi
 			name = cmp.Or(r.Name, name)
 		}
 	}
-	return run, s.leave(fmt.Sprintf("%s-%d.log", name, s.replays), func(w io.Writer) error { return writeLog(w, results[0], about) })
+	return run, s.leave(fmt.Sprintf("%s-%d.log", name, s.replays), func(w io.Writer) error { return results[0].WriteLog(w, about) })
 }
 
 // labPart is the name of the directories of copies, without their numbers.

@@ -1,45 +1,26 @@
 package cli
 
 import (
-	"bytes"
-	"context"
-	"fmt"
 	"io"
 	"os"
 	"time"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/term"
 
 	"pianola/diagnosis"
-	"pianola/format"
-	"pianola/format/compressed"
-	"pianola/format/script"
 	"pianola/internal/console"
 	"pianola/internal/files"
 	"pianola/profile"
 )
 
-const (
-	// followPoll is the interval between two checks whether a file has grown,
-	// and followShow the interval between two views of the profile.
-	followPoll = 100 * time.Millisecond
-	followShow = time.Second
-)
+// followShow is the interval between two views of the profile.
+const followShow = time.Second
 
 // followProfile shows the profile of a script that is being written, until its
 // recorder ends or the user interrupts. If the output is not a terminal, the
 // profile is printed once, at the end.
 func followProfile(c *cli.Context, o *profileReport) error {
 	name := c.Args().First()
-	f, err := session.files.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if isTrace(f) {
-		return fmt.Errorf("%s: a compiled trace, which is not written to any more: leave out --follow", name)
-	}
 	plot, err := session.files.CreateIf(o.plot, files.Public)
 	if err != nil {
 		return err
@@ -55,10 +36,10 @@ func followProfile(c *cli.Context, o *profileReport) error {
 		p.Diagnosis = diagnosis.Of(p, diagnosis.Subject{Name: name})
 		return []profile.Series{{Name: name, Profile: p}}
 	}
-	t := &tail{ctx: c.Context, file: f, next: time.Now().Add(followShow)}
+	var show func() error
 	if watched {
-		t.show = func() error {
-			return showScreen(func(w io.Writer, lines int) error {
+		show = func() error {
+			return console.Redraw(func(w io.Writer, lines int) error {
 				if o.by != "" {
 					return o.write(w, series())
 				}
@@ -66,93 +47,19 @@ func followProfile(c *cli.Context, o *profileReport) error {
 			})
 		}
 	}
-	unpacked := compressed.NewReader(t)
-	defer unpacked.Close()
-	r := script.NewReader(unpacked, name)
-	t.ended = func() bool {
-		_, ok := r.Header().Value(format.MetaLost)
-		return ok
+	events, end, err := recordings.Follow(c.Context, name, followShow, show)
+	if err != nil {
+		return err
 	}
-	if err := collector.Read(tolerant{r}); err != nil {
+	defer end()
+	if err := collector.Read(events); err != nil {
 		return err
 	}
 	if err := putPlot(plot, series()...); err != nil {
 		return err
 	}
-	if t.show != nil {
-		os.Stdout.WriteString(clearScreen) // the whole profile replaces the last view
+	if watched {
+		console.ClearScreen() // the whole profile replaces the last view
 	}
 	return o.write(cells(c, o.form, session.Stdout(o.form)), series())
-}
-
-// Sequences of terminals. A view is written over the last one, so that it does not
-// flicker.
-const (
-	home        = "\x1b[H"
-	clearRest   = "\x1b[K\n"
-	clearBelow  = "\x1b[J"
-	clearScreen = home + "\x1b[2J"
-)
-
-// showScreen replaces the contents of a terminal. write is told how many lines there
-// are. Lines that do not fit are cut off, so that the top stays in place.
-func showScreen(write func(w io.Writer, lines int) error) error {
-	width, height, err := term.GetSize(int(os.Stdout.Fd()))
-	if err != nil {
-		width, height = 80, 24
-	}
-	var b bytes.Buffer
-	if err := write(console.Visibly(&b), height-1); err != nil {
-		return err
-	}
-	out := []byte(home)
-	for i, line := range bytes.Split(bytes.TrimRight(b.Bytes(), "\n"), []byte("\n")) {
-		if i == height-1 {
-			break
-		}
-		out = append(append(out, cutLine(line, width)...), clearRest...)
-	}
-	_, err = os.Stdout.Write(append(out, clearBelow...))
-	return err
-}
-
-// cutLine returns the first characters of a line.
-func cutLine(line []byte, width int) []byte {
-	runes := bytes.Runes(line)
-	return []byte(string(runes[:min(len(runes), width)]))
-}
-
-// tail reads a file that grows. At the end of the file it waits for more, until
-// ended reports that there is no more or the context is done; then it returns
-// io.EOF. It calls show at intervals, between two reads.
-type tail struct {
-	ctx   context.Context
-	file  *os.File
-	ended func() bool
-	show  func() error // can be nil
-	next  time.Time    // time of the next call of show
-}
-
-// Read implements io.Reader.
-func (t *tail) Read(p []byte) (int, error) {
-	for t.ctx.Err() == nil {
-		if now := time.Now(); t.show != nil && now.After(t.next) {
-			t.next = now.Add(followShow)
-			if err := t.show(); err != nil {
-				return 0, err
-			}
-		}
-		n, err := t.file.Read(p)
-		if n > 0 || err != nil && err != io.EOF {
-			return n, err
-		}
-		if t.ended() {
-			return 0, io.EOF
-		}
-		select {
-		case <-t.ctx.Done():
-		case <-time.After(followPoll):
-		}
-	}
-	return 0, io.EOF
 }

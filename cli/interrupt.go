@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -23,6 +24,10 @@ func isUnread(err error) bool {
 	at, ok := errors.AsType[*fs.PathError](err)
 	return ok && at.Path == os.Stdout.Name() && errors.Is(at, unix.EPIPE)
 }
+
+// running is read-locked while a plug-in runs. An interrupt ends the plug-in
+// first and then the process.
+var running sync.RWMutex
 
 // endOn ends the program once ctx is done and no plug-in runs, as an interrupt
 // does without a handler, and removes incomplete outputs. It is for commands

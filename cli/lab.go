@@ -79,7 +79,7 @@ func candidatesOf(c *cli.Context, name string) ([]experiment.Candidate, []profil
 
 // diagnose returns the findings of a recording or a compiled trace, not nil.
 func diagnose(name string) ([]profile.Finding, error) {
-	collector := &profile.Collector{Rows: profileRows(readingMemory()), NoParts: true}
+	collector := &profile.Collector{Rows: profile.RowsWithin(recordings.Limits.Reading()), NoParts: true}
 	_, subject, err := collect(collector, name)
 	if err != nil {
 		return nil, err

@@ -26,6 +26,8 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"pianola/compile/source"
+	"pianola/format/compressed"
 	"pianola/internal/console"
 	"pianola/internal/files"
 	"pianola/internal/interrupt"
@@ -157,10 +159,14 @@ func command(c *cli.Command) *cli.Command {
 	c.Action = func(ctx *cli.Context) error {
 		session.files = files.Set{}
 		session.Quiet = ctx.Bool("quiet")
+		recordings = source.Reader{Console: &session.Console, Files: &session.files, Importers: extensions.importers, Transforms: extensions.transforms}
 		if err := checkOptions(ctx); err != nil {
 			return err
 		}
-		err := limitHint(action(ctx))
+		err := action(ctx)
+		if errors.Is(err, compressed.ErrLimit) {
+			err = console.WithHint(err, "--limit text=SIZE allows more")
+		}
 		if same, ok := errors.AsType[*files.SameFileError](err); ok {
 			return usage(ctx, "%w", same)
 		}

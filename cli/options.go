@@ -199,7 +199,7 @@ func init() {
 					if v == "" {
 						return nil
 					}
-					f, err := readModel(v)
+					f, err := device.Open(&session.files, v)
 					if err != nil {
 						return err
 					}
@@ -242,7 +242,7 @@ func init() {
 			{name: "all", value: false, help: "print everything: all rows, latencies, calls, bytes, operations and files; with --json, what the charts of a page are drawn from", long: "profile compare lab", also: "bench"},
 			{name: "wide", value: false, help: "show all columns, and whole names, however wide", long: "profile"},
 			{name: "format", value: profileForms[0], help: "print as `FORMAT`: " + strings.Join(profileForms, ", "), long: "profile", oneOf: profileForms},
-			{name: "format", value: comparisonForms[0].name, help: "print as `FORMAT`: " + strings.Join(comparisonNames(), ", "), long: "compare bench", oneOf: comparisonNames()},
+			{name: "format", value: compare.Forms[0].Name, help: "print as `FORMAT`: " + strings.Join(comparisonNames(), ", "), long: "compare bench", oneOf: comparisonNames()},
 			{name: "interval", value: time.Duration(0), shown: "chosen from its length", help: "cut the run into intervals of `D`, such as 1s", long: "profile"},
 			{name: "raw-csv", value: false, help: "write names into CSV unchanged, for programs; otherwise a ' precedes a name that a spreadsheet would take for a formula", long: "profile compare convert", also: "bench"},
 			{name: "json", value: false, help: "print one JSON document (docs/schema)", short: "replay profile compare lab model-fit model-check layer layer-list layer-check workload workload-list workload-show doctor version", long: "bench", with: "play-layer", own: true, output: true},

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"runtime/debug"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"pianola/compile/source"
 	"pianola/diagnosis"
 	"pianola/format"
 	"pianola/internal/console"
@@ -73,7 +75,7 @@ func runProfile(c *cli.Context) error {
 	var series []profile.Series
 	var runs []page.Run
 	for _, name := range c.Args().Slice() {
-		collector := &profile.Collector{Rows: profileRows(readingMemory()), Interval: o.interval, From: o.from, To: o.to, Tails: o.by == "interval", NoParts: o.html == "" && o.extent == profile.Sums}
+		collector := &profile.Collector{Rows: profile.RowsWithin(recordings.Limits.Reading()), Interval: o.interval, From: o.from, To: o.to, Tails: o.by == "interval", NoParts: o.html == "" && o.extent == profile.Sums}
 		meta, subject, err := collect(collector, name)
 		if err != nil {
 			return err
@@ -86,11 +88,16 @@ func runProfile(c *cli.Context) error {
 	if err := putPlot(plot, series...); err != nil {
 		return err
 	}
-	if err := putPage(html, runs, nil); err != nil {
+	if err := html.Put(func(w io.Writer) error { return page.Write(w, runs, nil) }); err != nil {
 		return err
 	}
 	return o.write(cells(c, o.form, session.Stdout(o.form)), series)
 }
+
+// spareMemory has garbage collected early from then on where a profile of very many files
+// or threads takes most of 256 MiB, or of what is available. Otherwise there can be as much
+// garbage as memory in use.
+func spareMemory() { debug.SetMemoryLimit(min(192<<20, recordings.Limits.Reading())) }
 
 // profileOptions checks the command line.
 func profileOptions(c *cli.Context) (*profileReport, error) {
@@ -169,19 +176,19 @@ func parsePart(text string) (from, to int64, err error) {
 // out nothing. It returns the recording's remarks, and what it is for a diagnosis.
 func collect(c *profile.Collector, name string) (_ []format.Meta, what diagnosis.Subject, _ error) {
 	what.Name = name
-	src, err := openRecorded(name)
+	src, err := recordings.Open(name)
 	if err != nil {
 		return nil, what, err
 	}
 	defer src.Close()
-	r, err := src.events()
+	r, err := src.Events()
 	if err != nil {
 		return nil, what, err
 	}
 	if err := c.Read(r); err != nil {
-		return nil, what, named(name, err)
+		return nil, what, source.Named(name, err)
 	}
-	if src.trace == nil {
+	if !src.IsTrace() {
 		warnLost(name, r.Header())
 	}
 	if _, replayed := r.Header().Value(format.MetaReplay); replayed {
@@ -287,7 +294,7 @@ func (o *profileReport) writeJSON(w io.Writer, series []profile.Series) error {
 		docs = append(docs, t)
 	}
 	if len(docs) == 1 {
-		return writeJSON(w, docs[0])
+		return console.WriteJSON(w, docs[0])
 	}
-	return writeJSON(w, docs)
+	return console.WriteJSON(w, docs)
 }

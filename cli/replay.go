@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,13 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/compare"
-	"pianola/coverage"
+	"pianola/experiment/replays"
 	"pianola/format"
-	"pianola/format/bin"
-	"pianola/format/script"
 	"pianola/internal/files"
 	"pianola/internal/launcher"
-	"pianola/profile"
 	"pianola/provenance"
 	"pianola/replay"
 	"pianola/replay/fileset"
@@ -73,10 +71,10 @@ func runReplay(c *cli.Context) error {
 			return err
 		}
 	}
-	set, err := openPlayed(c, o, place)
+	set, err := openReplayed(c, o, place)
 	defer set.close()
 	if err == nil && place != nil {
-		err = agree(c, o.Session, set.traces[0].trace)
+		err = agree(c, o.Session, set.traces[0].Trace)
 	}
 	if err == nil {
 		err = set.replay(c, o)
@@ -84,59 +82,189 @@ func runReplay(c *cli.Context) error {
 	return leave(&o, err)
 }
 
+// replayedSet is what is replayed side by side, and the files of it.
+type replayedSet struct {
+	report *replays.Report
+	traces []*replays.Trace
+	parts  []replay.Part // the traces
+	opened []io.Closer
+	logs   [][]*files.Output // of each run: one for each trace and copy; nil without --log
+}
+
+// openReplayed opens the traces of the command line, and the files for their logs, before
+// any replay: a replay without its log is useless. The caller closes the set, even after an
+// error.
+func openReplayed(c *cli.Context, o replay.Options, place *launcher.Place) (*replayedSet, error) {
+	set := &replayedSet{}
+	memory := o.Limits.Complete(c.NArg()*o.Copies).Memory / int64(c.NArg()) // of each trace
+	var choose func(*format.Header) func(thread int32) bool
+	if place != nil && place.Rank > 0 { // rank 0 compares all threads
+		choose = replay.ThreadsOf(place.Rank, place.Size)
+	}
+	if c.IsSet("log") && (place == nil || place.Rank == 0) {
+		set.logs = make([][]*files.Output, c.Int("runs"))
+	}
+	names := map[string]int{}
+	for _, file := range c.Args().Slice() {
+		t, err := recordings.OpenTrace(file, memory, choose)
+		if err != nil {
+			return set, withHint(err)
+		}
+		name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+		if names[name]++; names[name] > 1 {
+			name = fmt.Sprintf("%s~%d", name, names[name])
+		}
+		set.opened = append(set.opened, t)
+		set.traces = append(set.traces, &replays.Trace{File: file, Trace: t.Trace})
+		set.parts = append(set.parts, replay.Part{Name: name, Trace: t.Trace})
+		for copy := range o.Copies {
+			for run := range set.logs {
+				log, err := session.files.Create(logName(c, name, o.Copies, copy, run), files.Private)
+				if err != nil {
+					return set, err
+				}
+				set.logs[run] = append(set.logs[run], log)
+			}
+		}
+	}
+	set.report = replays.NewReport(o.Copies, set.traces...)
+	return set, nil
+}
+
+// logName returns the name of the log of a copy and a run, from 0: the given one, or one
+// derived from it if there are several.
+func logName(c *cli.Context, trace string, copies, copy, run int) string {
+	file := c.String("log")
+	ext := filepath.Ext(file)
+	stem := strings.TrimSuffix(file, ext)
+	if c.NArg() > 1 {
+		stem += "-" + trace
+	}
+	if copies > 1 {
+		stem += fmt.Sprintf("-%d", copy+1)
+	}
+	if c.Int("runs") > 1 {
+		stem += fmt.Sprintf("-%d", run+1)
+	}
+	return stem + ext
+}
+
+func (set *replayedSet) close() {
+	for _, f := range set.opened {
+		_ = f.Close()
+	}
+	for _, logs := range set.logs {
+		for _, log := range logs {
+			log.Abort()
+		}
+	}
+}
+
+// newRoot makes a root in the working directory, and says so if it is kept.
+func newRoot(keep bool) (string, error) {
+	dir, err := os.MkdirTemp(".", "pianola-root-")
+	if err == nil && keep {
+		session.Say("replay: keeping %s", dir)
+	}
+	return dir, err
+}
+
 // replay replays what was opened, and prints the results.
-func (set *playedSet) replay(c *cli.Context, o replay.Options) (err error) {
-	if o.Root == "" && o.Backend == replay.Posix && o.Session != nil {
+func (set *replayedSet) replay(c *cli.Context, o replay.Options) (err error) {
+	switch {
+	case o.Root != "" || o.Backend != replay.Posix:
+	case o.Session != nil:
 		o.Root = "pianola-root-" + o.Session.Run
 		if o.Keep && isRankZero(&o) {
 			session.Say("replay: keeping %s", o.Root)
 		}
-	}
-	if o.Root == "" && o.Backend == replay.Posix {
-		if o.Root, err = os.MkdirTemp(".", "pianola-root-"); err != nil {
+	default:
+		keep := o.Keep || o.Prepare == fileset.PrepareOnly
+		if o.Root, err = newRoot(keep); err != nil {
 			return err
 		}
-		if o.Keep || o.Prepare == fileset.PrepareOnly {
-			session.Say("replay: keeping %s", o.Root)
-		} else {
+		if !keep {
 			defer unix.Rmdir(o.Root) // the replay has removed its contents
 		}
 	}
-	var runErr error
 	for run := range c.Int("runs") {
-		if runErr = set.run(c, o, run); runErr != nil || o.Prepare == fileset.PrepareOnly {
+		if err = set.run(c, o, run); err != nil || o.Prepare == fileset.PrepareOnly {
 			break
 		}
 	}
-	if set.list[0].runs == nil || !isRankZero(&o) {
-		return interrupted(runErr)
+	if set.report.Runs() == 0 || !isRankZero(&o) {
+		return interrupted(err)
 	}
-	if o.Prepare == fileset.PrepareOnly {
-		return errors.Join(runErr, set.printPrepared(c))
-	}
-	if c.Bool("json") {
-		err = printJSON(set.document())
-	} else {
-		err = set.print(session.Stdout("text"))
-	}
-	if runErr != nil {
-		return interrupted(runErr)
-	}
-	if err != nil {
-		return err
-	}
-	return set.status()
-}
-
-// status returns what the command ends with: a replay from which no verdict
-// follows says so.
-func (set *playedSet) status() error {
-	for _, p := range set.list {
-		if account := coverage.Of(p.trace.Header()); account.Withheld() != "" {
-			return statusOf(compare.Inconclusive)
-		}
+	perr := set.print(c, o.Prepare == fileset.PrepareOnly)
+	switch {
+	case err != nil:
+		return interrupted(err)
+	case perr != nil:
+		return perr
+	case o.Prepare != fileset.PrepareOnly && set.report.Withheld() != "":
+		return statusOf(compare.Inconclusive)
 	}
 	return nil
+}
+
+// print prints the results, or what was prepared.
+func (set *replayedSet) print(c *cli.Context, prepared bool) error {
+	r, w := set.report, session.Stdout("text")
+	switch {
+	case c.Bool("json") && prepared:
+		return printJSON(r.PreparedDocument())
+	case c.Bool("json"):
+		return printJSON(r.Document())
+	case prepared:
+		return r.WritePrepared(w)
+	}
+	return r.WriteText(w)
+}
+
+// run replays all traces once, writes the logs and adds the results to the report.
+func (set *replayedSet) run(c *cli.Context, o replay.Options, run int) error {
+	prepared := session.Bytes("preparing files")
+	o.Progress = showPreparation(prepared) // during the preparation only
+	show, played := showPlaying(prepared)
+	o.Playing = o.Session.Playing(show)
+	where := ""
+	if o.Backend == replay.Posix {
+		where = o.Root
+	}
+	about := slices.Concat(optionsOf(c, c.Args().Slice()...), provenance.Dir(where, c.Bool("no-host")))
+	results, err := set.play(c.Context, o)
+	prepared.Finish()
+	played()
+	if results == nil || !isRankZero(&o) {
+		return err
+	}
+	about = append(about, provenance.End()...)
+	if c.Context.Err() != nil {
+		signal.Reset(os.Interrupt) // the log can be long: a second interrupt ends it
+	}
+	if set.logs != nil {
+		for i, log := range set.logs[run] {
+			if err := log.Put(func(w io.Writer) error { return results[i].WriteLog(w, about) }); err != nil {
+				return err
+			}
+		}
+	}
+	return cmp.Or(set.report.Add(results, about), err)
+}
+
+// play replays all traces once. There are no results if nothing was replayed.
+func (set *replayedSet) play(ctx context.Context, o replay.Options) ([]*replay.Result, error) {
+	if len(set.parts) > 1 || o.Copies > 1 {
+		return replay.RunAll(ctx, set.parts, o)
+	}
+	r, err := replay.Run(ctx, set.parts[0].Trace, o)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", set.traces[0].File, err)
+	}
+	if r == nil {
+		return nil, err
+	}
+	return []*replay.Result{r}, err
 }
 
 // interrupted returns the error of a replay that ended early.
@@ -145,191 +273,4 @@ func interrupted(err error) error {
 		return errInterrupted
 	}
 	return withHint(err)
-}
-
-// playedTrace is a trace that is replayed.
-type playedTrace struct {
-	file  string
-	part  replay.Part
-	trace *bin.Trace
-	close func() error
-	app   *profile.Profile // at the pace of the replay; nil before the first complete run
-	paced *compare.Paced   // how that differs from the recording
-}
-
-// played is a trace, or one of several copies of it, and the results of its replays.
-type played struct {
-	*playedTrace
-	copy int // from 1; 0 if there is only one
-	runs []*summary
-	logs []*files.Output // one for each logged run
-}
-
-// playedSet is what is replayed side by side: the copies of each trace follow one
-// another.
-type playedSet struct {
-	traces []*playedTrace
-	list   []*played
-	totals []*total // of each run, if there are several to add up
-}
-
-// openPlayed opens the traces of the command line, and the files for their
-// logs, before any replay: a replay without its log is useless.
-func openPlayed(c *cli.Context, o replay.Options, place *launcher.Place) (set *playedSet, err error) {
-	set = &playedSet{}
-	memory := o.Limits.Complete(c.NArg()*o.Copies).Memory / int64(c.NArg()) // of each trace
-	names := map[string]int{}
-	for _, file := range c.Args().Slice() {
-		t, f, err := openTrace(file, memory, chooseThreads(place))
-		if err != nil {
-			return set, withHint(err)
-		}
-		name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
-		if names[name]++; names[name] > 1 {
-			name = fmt.Sprintf("%s~%d", name, names[name])
-		}
-		of := &playedTrace{file: file, part: replay.Part{Name: name, Trace: t}, trace: t, close: f.Close}
-		set.traces = append(set.traces, of)
-		for i := range o.Copies {
-			p := &played{playedTrace: of}
-			if o.Copies > 1 {
-				p.copy = i + 1
-			}
-			set.list = append(set.list, p)
-			for run := range c.Int("runs") {
-				if !c.IsSet("log") || place != nil && place.Rank > 0 {
-					break
-				}
-				log, err := session.files.Create(logName(c, name, p.copy, run), files.Private)
-				if err != nil {
-					return set, err
-				}
-				p.logs = append(p.logs, log)
-			}
-		}
-	}
-	return set, nil
-}
-
-// logName returns the name of a run's log: the given one, or one derived from
-// it if there are several. copy is 0 if there is only one.
-func logName(c *cli.Context, trace string, copy, run int) string {
-	file := c.String("log")
-	ext := filepath.Ext(file)
-	stem := strings.TrimSuffix(file, ext)
-	if c.NArg() > 1 {
-		stem += "-" + trace
-	}
-	if copy > 0 {
-		stem += fmt.Sprintf("-%d", copy)
-	}
-	if c.Int("runs") > 1 {
-		stem += fmt.Sprintf("-%d", run+1)
-	}
-	return stem + ext
-}
-
-func (set *playedSet) close() {
-	for _, t := range set.traces {
-		_ = t.close()
-	}
-	for _, p := range set.list {
-		for _, log := range p.logs {
-			log.Abort()
-		}
-	}
-}
-
-// run replays all traces once.
-func (set *playedSet) run(c *cli.Context, o replay.Options, run int) error {
-	prepared := session.Bytes("preparing files")
-	o.Progress = showPreparation(prepared) // during the preparation only
-	var played func()
-	o.Playing, played = showPlaying(prepared)
-	o.Playing = playingOf(&o, o.Playing)
-	where := ""
-	if o.Backend == replay.Posix {
-		where = o.Root
-	}
-	about := slices.Concat(optionsOf(c, c.Args().Slice()...), provenance.Dir(where, c.Bool("no-host")))
-	var (
-		results []*replay.Result
-		runErr  error
-	)
-	var sum *profile.Sum // of several
-	if len(set.list) == 1 {
-		var r *replay.Result
-		if r, runErr = replay.Run(c.Context, set.traces[0].trace, o); r != nil {
-			results = []*replay.Result{r}
-		}
-		if runErr != nil {
-			runErr = fmt.Errorf("%s: %w", set.traces[0].file, runErr)
-		}
-	} else {
-		var parts []replay.Part
-		for _, t := range set.traces {
-			parts = append(parts, t.part)
-		}
-		results, runErr = replay.RunAll(c.Context, parts, o)
-		sum = &profile.Sum{}
-	}
-	if !isRankZero(&o) {
-		prepared.Finish()
-		played()
-		return runErr
-	}
-	about = append(about, provenance.End()...)
-	prepared.Finish()
-	played()
-	if c.Context.Err() != nil {
-		signal.Reset(os.Interrupt) // the log can be long: a second interrupt ends it
-	}
-	all := &total{}
-	for i, r := range results {
-		p := set.list[i]
-		if p.logs != nil && o.Prepare != fileset.PrepareOnly {
-			if err := writeLog(p.logs[run], r, about); err != nil {
-				return err
-			}
-			if err := p.logs[run].Commit(); err != nil {
-				return err
-			}
-		}
-		s, err := p.summarise(r, about, sum)
-		if err != nil {
-			return err
-		}
-		p.runs = append(p.runs, s)
-		all.add(r)
-	}
-	if sum != nil && results != nil {
-		all.Profile = sum.Profile()
-		set.totals = append(set.totals, all)
-	}
-	return runErr
-}
-
-// writeLog writes the replayed events as a script, with remarks about the replay.
-func writeLog(w io.Writer, r *replay.Result, about []format.Meta) error {
-	p := script.NewWriter(w)
-	events := r.Events()
-	if err := p.WriteHeader(logHeader(events.Header(), about)); err != nil {
-		return err
-	}
-	if err := pump(events, p); err != nil {
-		return err
-	}
-	return p.Flush()
-}
-
-// logHeader returns the header of a log, from that of the replayed events.
-func logHeader(events *format.Header, about []format.Meta) *format.Header {
-	h := &format.Header{Ranks: events.Ranks, Descriptors: events.Descriptors, Names: events.Names}
-	for _, key := range []string{format.MetaCommand, format.MetaPaths, format.MetaCoverage, format.MetaUnsupported, format.MetaEnded, format.MetaUncached, format.MetaFloor, format.MetaGrouped, format.MetaReplay} {
-		if v, ok := events.Value(key); ok {
-			h.Set(key, v)
-		}
-	}
-	h.Meta = append(h.Meta, about...)
-	return h
 }

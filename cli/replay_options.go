@@ -92,7 +92,7 @@ func (s *option) parse(c *cli.Context, o *replay.Options, flag, value string) er
 		return playBy(c, o, value)
 	}
 	err := s.set(o, value)
-	if _, ok := errors.AsType[*fileError](err); ok {
+	if _, ok := errors.AsType[*device.FileError](err); ok {
 		return err
 	}
 	if s.name == "prepare" && err == nil {
@@ -193,9 +193,9 @@ func parseLimits(c *cli.Context, l *replay.Limits) error {
 		case !slices.Contains(known, name):
 			err = fmt.Errorf("%s: want one of %s", text, strings.Join(known, ", "))
 		case name == "text":
-			inputs.text = n
+			recordings.Limits.Text = n
 		case l == nil:
-			inputs.memory = n
+			recordings.Limits.Memory = n
 		default:
 			setLimit(l, name, n)
 		}

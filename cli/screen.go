@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pianola/compile/source"
 	"pianola/format"
 	"pianola/internal/console"
 	"pianola/internal/files"
@@ -15,6 +16,9 @@ var session struct {
 	console.Console
 	files files.Set
 }
+
+// recordings opens what the command reads.
+var recordings source.Reader
 
 // cells returns a writer of an output format, which guards the cells of CSV unless
 // the command line has --raw-csv.

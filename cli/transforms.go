@@ -13,39 +13,37 @@ import (
 	"pianola/transform"
 )
 
-// parseTransforms returns the transforms of --with, then those of --filter, and the
-// programs of --with, in order.
-func parseTransforms(c *cli.Context) (with []transform.Func, programs []*plugin.Program, err error) {
-	names, programs, err := splitPrograms(c)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, text := range names {
+// parseTransforms returns the names of the transforms of --with, these transforms and then
+// those of --filter, and the programs of --with, in order. Programs work on the compiled
+// trace, so no transform can follow one.
+func parseTransforms(c *cli.Context) (names []string, with []transform.Func, programs []*plugin.Program, err error) {
+	for _, text := range c.StringSlice("with") {
+		if plugin.Is(text) {
+			p, err := parseProgram(c, text)
+			if err != nil {
+				return nil, nil, nil, err
+			}
+			programs = append(programs, p)
+			continue
+		}
+		if len(programs) > 0 {
+			return nil, nil, nil, usage(c, "--with %s: comes before %s, which works on the compiled trace", text, programs[0])
+		}
 		f, err := extensions.transforms.Parse(text)
 		if err != nil {
 			name, _, _ := strings.Cut(text, "=")
-			return nil, nil, &exitError{ExitUsage, console.WithHint(fmt.Errorf("%s: --with: %w", c.Command.Name, err), likeStep(name, false)+"pianola compile --list shows the transforms")}
+			return nil, nil, nil, &exitError{ExitUsage, console.WithHint(fmt.Errorf("%s: --with: %w", c.Command.Name, err), likeStep(name, false)+"pianola compile --list shows the transforms")}
 		}
-		with = append(with, f)
+		names, with = append(names, text), append(with, f)
 	}
 	for _, text := range c.StringSlice("filter") {
 		f, err := transform.Only(text)
 		if err != nil {
-			return nil, nil, usage(c, "%w", err)
+			return nil, nil, nil, usage(c, "%w", err)
 		}
 		with = append(with, f)
 	}
-	return with, programs, nil
-}
-
-// checkCompiled returns an error for transforms of --with that need a recording.
-func checkCompiled(c *cli.Context) error {
-	names, _, err := splitPrograms(c)
-	if err != nil {
-		return err
-	}
-	_, err = parseSteps(names, true)
-	return err
+	return names, with, programs, nil
 }
 
 // listTransforms prints a line for each transform.

@@ -1,8 +1,13 @@
 package compare
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
+
+	"pianola/check"
 )
 
 // Verdict says whether the second side is within the tolerance of the first, and names the
@@ -42,6 +47,40 @@ const (
 // Possible reports whether the runs can be compared: the recording holds enough of the
 // I/O, and both run times are known.
 func (v *Verdict) Possible() bool { return v.Withheld == "" && !slices.Contains(v.Unknown, ElapsedRow) }
+
+// ParseTolerance parses "10%", "10" or "0.1", which mean the same: a number of at least 1 is
+// per cent.
+func ParseTolerance(s string) (float64, error) {
+	number, percent := strings.CutSuffix(s, "%")
+	v, err := strconv.ParseFloat(number, 64)
+	if err != nil || !(v >= 0) || v > 1e6 {
+		return 0, fmt.Errorf("%q is not a tolerance such as 10%%, 10 or 0.1", s)
+	}
+	if percent || v >= 1 {
+		v /= 100
+	}
+	return v, nil
+}
+
+// Result returns what a command ends with that was asked for the comparison: what the checks
+// say, or else the verdict. Where neither a check nor a tolerance was asked for, runs that can
+// be compared are Compared, however different they are.
+func (c *Comparison) Result(tolerance float64) State {
+	if len(c.Checks) > 0 {
+		switch check.Overall(c.Checks) {
+		case check.Failed:
+			return Outside
+		case check.Unknown, check.Inconclusive:
+			return Inconclusive
+		}
+		return Within
+	}
+	v := c.Judge(tolerance)
+	if tolerance < 0 && v.Possible() {
+		return Compared
+	}
+	return v.State
+}
 
 // standing is the effect of a row on a verdict.
 type standing uint8

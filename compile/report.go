@@ -223,3 +223,36 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	}
 	return n, b.Flush()
 }
+
+// Faults says what is wrong with the recording, which the trace inherits.
+func (r *Report) Faults() (all []string) {
+	if r.Endless {
+		all = append(all, "the recording has no end, as if the recorder had been killed")
+	}
+	if r.Lost > 0 {
+		all = append(all, fmt.Sprintf("%d events were lost by the recorder", r.Lost))
+	}
+	if r.Unexplained > 0 {
+		text := fmt.Sprintf("%d results are unexplained", r.Unexplained)
+		if n := r.GivenUp(); n > 0 {
+			text += fmt.Sprintf("; orders of overlapping calls that were not searched to the end: %d", n)
+		}
+		all = append(all, text)
+	}
+	if r.Repaired > 0 {
+		all = append(all, fmt.Sprintf("%d descriptors were used as files but never opened; new files stand in for them", r.Repaired))
+	}
+	if r.Raised > 0 {
+		all = append(all, fmt.Sprintf("%d reads went beyond the recorded size of their file, which is made larger", r.Raised))
+	}
+	if r.Orphans > 0 {
+		all = append(all, fmt.Sprintf("no recorded call created %s; most imported formats have no such calls", table.Plural(r.Orphans, "thread")))
+	}
+	if why := r.Coverage.Withheld(); why != "" {
+		all = append(all, why)
+	}
+	for _, end := range r.FailedRanks {
+		all = append(all, end.String())
+	}
+	return all
+}

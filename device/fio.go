@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"pianola/internal/files"
 )
 
 // Job is a Sample: a job of fio, which is repeated by the model to predict its times.
@@ -74,6 +76,15 @@ type fioLatency struct {
 	Percentiles map[string]float64 `json:"percentile"`
 }
 
+// OpenFio is ReadFio of a file of a set. All errors are a *FileError.
+func OpenFio(s *files.Set, name string) (jobs []*Job, skipped []string, err error) {
+	err = open(s, name, func(r io.Reader) error {
+		jobs, skipped, err = ReadFio(r)
+		return err
+	})
+	return jobs, skipped, err
+}
+
 // ReadFio reads what fio printed with --output-format=json or json+, at most 64 MiB. It
 // returns the jobs that tell something of a device, and why others do not. Errors of the
 // file are a *FileError.
@@ -83,19 +94,19 @@ func ReadFio(r io.Reader) (jobs []*Job, skipped []string, err error) {
 		return nil, nil, err
 	}
 	if len(text) > maxFio {
-		return nil, nil, &FileError{0, fmt.Errorf("larger than %d MiB", maxFio>>20)}
+		return nil, nil, &FileError{Err: fmt.Errorf("larger than %d MiB", maxFio>>20)}
 	}
 	begin := 0
 	if !bytes.HasPrefix(text, []byte{'{'}) { // messages of fio precede the document
 		begin = bytes.Index(text, []byte("\n{")) + 1
 	}
 	if begin == 0 && !bytes.HasPrefix(text, []byte{'{'}) {
-		return nil, nil, &FileError{0, errors.New("no JSON of fio: want what fio --output-format=json prints")}
+		return nil, nil, &FileError{Err: errors.New("no JSON of fio: want what fio --output-format=json prints")}
 	}
 	var f fioFile
 	if err := json.NewDecoder(bytes.NewReader(text[begin:])).Decode(&f); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, nil, &FileError{lineAt(text, int64(len(text))), err}
+			return nil, nil, &FileError{Line: lineAt(text, int64(len(text))), Err: err}
 		}
 		if e, ok := errors.AsType[*json.SyntaxError](err); ok {
 			e.Offset += int64(begin)
@@ -107,9 +118,9 @@ func ReadFio(r io.Reader) (jobs []*Job, skipped []string, err error) {
 	}
 	switch {
 	case f.Version == "":
-		return nil, nil, &FileError{0, errors.New(`no JSON of fio: it has no "fio version"`)}
+		return nil, nil, &FileError{Err: errors.New(`no JSON of fio: it has no "fio version"`)}
 	case len(f.Jobs) > maxJobs:
-		return nil, nil, &FileError{0, fmt.Errorf("more than %d jobs", maxJobs)}
+		return nil, nil, &FileError{Err: fmt.Errorf("more than %d jobs", maxJobs)}
 	}
 	for i := range f.Jobs {
 		of := &f.Jobs[i]
@@ -122,7 +133,7 @@ func ReadFio(r io.Reader) (jobs []*Job, skipped []string, err error) {
 		}
 		// stonewall begins a group. The copies of numjobs have one name.
 		if i > 0 && of.Group == f.Jobs[i-1].Group && of.Name != f.Jobs[i-1].Name {
-			return nil, nil, &FileError{0, fmt.Errorf("jobs %.100q and %.100q ran at the same time: the option stonewall has them run one after the other", f.Jobs[i-1].Name, of.Name)}
+			return nil, nil, &FileError{Err: fmt.Errorf("jobs %.100q and %.100q ran at the same time: the option stonewall has them run one after the other", f.Jobs[i-1].Name, of.Name)}
 		}
 		j, err := jobOf(of, option)
 		if err != nil {

@@ -51,11 +51,14 @@ type timed struct {
 // maxCalls bounds how many calls of a recording count; the first ones do.
 const maxCalls = 100_000
 
+// ErrNoCalls is the error of a recording that says nothing of a device.
+var ErrNoCalls = errors.New("no call of it reaches a device: no sync, no direct access, no read that misses the page cache")
+
 // NewRecording reads the events of a recording, of a compiled trace, or of a replay's
-// log, which was made on the device.
+// log, which was made on the device. It returns the errors of r unchanged, or ErrNoCalls.
 func NewRecording(name string, r format.Reader, c Cache) (*Recording, error) {
 	s := &Recording{name: name}
-	err := Walk(r, c, func(e *format.Event, _ int64, d Demand) error {
+	err := Walk(format.NewCausalReader(r), c, func(e *format.Event, _ int64, d Demand) error {
 		if len(s.calls) == maxCalls || d.Work == NoWork || e.Dur < 0 {
 			return nil
 		}
@@ -65,6 +68,9 @@ func NewRecording(name string, r format.Reader, c Cache) (*Recording, error) {
 		s.calls = append(s.calls, timed{d, e.TID, e.Start, e.Dur})
 		return nil
 	})
+	if err == nil && len(s.calls) == 0 {
+		err = ErrNoCalls
+	}
 	if err != nil {
 		return nil, err
 	}

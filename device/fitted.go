@@ -9,6 +9,7 @@ import (
 	"math"
 
 	"pianola/format"
+	"pianola/internal/files"
 )
 
 // Fitted is a model of a whole device, fitted from measurements: it says how long a
@@ -101,19 +102,51 @@ type HeldOut struct {
 // Error returns by which part the prediction is too long; below 0 too short.
 func (h *HeldOut) Error() float64 { return h.Predicted/h.Measured - 1 }
 
-// FileError is an error in a model's file.
+// FileError is an error in the file of a model, or in what fio measured.
 type FileError struct {
 	Line int // from 1; 0 if it is of the whole
 	Err  error
+	name string // of the file, "" if it is not known
 }
 
 func (e *FileError) Error() string {
-	if e.Line == 0 {
-		return e.Err.Error()
+	switch {
+	case e.name != "" && e.Line > 0:
+		return fmt.Sprintf("%s:%d: %v", e.name, e.Line, e.Err)
+	case e.name != "":
+		return fmt.Sprintf("%s: %v", e.name, e.Err)
+	case e.Line > 0:
+		return fmt.Sprintf("line %d: %v", e.Line, e.Err)
 	}
-	return fmt.Sprintf("line %d: %v", e.Line, e.Err)
+	return e.Err.Error()
 }
+
 func (e *FileError) Unwrap() error { return e.Err }
+
+// open opens a file of a set for read. All errors are a *FileError.
+func open(s *files.Set, name string, read func(io.Reader) error) error {
+	f, err := s.Open(name)
+	if err != nil {
+		return &FileError{Err: err} // which has the name
+	}
+	defer f.Close()
+	err = read(f)
+	if e, ok := errors.AsType[*FileError](err); ok {
+		e.name = name
+	} else if err != nil {
+		return &FileError{Err: err, name: name}
+	}
+	return err
+}
+
+// Open is ReadFile of a file of a set. All errors are a *FileError.
+func Open(s *files.Set, name string) (f *File, err error) {
+	err = open(s, name, func(r io.Reader) error {
+		f, err = ReadFile(r)
+		return err
+	})
+	return f, err
+}
 
 // ErrFile is that of a file which is no model.
 var ErrFile = errors.New("no model of a device by pianola model")
@@ -125,7 +158,7 @@ func ReadFile(r io.Reader) (*File, error) {
 		return nil, err
 	}
 	if len(text) > maxFile {
-		return nil, &FileError{0, fmt.Errorf("%w: larger than %d MiB", ErrFile, maxFile>>20)}
+		return nil, &FileError{Err: fmt.Errorf("%w: larger than %d MiB", ErrFile, maxFile>>20)}
 	}
 	var kind struct {
 		Version *int `json:"pianola_model"`
@@ -135,24 +168,24 @@ func ReadFile(r io.Reader) (*File, error) {
 	}
 	switch {
 	case kind.Version == nil:
-		return nil, &FileError{0, ErrFile}
+		return nil, &FileError{Err: ErrFile}
 	case *kind.Version != fileVersion:
-		return nil, &FileError{0, fmt.Errorf("a model of version %d; this pianola reads version %d", *kind.Version, fileVersion)}
+		return nil, &FileError{Err: fmt.Errorf("a model of version %d; this pianola reads version %d", *kind.Version, fileVersion)}
 	}
 	f := &File{}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(f); err != nil {
 		if _, ok := errors.AsType[*json.UnmarshalTypeError](err); !ok {
-			err = &FileError{lineAt(text, d.InputOffset()), err} // an unknown field
+			err = &FileError{Line: lineAt(text, d.InputOffset()), Err: err} // an unknown field
 		}
 		return nil, lined(text, err)
 	}
 	if len(f.HeldOut) > maxHeldOut {
-		return nil, &FileError{0, fmt.Errorf("held_out: more than %d", maxHeldOut)}
+		return nil, &FileError{Err: fmt.Errorf("held_out: more than %d", maxHeldOut)}
 	}
 	if err := f.Model.Check(); err != nil {
-		return nil, &FileError{0, err}
+		return nil, &FileError{Err: err}
 	}
 	return f, nil
 }
@@ -160,10 +193,10 @@ func ReadFile(r io.Reader) (*File, error) {
 // lined returns an error of JSON with its line.
 func lined(text []byte, err error) error {
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return &FileError{lineAt(text, e.Offset), err}
+		return &FileError{Line: lineAt(text, e.Offset), Err: err}
 	}
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return &FileError{lineAt(text, e.Offset), fmt.Errorf("%s: want a %s, not a %s", e.Field, e.Type, e.Value)}
+		return &FileError{Line: lineAt(text, e.Offset), Err: fmt.Errorf("%s: want a %s, not a %s", e.Field, e.Type, e.Value)}
 	}
 	return err
 }

@@ -44,8 +44,9 @@ type Experiment struct {
 
 // Subject is a recording, and what is known of its sides.
 type Subject struct {
-	Name     string // of its file, or of the workload
-	Workload bool   // it is one of several: whichever of its sides can't be replayed, the others can
+	Name     string  // of its file, or of the workload
+	Workload bool    // it is one of several: whichever of its sides can't be replayed, the others can
+	Weight   float64 // seconds that all of its runs take, for the progress; 0 for as much as those of another subject
 	Sides    []*Side
 	Paced    *compare.Paced // how the application's side differs from the recording; nil if it does not
 

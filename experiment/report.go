@@ -55,12 +55,6 @@ func (r *Report) Withheld() string {
 	return r.Subjects[0].Coverage().Withheld()
 }
 
-// Pair is a side and what it is compared with.
-type Pair struct {
-	*compare.Comparison
-	Base, Side *Side
-}
-
 // Pairs returns the replayed sides of the first subject that are compared with another
 // side, in order.
 func (r *Report) Pairs() (pairs []Pair) {

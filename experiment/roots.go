@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -16,7 +17,8 @@ type Root struct{ Name, Dir string }
 
 func (r Root) String() string { return cmp.Or(r.Name, r.Dir) }
 
-// ParseRoots parses roots as the command line gives them, each as DIR or NAME=DIR.
+// ParseRoots parses roots as the command line gives them, each as DIR or NAME=DIR, whose
+// name can be that of a side.
 // A name holds no slash, so a directory with a "=" in its own name is written as
 // ./a=b; a directory that exists under the whole text is meant by it, too. Neither a
 // directory nor a name may be given twice.
@@ -51,8 +53,41 @@ func parseRoot(text string) (Root, error) {
 		return Root{Dir: text}, nil
 	case name == "" || dir == "":
 		return Root{}, fmt.Errorf("%q is neither DIR nor NAME=DIR", text)
+	case !IsName(name):
+		return Root{}, fmt.Errorf("%q is no name such as nvme, without spaces, commas, slashes and quotes, of at most %d bytes", name, maxName)
 	}
 	return Root{name, dir}, nil
+}
+
+// NameRoots gives names to the roots without one: the last part of their directories in
+// which all of them differ, or else their number.
+func NameRoots(roots []Root) {
+	for up := 1; ; up++ {
+		names := make([]string, len(roots))
+		for i, r := range roots {
+			names[i] = r.Name
+			if dir, err := filepath.Abs(r.Dir); r.Name == "" && err == nil {
+				if parts := strings.Split(dir, "/"); up < len(parts) {
+					names[i] = parts[len(parts)-up]
+				}
+			}
+		}
+		switch {
+		case slices.Contains(names, ""): // no more parts
+			for i := range roots {
+				if roots[i].Name == "" {
+					roots[i].Name = fmt.Sprintf("root-%d", i+1)
+				}
+			}
+			return
+		case len(slices.Compact(slices.Sorted(slices.Values(names)))) < len(names) || slices.ContainsFunc(names, func(name string) bool { return !IsName(name) }):
+			continue
+		}
+		for i := range roots {
+			roots[i].Name = names[i]
+		}
+		return
+	}
 }
 
 // sameDir reports whether two names lead to one directory, or will once it exists.

@@ -10,12 +10,38 @@ import (
 
 // Read adds up all events of r, in bounded memory. It returns the errors of r
 // unchanged, because they have a position.
-func Read(r format.Reader) (*Profile, error) {
-	var c Collector
-	if err := c.Read(r); err != nil {
+func Read(r format.Reader) (*Profile, error) { return ReadWithin(r, 0) }
+
+// ReadWithin is Read within so many bytes of memory, 0 for the default.
+func ReadWithin(r format.Reader, memory int64) (*Profile, error) {
+	c, err := Collect(r, memory)
+	if err != nil {
 		return nil, err
 	}
 	return c.Profile(), nil
+}
+
+// Collect is ReadWithin, but returns the collector, for a Sum.
+func Collect(r format.Reader, memory int64) (*Collector, error) {
+	c := &Collector{}
+	if memory > 0 {
+		c.Rows = RowsWithin(memory)
+	}
+	return c, c.Read(r)
+}
+
+// RowsWithin returns the Collector.Rows of a collector that has so many bytes of memory. A
+// row takes a fifth of what counts for it, since there are two profiles, and garbage.
+func RowsWithin(memory int64) int { return int(max(memory/(16<<10), 1)) }
+
+// RunTime returns when the last event of a reader ends, in seconds.
+func RunTime(r format.Reader) (seconds float64, err error) {
+	last := int64(0)
+	err = format.Each(r, func(e *format.Event) error {
+		last = max(last, e.End())
+		return nil
+	})
+	return format.Seconds(last), err
 }
 
 // Collector is a format.Writer that adds events up. Totals, curves and

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"pianola/format"
+	"pianola/format/script"
 )
 
 // Events returns the replay's log: the executed events in order of completion,
@@ -50,6 +51,31 @@ func (r *Result) logHeader() *format.Header {
 		}
 		h.Descriptors = append(h.Descriptors, d)
 	}
+	return h
+}
+
+// WriteLog writes Events as a script, with remarks about the replay.
+func (r *Result) WriteLog(w io.Writer, about []format.Meta) error {
+	p, events := script.NewWriter(w), r.Events()
+	if err := p.WriteHeader(LogHeader(events.Header(), about)); err != nil {
+		return err
+	}
+	if err := format.Copy(p, events); err != nil {
+		return err
+	}
+	return p.Flush()
+}
+
+// LogHeader returns the header of a log's script: what holds for the log of the header of the
+// replayed trace or of Events, and remarks about the replay. It shares memory with both.
+func LogHeader(of *format.Header, about []format.Meta) *format.Header {
+	h := &format.Header{Ranks: of.Ranks, Descriptors: of.Descriptors, Names: of.Names}
+	for _, key := range []string{format.MetaCommand, format.MetaPaths, format.MetaCoverage, format.MetaUnsupported, format.MetaEnded, format.MetaUncached, format.MetaFloor, format.MetaGrouped, format.MetaReplay} {
+		if v, ok := of.Value(key); ok {
+			h.Set(key, v)
+		}
+	}
+	h.Meta = append(h.Meta, about...)
 	return h
 }
 

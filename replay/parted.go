@@ -27,7 +27,7 @@ func ownPart(t format.Trace, s *ranks.Session) *parted {
 		h.Threads = []format.Thread{{Process: 1}}
 	}
 	p := &parted{Trace: t, header: &h}
-	players := Players(from, s.Size)
+	players := playersOf(from, s.Size)
 	own := make(map[int32]bool) // processes
 	for i := range h.Threads {
 		foreign := players[i] != s.Rank
@@ -50,10 +50,10 @@ func ownPart(t format.Trace, s *ranks.Session) *parted {
 	return p
 }
 
-// Players returns which of a number of players plays each thread of a trace. Each plays
+// playersOf returns which of a number of players plays each thread of a trace. Each plays
 // consecutive ranks, so that neighbours stay together. A thread without a rank
 // is with the thread that created it, else with player 0.
-func Players(h *format.Header, players int) []int {
+func playersOf(h *format.Header, players int) []int {
 	var all []int32
 	for i := range h.Threads {
 		if rank := h.Threads[i].Rank(); rank >= 0 {
@@ -71,6 +71,14 @@ func Players(h *format.Header, players int) []int {
 		}
 	}
 	return of
+}
+
+// ThreadsOf returns what selects the threads that a player of a number of players plays.
+func ThreadsOf(player, players int) func(h *format.Header) func(thread int32) bool {
+	return func(h *format.Header) func(thread int32) bool {
+		of := playersOf(h, players)
+		return func(thread int32) bool { return int(thread) <= len(of) && of[thread-1] == player }
+	}
 }
 
 func (p *parted) Header() *format.Header { return p.header }
@@ -104,7 +112,7 @@ func (e *engine) exchange(ctx context.Context) (map[int32]*ranks.Asked, error) {
 		return nil, nil
 	}
 	var wanted []ranks.Wanted
-	players := Players(e.whole.Header(), e.Session.Size)
+	players := playersOf(e.whole.Header(), e.Session.Size)
 	for i, w := range e.workers {
 		if w.elsewhere && len(w.targets) > 0 {
 			w.sortTargets()

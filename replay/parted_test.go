@@ -30,9 +30,14 @@ func TestPlayers(t *testing.T) {
 		4: {0, 0, 1, 2, 3, 0, 3, 0, 3, 3},
 		8: {0, 0, 2, 4, 6, 0, 6, 0, 6, 6},
 	} {
-		require.Equal(t, want, Players(h, players), "%d players", players)
+		require.Equal(t, want, playersOf(h, players), "%d players", players)
 	}
-	require.Equal(t, []int{0}, Players(&format.Header{}, 4), "a trace without a table has one thread")
+	require.Equal(t, []int{0}, playersOf(&format.Header{}, 4), "a trace without a table has one thread")
+
+	plays := ThreadsOf(2, 3)(h)
+	require.True(t, plays(5))
+	require.False(t, plays(4))
+	require.False(t, plays(11), "there is no such thread")
 }
 
 // A player has the thread table of all, and events, waits and descriptors of its own threads.

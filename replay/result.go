@@ -2,6 +2,7 @@ package replay
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -77,6 +78,26 @@ type Difference struct {
 	Path   string // below the root; "" where none is known
 	Name   string // the application's of Path; "" where the trace has none
 	Reason string // what is known of why; "" if nothing
+}
+
+// String describes the difference in one line.
+func (d *Difference) String() string {
+	text := fmt.Sprintf("%d × %s: recorded %s, got %s; first %s, event %d of thread %d",
+		d.Count, d.Op, resultText(d.Recorded), resultText(d.Got), format.BothNames(d.Path, d.Name), d.Event, d.Thread)
+	if d.Reason != "" {
+		text += ": " + d.Reason
+	}
+	return text
+}
+
+func resultText(ret int64) string {
+	switch {
+	case ret == format.NoResult:
+		return "?"
+	case ret < 0:
+		return format.ErrnoName(int(-ret))
+	}
+	return fmt.Sprint(ret)
 }
 
 // refusedDirect is the reason if an open with O_DIRECT fails: not all file

@@ -49,7 +49,7 @@ func (r *Result) collectRank(ctx context.Context, e *engine) error {
 		Rank: s.Rank, Node: s.Nodes[s.Rank], Events: r.Executed, Elapsed: r.Elapsed, Late: time.Duration(e.lateStart), Offset: time.Duration(s.Offset), Clock: time.Duration(s.Error),
 		Memory: u.Maxrss << 10, Carrier: carried.Memory,
 	}
-	for i, player := range Players(e.whole.Header(), s.Size) {
+	for i, player := range playersOf(e.whole.Header(), s.Size) {
 		if rank := e.whole.Header().Rank(int32(i + 1)); player == s.Rank && rank >= 0 && !slices.Contains(own.Recorded, rank) {
 			own.Recorded = append(own.Recorded, rank)
 		}
@@ -151,7 +151,7 @@ func (r *Result) give(ctx context.Context, e *engine) error {
 // takeAll takes the Results of all others.
 func (r *Result) takeAll(ctx context.Context, e *engine) error {
 	s := e.Session
-	players := Players(e.whole.Header(), s.Size)
+	players := playersOf(e.whole.Header(), s.Size)
 	entries := make([]entry, logPiece)
 	for left := s.Size - 1; left > 0; {
 		from, piece, err := s.TakeResult(ctx)

@@ -7,6 +7,7 @@
 package console
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -54,6 +55,13 @@ func (c *Console) Stdout(form string) io.Writer {
 
 // Visibly returns a writer that escapes control characters, for text and JSON.
 func Visibly(w io.Writer) io.Writer { return format.NewVisibleWriter(w, format.TextNotation) }
+
+// WriteJSON writes one document, indented.
+func WriteJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
 
 // OnScreen returns a writer of data to a file, with escapes if it is a terminal.
 func OnScreen(f *os.File, n format.Notation) io.Writer {

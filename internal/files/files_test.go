@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An output is there once it is complete, and not before. The set removes an output that is not.
+// An output is there once it is complete, and not before. The rest is removed.
 func TestOutput(t *testing.T) {
 	var s Set
 	name := filepath.Join(t.TempDir(), "out")
@@ -48,6 +48,13 @@ func TestOutput(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, none.Put(func(io.Writer) error { panic("not asked for") }))
 	none.Abort()
+	require.NoError(t, s.Put("", Public, func(io.Writer) error { panic("not asked for") }))
+	put := filepath.Join(t.TempDir(), "put")
+	require.ErrorIs(t, s.Put(put, Private, func(io.Writer) error { return io.ErrShortWrite }), io.ErrShortWrite)
+	require.NoFileExists(t, put)
+	s.Release(put)
+	require.NoError(t, s.Put(put, Private, func(w io.Writer) error { _, err := io.WriteString(w, "new"); return err }))
+	require.FileExists(t, put)
 }
 
 // No output is the file of an input or of another output, whatever its name.

@@ -83,8 +83,12 @@ func (o *Output) HoldsCSV() { o.Reset(console.OnScreen(o.file, format.CSVNotatio
 // createBeside creates a file with a unique name in the directory of another.
 // Unlike os.CreateTemp, it takes a mode, to which the kernel applies the umask.
 func createBeside(name string, mode fs.FileMode) (*os.File, error) {
-	name = filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+"."+rand.Text()[:10])
-	return os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
+	return os.OpenFile(Beside(name), os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
+}
+
+// Beside returns a name for a temporary file in the directory of another.
+func Beside(name string) string {
+	return filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+"."+rand.Text()[:10])
 }
 
 // Name returns the name on the command line.
@@ -139,6 +143,17 @@ func (o *Output) Put(write func(w io.Writer) error) error {
 		return err
 	}
 	return o.Commit()
+}
+
+// Put creates a file, writes it with a function, and gives it its name. It does nothing for an
+// empty name.
+func (s *Set) Put(name string, mode fs.FileMode, write func(w io.Writer) error) error {
+	o, err := s.CreateIf(name, mode)
+	if err != nil {
+		return err
+	}
+	defer o.Abort()
+	return o.Put(write)
 }
 
 // Spool returns a temporary file without a name in a directory, "" for that of the system.

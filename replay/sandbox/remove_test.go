@@ -86,3 +86,23 @@ func TestRootIsReplaced(t *testing.T) {
 		})
 	}
 }
+
+// A root is removed with all that is in it, but not with what is mounted there.
+func TestRemoveDirectory(t *testing.T) {
+	if !roottest.OwnMounts(t) {
+		return
+	}
+	base, secret := roottest.Outside(t)
+	info, err := os.Lstat(secret)
+	require.NoError(t, err)
+	dir := filepath.Join(t.TempDir(), "root")
+	require.NoError(t, os.MkdirAll(dir+"/d/m", 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, Marker), nil, 0o600))
+	unmount := roottest.Bind(t, base, dir+"/d/m")
+	Remove(dir)
+	require.DirExists(t, base+"/dir")
+	roottest.Unharmed(t, base, info)
+	unmount()
+	Remove(dir)
+	require.NoDirExists(t, dir)
+}

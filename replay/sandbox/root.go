@@ -487,6 +487,13 @@ func Clear(path string) error {
 	return r.Close()
 }
 
+// Remove is Clear, and then removes the directory if nothing else is in it, and nothing is
+// mounted there.
+func Remove(path string) {
+	_ = Clear(path)
+	_ = os.Remove(path) // fails unless the directory is empty
+}
+
 // rmdir removes the empty root, unless its path now leads to something else.
 func (r *Root) rmdir() error {
 	here, err := os.Lstat(r.path)

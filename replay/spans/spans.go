@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"pianola/format"
+	"pianola/format/script"
 	"pianola/layer"
 	"pianola/plugin"
 	"pianola/replay"
@@ -51,13 +52,15 @@ type Options struct {
 	// file has none. It is called once for each of Paths.
 	Place func(path string) (name string, ok bool)
 
-	// Log, if not nil, gets each span that was played, in order of completion, by one
-	// goroutine at a time. The event is overwritten by the next call.
-	Log func(*format.Event) error
+	// Log, if not nil, gets the spans that were played as a script, in order of completion,
+	// with the remarks of About.
+	Log   io.Writer
+	About []format.Meta
 }
 
 // Result is what became of the spans.
 type Result struct {
+	Layer     string
 	Functions []Function      // those that were called, in the order of the layer
 	Reasons   []Reason        // why spans were not played, the most frequent first
 	Lateness  stats.Quantiles // nanoseconds
@@ -120,6 +123,8 @@ type Replay struct {
 
 	lock    sync.Mutex
 	result  Result
+	log     *script.Writer // nil without Options.Log
+	logged  [1]format.Event
 	calls   []Function // by the place of the function in the layer
 	reasons map[string]int64
 	late    stats.Histogram
@@ -153,9 +158,15 @@ func (r *Replay) Run(ctx context.Context, o Options) (*Result, error) {
 			r.places[app] = name
 		}
 	}
-	err := r.open(ctx)
+	err := r.begin()
+	if err == nil {
+		err = r.open(ctx)
+	}
 	if err == nil {
 		err = r.play(ctx)
+	}
+	if r.log != nil {
+		err = cmp.Or(err, r.log.Flush())
 	}
 	for _, p := range r.players {
 		if cerr := p.Close(); err == nil {
@@ -163,6 +174,22 @@ func (r *Replay) Run(ctx context.Context, o Options) (*Result, error) {
 		}
 	}
 	return r.collect(), err
+}
+
+// begin writes the header of the log.
+func (r *Replay) begin() error {
+	if r.Log == nil {
+		return nil
+	}
+	r.log = script.NewWriter(r.Log)
+	h := replay.LogHeader(r.header, r.About)
+	for _, m := range r.header.Meta {
+		if m.Key == format.MetaLayer {
+			h.Meta = append(h.Meta, m)
+		}
+	}
+	h.Set(format.MetaReplay, fmt.Sprintf("timing=%s speed=%g wait=%s layer=%s backend=program", r.Timing, r.Speed, r.Wait, r.layer.Name))
+	return r.log.WriteHeader(h)
 }
 
 // open starts the players of the processes that have spans.
@@ -206,21 +233,7 @@ func (r *Replay) each(take func(e *format.Event) error) error {
 	if !format.WantSpans(events) {
 		return errors.New("the trace holds no spans")
 	}
-	batch := make([]format.Event, 512)
-	for {
-		n, err := events.Read(batch)
-		for i := range batch[:n] {
-			if err := take(&batch[i]); err != nil {
-				return err
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
+	return format.Each(events, take)
 }
 
 // ErrNoSpans is the error of a trace without spans of the layer.
@@ -301,6 +314,6 @@ func (r *Replay) collect() *Result {
 	slices.SortFunc(r.result.Reasons, func(a, b Reason) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Text, b.Text))
 	})
-	r.result.Lateness = r.late.Quantiles()
+	r.result.Layer, r.result.Lateness = r.layer.Name, r.late.Quantiles()
 	return &r.result
 }

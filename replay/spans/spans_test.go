@@ -3,6 +3,7 @@ package spans
 import (
 	"context"
 	"errors"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -86,7 +87,7 @@ compute ( 0.000010000 )
 close ( 3 ) = 0 <0.000002000>
 hdf5:H5Fclose(7) = 0 <0.000004000> {span=close end=0.000001000}
 close ( 4 ) = 0 <0.000002000>
-`, f, Options{Log: func(e *format.Event) error { log.Write(script.AppendSpan(nil, e)); return nil }})
+`, f, Options{Log: &log, About: []format.Meta{{Key: "host", Value: "here"}}})
 	require.NoError(t, err)
 	require.True(t, f.closed)
 	require.Equal(t, []string{`hdf5:H5Fcreate(path="at/a", 2, 0, 0)`, `hdf5:H5Dopen2(7, "x", 0)`, `hdf5:H5Fclose(7)`}, f.played)
@@ -100,9 +101,13 @@ close ( 4 ) = 0 <0.000002000>
 	require.Equal(t, &Difference{Thread: 1, Function: "H5Fclose", Recorded: 0, Got: -1}, got.First)
 	require.EqualValues(t, 1, got.Inside)
 	require.EqualValues(t, 1, got.Outside)
-	require.Equal(t, `hdf5:H5Fcreate(path="/a", 2, 0, 0) = 7 <0.000001000> {span=open}
-hdf5:H5Fclose(7) = -1 <0.000000500> {span=close failed}
-`, log.String())
+	require.Equal(t, `# pianola script 1
+# host: here
+# layer: hdf5 libhdf5.so
+# replay: timing=afap speed=1 wait=auto layer=hdf5 backend=program
+1 hdf5:H5Fcreate(path="/a", 2, 0, 0) = 7 <0.000001000> {span=open}
+1 hdf5:H5Fclose(7) = -1 <0.000000500> {span=close failed}
+`, regexp.MustCompile(`(?m)^1 [0-9.]+`).ReplaceAllString(log.String(), "1"))
 }
 
 // A call within another of the layer is not replayed, except where the outer one calls
@@ -140,6 +145,11 @@ func TestOrder(t *testing.T) {
 	require.Equal(t, []string{`hdf5:H5Fcreate(path="at/a", 2, 0, 0)`, `hdf5:H5Gcreate2(7, "x", 0, 0, 0)`, `hdf5:H5Gclose(8)`}, f.played)
 }
 
+// failing is a writer that can't write.
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
 func TestErrors(t *testing.T) {
 	l, err := layer.Load("hdf5")
 	require.NoError(t, err)
@@ -155,6 +165,6 @@ func TestErrors(t *testing.T) {
 	require.EqualValues(t, 1, got.Functions[0].Calls)
 
 	full := errors.New("full")
-	_, err = play(t, many, &fake{}, Options{Log: func(*format.Event) error { return full }})
+	_, err = play(t, many, &fake{}, Options{Log: failing{full}})
 	require.ErrorIs(t, err, full)
 }

@@ -1,6 +1,7 @@
 package spans
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -176,7 +177,7 @@ func (r *Replay) account(it *item, got plugin.Answer, begin, late, recorded int6
 			err = fmt.Errorf("%w: recorded %d, got %d", ErrDiffers, e.Ret, got.Result)
 		}
 	}
-	if r.Log == nil {
+	if r.log == nil {
 		return err
 	}
 	if failed || !f.Defines() {
@@ -184,10 +185,8 @@ func (r *Replay) account(it *item, got plugin.Answer, begin, late, recorded int6
 	}
 	e.Span.Failed = failed
 	e.Start, e.Dur, e.Compute = begin, got.Dur, 0
-	if lerr := r.Log(e); err == nil {
-		err = lerr
-	}
-	return err
+	r.logged[0] = *e
+	return cmp.Or(err, r.log.Write(r.logged[:]))
 }
 
 // numbers returns the arguments of a span as numbers, for expressions of the layer. It is

@@ -1,4 +1,4 @@
-package cli
+package source
 
 import (
 	"context"
@@ -70,9 +70,4 @@ func errorText(err error) string {
 		return ""
 	}
 	return err.Error()
-}
-
-func TestCutLine(t *testing.T) {
-	require.Equal(t, "▁▂", string(cutLine([]byte("▁▂▃"), 2)))
-	require.Equal(t, "a", string(cutLine([]byte("a"), 5)))
 }

@@ -1,10 +1,8 @@
-package cli
+package source
 
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"pianola/format"
@@ -15,36 +13,16 @@ import (
 	"pianola/table"
 )
 
-// recordingsIn returns the names of the recordings in a directory that record --ranks has
-// written, and whether the name is that of a directory.
-func recordingsIn(name string) (all []string, ok bool, err error) {
-	if !isDir(name) {
-		return nil, false, nil // the open of the file reports what is wrong
-	}
-	entries, err := os.ReadDir(name)
+// inspectNodes reads the recordings of the nodes of a run in a directory.
+func (r *Reader) inspectNodes(o importer.Options, dir string) (*Source, error) {
+	names, err := recordingsIn(dir)
 	if err != nil {
-		return nil, true, err
+		return nil, err
 	}
-	for _, e := range entries {
-		if strings.HasSuffix(strings.TrimSuffix(e.Name(), ".zst"), ".txt") {
-			all = append(all, filepath.Join(name, e.Name()))
-		}
-	}
-	if len(all) == 0 {
-		return nil, true, console.WithHint(fmt.Errorf("%s: no recordings in this directory", name), "pianola record --ranks -o DIR writes a file NODE.txt for each node")
-	}
-	return all, true, nil
-}
-
-// inspectNodes reads the recordings of the nodes of a run.
-func inspectNodes(o importer.Options, dir string, names []string) (*sources, error) {
-	s := newSources()
+	s := r.source(dir)
 	var parts []nodes.Source
 	for _, name := range names {
-		if info, err := os.Stat(name); err == nil {
-			s.total += info.Size()
-		}
-		one, err := inspect(o, name)
+		one, err := r.inspect(o, name)
 		if err != nil {
 			return nil, err
 		}
@@ -52,8 +30,9 @@ func inspectNodes(o importer.Options, dir string, names []string) (*sources, err
 			return nil, fmt.Errorf("%s: not a recording of ranks", name)
 		}
 		s.Recording = one.Recording
+		file := s.file(name)
 		parts = append(parts, nodes.Source{Name: name, Open: func() (nodes.ReadCloser, error) {
-			one, err := importer.Inspect([]importer.File{s.file(name)}, o)
+			one, err := importer.Inspect([]importer.File{file}, o)
 			if err != nil {
 				return nil, err
 			}
@@ -64,14 +43,13 @@ func inspectNodes(o importer.Options, dir string, names []string) (*sources, err
 			return nodeReader{tolerant{r}, r}, nil
 		}})
 	}
-	var err error
 	if s.nodes, err = nodes.Inspect(parts); err != nil {
 		if errors.Is(err, nodes.ErrOtherRun) {
 			err = console.WithHint(err, "a directory holds one run: remove the files of the other one, and record into a new directory")
 		}
 		return nil, err
 	}
-	s.warnOfNodes(dir)
+	s.warnOfNodes()
 	return s, nil
 }
 
@@ -94,8 +72,8 @@ func firstOf(words []string) string {
 }
 
 // warnOfNodes says what is wrong with the recordings of a run.
-func (s *sources) warnOfNodes(dir string) {
-	run := s.nodes
+func (s *Source) warnOfNodes() {
+	dir, run := s.name, s.nodes
 	if n := len(run.Missing); n > 0 {
 		var words []string
 		for _, r := range run.Missing {
@@ -112,10 +90,4 @@ func (s *sources) warnOfNodes(dir string) {
 	for _, p := range run.Unclear {
 		console.Warn("%s: warning: messages from node %s to node %s are received before they are sent, whatever the clocks", dir, p.From, p.To)
 	}
-}
-
-// isDir reports whether a name is that of a directory.
-func isDir(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.IsDir()
 }

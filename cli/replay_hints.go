@@ -1,15 +1,9 @@
 package cli
 
 import (
-	"bufio"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"syscall"
-	"time"
-
-	"github.com/urfave/cli/v2"
 
 	"pianola/format/bin"
 	"pianola/internal/console"
@@ -75,66 +69,6 @@ func withHint(err error) error {
 		return console.WithHint(err, "--prepare auto makes such files again")
 	}
 	return err
-}
-
-// printPrepared prints what was prepared if nothing is replayed.
-func (set *playedSet) printPrepared(c *cli.Context) error {
-	type document struct {
-		Trace    string           `json:"trace,omitempty"` // empty if there is only one
-		Copy     int              `json:"copy,omitempty"`
-		Prepared preparedDocument `json:"prepared"`
-	}
-	var documents []document
-	w := bufio.NewWriter(session.Stdout("text"))
-	for _, played := range set.list {
-		p := &played.runs[0].result.Prepared
-		d := document{Copy: played.copy, Prepared: documentPrepared(p)}
-		if len(set.list) > 1 {
-			d.Trace = played.file
-		}
-		documents = append(documents, d)
-		if c.Bool("json") {
-			continue
-		}
-		if d.Trace != "" {
-			fmt.Fprintf(w, "%s: ", played.label())
-		}
-		fmt.Fprintf(w, "prepared: %d files and %d fillers, %d of them kept, %d names removed, %d bytes written, in %v\n",
-			p.Files, p.Fillers, p.Kept, p.Removed, p.Bytes, p.Elapsed.Round(time.Millisecond))
-		printLacks(w, p)
-	}
-	switch {
-	case !c.Bool("json"):
-		return w.Flush()
-	case len(documents) == 1:
-		return printJSON(documents[0])
-	}
-	return printJSON(map[string]any{"traces": documents})
-}
-
-// printLacks prints how the files of a replay differed from the application's.
-func printLacks(w io.Writer, p *fileset.Prepared) {
-	if p.Substituted > 0 {
-		fmt.Fprintf(w, "substituted: empty files stand for %d pipes, sockets and devices\n", p.Substituted)
-	}
-	if p.Missing > 0 {
-		fmt.Fprintf(w, "missing: %d files of the fileset; first %q\n", p.Missing, p.Example)
-	}
-}
-
-type preparedDocument struct {
-	ElapsedSeconds float64 `json:"elapsed_seconds"`
-	Files          int64   `json:"files"`
-	Fillers        int64   `json:"fillers"`
-	Kept           int64   `json:"kept"`
-	Removed        int64   `json:"removed"`
-	Missing        int64   `json:"missing"`
-	Substituted    int64   `json:"substituted"`
-	BytesWritten   int64   `json:"bytes_written"`
-}
-
-func documentPrepared(p *fileset.Prepared) preparedDocument {
-	return preparedDocument{p.Elapsed.Seconds(), p.Files, p.Fillers, p.Kept, p.Removed, p.Missing, p.Substituted, p.Bytes}
 }
 
 // raised adds to an error how to raise a limit.

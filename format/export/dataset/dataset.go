@@ -1,7 +1,7 @@
-package cli
+// Package dataset keeps traces as tables of Parquet files in a directory.
+package dataset
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -10,16 +10,15 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
+	"pianola/format"
 	"pianola/format/export"
 	"pianola/internal/console"
 	"pianola/internal/files"
 )
 
-// isDataset reports whether the output of convert --format parquet is a dataset: a
-// directory, and not one file.
-func isDataset(out string) bool {
+// Is reports whether a name of an output is that of a dataset, and not of one file of all
+// events.
+func Is(out string) bool {
 	if out == "-" || strings.HasSuffix(out, ".parquet") {
 		return false
 	}
@@ -27,31 +26,26 @@ func isDataset(out string) bool {
 	return err != nil || info.IsDir() || info.Mode().IsRegular()
 }
 
-// printDataset adds operands to the dataset in a directory, each as a trace that replaces
-// what the dataset has of that name:
+// Dataset is several traces in a directory:
 //
 //	DIR/TABLE/trace=NAME/rank=0/part-0.parquet
 //
-// A trace is written into a temporary directory in DIR, and moved once it is complete.
-func printDataset(c *cli.Context, dir string) error {
-	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return console.WithHint(fmt.Errorf("%s: not a directory, as a dataset is", dir), "one file of all events has a name that ends in .parquet")
-	}
-	names, err := traceNames(c.Args().Slice())
-	if err != nil {
-		return usage(c, "%w", err)
-	}
-	for i, operand := range c.Args().Slice() {
-		if err := addTrace(dir, names[i], operand); err != nil {
-			return err
-		}
-	}
-	return nil
+// Only one process at a time may add to it.
+type Dataset struct {
+	Name  string     // of the directory, which is made if it is missing
+	Files *files.Set // creates the files
 }
 
-// traceNames returns the name of each operand in a dataset: its last component, or all
+// Input is a trace, a recording or a log that a Dataset takes in.
+type Input interface {
+	format.Reader
+	io.Closer
+	Named(err error) error // makes an error that comes of its events name it
+}
+
+// Names returns the name of each operand in a dataset: its last component, or all
 // of it where that would be the name of two.
-func traceNames(operands []string) ([]string, error) {
+func Names(operands []string) ([]string, error) {
 	times := make(map[string]int)
 	for _, name := range operands {
 		times[filepath.Base(name)]++
@@ -97,23 +91,28 @@ func rankDir(rank int32, ranked bool) string {
 	return "rank=0"
 }
 
-// addTrace adds an operand to a dataset.
-func addTrace(dir, name, operand string) (err error) {
-	made := partition(name)
-	tmp := filepath.Join(dir, "."+made+"."+rand.Text()[:10])
+// Add adds a trace, which replaces what the dataset has of that name. It opens the trace for
+// each pass. The tables are written into a temporary directory, and moved once they are
+// complete.
+func (d *Dataset) Add(name string, open func() (Input, error)) (err error) {
+	dir, made := d.Name, partition(name)
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return console.WithHint(fmt.Errorf("%s: not a directory, as a dataset is", dir), "one file of all events has a name that ends in .parquet")
+	}
+	tmp := files.Beside(filepath.Join(dir, made))
 	_, missing := os.Stat(dir)
-	session.files.Unfinished(tmp)
+	d.Files.Unfinished(tmp)
 	defer func() {
 		if gone := os.RemoveAll(tmp); err == nil {
 			err = gone
 		}
-		session.files.Finished(tmp)
+		d.Files.Finished(tmp)
 		if err != nil && missing != nil {
 			_ = os.Remove(dir) // fails if there is something in it
 		}
 	}()
 	for pass, passes := 0, 1; pass < passes; pass++ {
-		if passes, err = writeTables(tmp, operand, pass); err != nil {
+		if passes, err = d.writeTables(tmp, pass, open); err != nil {
 			return err
 		}
 	}
@@ -139,8 +138,8 @@ func addTrace(dir, name, operand string) (err error) {
 
 // writeTables writes the tables of the ranks of one pass below a directory, and returns how
 // many passes there are.
-func writeTables(dir, operand string, pass int) (passes int, _ error) {
-	src, err := openEvents(operand, "parquet")
+func (d *Dataset) writeTables(dir string, pass int, open func() (Input, error)) (passes int, _ error) {
+	src, err := open()
 	if err != nil {
 		return 0, err
 	}
@@ -149,6 +148,7 @@ func writeTables(dir, operand string, pass int) (passes int, _ error) {
 	defer func() {
 		for _, o := range outputs {
 			o.Abort()
+			d.Files.Release(o.Name()) // another file can get its inode
 		}
 	}()
 	h := src.Header()
@@ -159,7 +159,7 @@ func writeTables(dir, operand string, pass int) (passes int, _ error) {
 		if err := os.MkdirAll(at, 0o777); err != nil {
 			return nil, err
 		}
-		o, err := session.files.Create(filepath.Join(at, partFile), files.Public)
+		o, err := d.Files.Create(filepath.Join(at, partFile), files.Public)
 		if err != nil {
 			return nil, err
 		}
@@ -169,8 +169,8 @@ func writeTables(dir, operand string, pass int) (passes int, _ error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := pump(src, tables); err != nil {
-		return 0, src.named(err)
+	if err := format.Copy(tables, src); err != nil {
+		return 0, src.Named(err)
 	}
 	if err := tables.Close(); err != nil {
 		return 0, err

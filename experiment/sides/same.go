@@ -1,91 +1,71 @@
-package cli
+package sides
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
+	"pianola/experiment"
 	"pianola/format"
 	"pianola/internal/console"
-	"pianola/page"
 )
 
-// sideFile is a file of a side.
-type sideFile struct {
-	side int
-	name string
-	info os.FileInfo
-	sum  []byte // of its content, nil before it is needed
-}
-
-// isSame reports whether two files of the same size are the same run: one inode, or the
-// same content.
-func (f *sideFile) isSame(other *sideFile) (bool, error) {
-	if os.SameFile(f.info, other.info) {
-		return true, nil
-	}
-	for _, one := range []*sideFile{f, other} {
-		if one.sum != nil {
-			continue
+// checkRepeated returns an error if a side has a file twice, under any name, which is no second
+// run. It remembers a file that is on both sides.
+func (s *Sides) checkRepeated() error {
+	size, count := map[string]int64{}, map[int64]int{}
+	for _, name := range slices.Concat(s.files[0], s.files[1]) {
+		info, err := os.Stat(name)
+		if err != nil {
+			return err
 		}
-		var err error
-		if one.sum, err = sumOf(one.name); err != nil {
-			return false, err
+		if info.Mode().IsRegular() {
+			size[name] = info.Size()
+			count[info.Size()]++
 		}
 	}
-	return bytes.Equal(f.sum, other.sum), nil
-}
-
-// sumOf returns a checksum of the content of a file.
-func sumOf(name string) ([]byte, error) {
-	f, err := session.files.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return nil, err
-	}
-	return h.Sum(nil), nil
-}
-
-// checkRepeated returns an error if a side has a file twice, which is no second run. It
-// remembers a file that is on both sides.
-func (s *sides) checkRepeated() error {
-	bySize := map[int64][]*sideFile{}
+	seen := [2]map[string]string{{}, {}} // the file by its content
 	for side, names := range s.files {
 		for _, name := range names {
-			info, err := os.Stat(name)
+			if n, ok := size[name]; !ok || count[n] < 2 {
+				continue
+			}
+			sum, err := s.sum(name)
 			if err != nil {
 				return err
 			}
-			f := &sideFile{side: side, name: name, info: info}
-			for _, other := range bySize[info.Size()] {
-				same, err := f.isSame(other)
-				switch {
-				case err != nil:
-					return err
-				case same && other.side != side:
-					s.shared = name
-				case same:
-					return sameRun(other.name, name)
-				}
+			if before := seen[side][sum]; before != "" {
+				return sameRun(before, name)
 			}
-			bySize[info.Size()] = append(bySize[info.Size()], f)
+			seen[side][sum] = name
+			if side == 1 && seen[0][sum] != "" {
+				s.shared = name
+			}
 		}
 	}
 	return nil
 }
 
+// sum returns a checksum of the content of a file.
+func (s *Sides) sum(name string) (string, error) {
+	f, err := s.reader.Files.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	_, err = io.Copy(h, f)
+	return string(h.Sum(nil)), err
+}
+
 // identity tells a run from others, whatever file holds it: a script, a compiled trace,
 // something compressed, or a baseline. It is "" if the run does not say when it began and
 // how long it was.
-func identity(run *page.Run) string {
+func identity(run *experiment.Run) string {
 	h := format.Header{Meta: run.Meta}
 	start, ok := h.Value(format.MetaStart)
 	if !ok {
@@ -112,7 +92,7 @@ func sameRun(a, b string) error {
 }
 
 // itself says that a run is on both sides, "" if none is.
-func (s *sides) itself() string {
+func (s *Sides) itself() string {
 	if s.shared != "" {
 		return format.Visible(s.shared) + " is on both sides, and is compared with itself"
 	}

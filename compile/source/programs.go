@@ -1,0 +1,58 @@
+package source
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"pianola/format/bin"
+	"pianola/format/importer"
+	"pianola/internal/files"
+	"pianola/plugin"
+)
+
+// Generate runs a program, and returns its output as a recording. The caller closes the
+// Source.
+func (r *Reader) Generate(ctx context.Context, p *plugin.Program, o importer.Options) (*Source, error) {
+	// The garbage collector closes the file once no pass can open it any more.
+	f, err := spooled(func(f *os.File) error { return p.Generate(ctx, f) })
+	if err != nil {
+		return nil, err
+	}
+	s := r.source(p.String())
+	if s.total, err = f.Seek(0, io.SeekCurrent); err != nil {
+		return nil, err
+	}
+	open := func() (io.ReadCloser, error) {
+		return s.unpack(io.NopCloser(io.NewSectionReader(f, 0, s.total)), s.total), nil
+	}
+	return s.look(o, []importer.File{{Name: s.name, Open: open}})
+}
+
+// Through runs programs on a compiled trace, one after the other, and returns
+// the result, which the caller closes. It closes the trace.
+func (r *Reader) Through(ctx context.Context, trace *os.File, programs []*plugin.Program) (*os.File, error) {
+	for _, p := range programs {
+		next, err := spooled(func(next *os.File) error { return r.filter(ctx, trace, next, p) })
+		trace.Close()
+		if err != nil {
+			return nil, err
+		}
+		trace = next
+	}
+	return trace, nil
+}
+
+// filter runs a program on a compiled trace, and writes another one.
+func (r *Reader) filter(ctx context.Context, trace, next *os.File, p *plugin.Program) error {
+	t, err := r.Within(trace, 0)
+	if err != nil {
+		return err
+	}
+	text, err := files.Spool("")
+	if err != nil {
+		return err
+	}
+	defer text.Close()
+	return writing(next, 0, func(to *bin.Writer) error { return p.Filter(ctx, t.Events(), text, to) })
+}

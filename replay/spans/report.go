@@ -1,0 +1,100 @@
+package spans
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"time"
+
+	"pianola/format"
+	"pianola/table"
+)
+
+// document is a result as JSON.
+type document struct {
+	Layer           string             `json:"layer"`
+	Functions       []row              `json:"functions"`
+	All             row                `json:"all"`
+	NotPlayed       []reason           `json:"not_played"`
+	Lateness        map[string]float64 `json:"lateness_seconds"`
+	Elapsed         float64            `json:"elapsed_seconds"`
+	RecordedElapsed float64            `json:"recorded_elapsed_seconds"`
+	Nested          int64              `json:"nested"`
+	CallsInside     int64              `json:"calls_inside"`
+	CallsOutside    int64              `json:"calls_outside"`
+	OutsideSeconds  float64            `json:"outside_seconds"`
+}
+
+type row struct {
+	Function string  `json:"function"`
+	Span     string  `json:"span,omitempty"`
+	Played   int64   `json:"played"`
+	Not      int64   `json:"not_played"`
+	Failed   int64   `json:"failed"`
+	Differed int64   `json:"differed"`
+	Recorded float64 `json:"recorded_seconds"`
+	Seconds  float64 `json:"seconds"`
+}
+
+type reason struct {
+	Reason string `json:"reason"`
+	Count  int64  `json:"count"`
+}
+
+// Document returns the result, to be written as JSON.
+func (r *Result) Document() any { return r.document() }
+
+func (r *Result) document() *document {
+	d := &document{
+		Layer: r.Layer, Functions: []row{}, NotPlayed: []reason{}, All: row{Function: "all"},
+		Elapsed: r.Elapsed.Seconds(), RecordedElapsed: r.Recorded.Seconds(), Nested: r.Nested,
+		CallsInside: r.Inside, CallsOutside: r.Outside, OutsideSeconds: format.Seconds(r.OutNanos),
+		Lateness: map[string]float64{"p50": format.Seconds(r.Lateness.P50), "p99": format.Seconds(r.Lateness.P99), "max": format.Seconds(r.Lateness.Max)},
+	}
+	for _, f := range r.Functions {
+		one := row{f.Name, f.Kind, f.Calls, f.Refused, f.Failed, f.Differed, format.Seconds(f.Recorded), format.Seconds(f.Nanos)}
+		d.Functions = append(d.Functions, one)
+		d.All.Played += one.Played
+		d.All.Not += one.Not
+		d.All.Failed += one.Failed
+		d.All.Differed += one.Differed
+		d.All.Recorded += one.Recorded
+		d.All.Seconds += one.Seconds
+	}
+	for _, why := range r.Reasons {
+		d.NotPlayed = append(d.NotPlayed, reason{why.Text, why.Count})
+	}
+	return d
+}
+
+// WriteText writes the result as text: a row for each function, and then what was not played
+// or differed.
+func (r *Result) WriteText(w io.Writer) error {
+	var b bytes.Buffer
+	d := r.document()
+	rows := [][]string{{"function", "played", "not played", "failed", "differed", "recorded ms", "replayed ms"}}
+	for _, f := range append(d.Functions, d.All) {
+		rows = append(rows, []string{
+			f.Function, table.Count(f.Played), table.Count(f.Not), table.Count(f.Failed), table.Count(f.Differed),
+			table.Fixed(f.Recorded*1e3, 3), table.Fixed(f.Seconds*1e3, 3),
+		})
+	}
+	b.WriteString(table.Format(rows, table.FirstLeft))
+	for _, why := range r.Reasons {
+		fmt.Fprintf(&b, "not played: %d calls: %s\n", why.Count, why.Text)
+	}
+	if n := r.First; n != nil {
+		was := "succeeded"
+		if n.Failed {
+			was = "failed"
+		}
+		fmt.Fprintf(&b, "differed: first %s of thread %d: recorded %d, which %s, got %d\n", n.Function, n.Thread, n.Recorded, was, n.Got)
+	}
+	micros := func(nanos int64) time.Duration { return duration(nanos).Round(time.Microsecond) }
+	tens := func(nanos int64) time.Duration { return duration(nanos).Round(10 * time.Nanosecond) }
+	fmt.Fprintf(&b, "run time: recorded %v, replayed %v\n", micros(int64(r.Recorded)), micros(int64(r.Elapsed)))
+	fmt.Fprintf(&b, "system calls: %s within these calls; %s others, of %v, are not replayed\n", table.Count(r.Inside), table.Count(r.Outside), micros(r.OutNanos))
+	fmt.Fprintf(&b, "lateness: p50 %v, p99 %v, max %v\n", tens(r.Lateness.P50), tens(r.Lateness.P99), tens(r.Lateness.Max))
+	_, err := w.Write(b.Bytes())
+	return err
+}
