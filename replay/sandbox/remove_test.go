@@ -86,6 +86,7 @@ func TestRootIsReplaced(t *testing.T) {
 		})
 	}
 }
+
 // A root is removed with all that is in it, but not with what is mounted there.
 func TestRemoveDirectory(t *testing.T) {
 	if !roottest.OwnMounts(t) {
