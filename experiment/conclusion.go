@@ -81,9 +81,11 @@ func (r *Report) mostGained() string {
 	if b := compare.BoundOf(r.Label(s.base), s.base.Profiles()); b != nil {
 		bound = compare.BoundText([]compare.Bound{*b}) + "; "
 	}
-	n := 0 // candidates to choose from
+	var best *Side // of the candidates to choose from
+	n := 0
 	for _, side := range sides {
 		if side != s.base && side.Kind == Replayed && side.against != nil && side.Err == nil && !side.breaks() {
+			best = cmp.Or(best, side)
 			n++
 		}
 	}
@@ -99,12 +101,22 @@ func (r *Report) mostGained() string {
 		}
 	}
 	switch {
+	case n == 1:
+		return r.answer(best)
 	case n > 0:
-		return bound + "no candidate is found to be faster than " + r.the(s.base)
+		return "no candidate is found to be faster than " + r.the(s.base) + "; the best: " + r.answer(best)
 	case slices.ContainsFunc(sides, (*Side).breaks):
 		return bound + "no candidate has the results of " + r.the(s.base)
 	}
 	return bound + "no candidate was replayed"
+}
+
+// answer says how a side compares with its base.
+func (r *Report) answer(s *Side) string {
+	c := *s.against
+	c.Names = [2]string{r.Label(s.base), r.Label(s)}
+	v := c.Judge(compare.NoTolerance)
+	return c.Answer(&v)
 }
 
 // the returns the label of a side as a noun phrase.

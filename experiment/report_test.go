@@ -113,8 +113,10 @@ func TestConclusion(t *testing.T) {
 		want  string
 	}{
 		{"few runs", []*Side{replays("", 5, 500, 50, 20, "a")}, "too few runs to tell a gain from noise: 6 of each can"},
-		{"slower", []*Side{replays("", 6, 1500, 50, 20, "a")}, "no candidate is found to be faster than the baseline"},
-		{"the same", []*Side{replays("", 6, 1000, 500, 20, "a")}, "no candidate is found to be faster than the baseline"},
+		{"slower", []*Side{replays("", 6, 1500, 50, 20, "a")}, "baseline is 1.50 times as fast as a (1.49 to 1.50, 95 %), 6 runs of each"},
+		{"the same", []*Side{replays("", 6, 1000, 500, 20, "a")}, "no difference found: a takes 0.3 % less to 0.3 % more time than baseline (95 %), 6 runs of each"},
+		{"two", []*Side{replays("", 6, 1500, 50, 20, "a"), replays("", 6, 1400, 50, 20, "b")},
+			"no candidate is found to be faster than the baseline; the best: baseline is 1.40 times as fast as b (1.39 to 1.40, 95 %), 6 runs of each"},
 		{"without runs", []*Side{replays("", 0, 0, 0, 0, "a")}, "no candidate was replayed"},
 		{"broken", []*Side{broken, replays("", 0, 0, 0, 0, "a")}, "no candidate has the results of the baseline"},
 		{"ten", many(10), "most gained: a took 49.9 % less time than the baseline, 49.6 % to 50.1 % less with 95 % confidence"},
