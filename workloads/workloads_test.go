@@ -147,8 +147,8 @@ func TestList(t *testing.T) {
 // The pages have the figures of the cards: the run times "recorded" in tables of the suite,
 // and the card that is an example.
 func TestFiguresInPages(t *testing.T) {
-	tables := regexp.MustCompile(`(?m)^(?:run time +recorded s |\| run time, s \| recorded \|).*\n((?:.+\n)+)`)
-	row := regexp.MustCompile(`(?m)^(?:\| )?([a-z0-9-]+) (?:\|)? *([0-9]+\.([0-9]+)) `)
+	tables := regexp.MustCompile(`(?m)^(?:workload +run time +s |\| run time, s \| recorded \|).*\n((?:.+\n)+)`)
+	row := regexp.MustCompile(`(?m)^(?:\| )?([a-z0-9-]+) (?:\|| +application )? *([0-9]+\.([0-9]+)) `)
 	pages, err := filepath.Glob("../docs/*/*.md")
 	require.NoError(t, err)
 	found := 0
