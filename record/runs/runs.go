@@ -34,7 +34,10 @@ type Options struct {
 }
 
 // Recorder records as Options say. Its methods belong to one goroutine.
-type Recorder struct{ Options }
+type Recorder struct {
+	Options
+	stdin int64 // place in standard input from which each recording reads; -1 if it is no file
+}
 
 // New checks options. Files that the command names are inputs from then on. A cgroup that the
 // recorder itself is in, as the whole machine is, must be named by its directory; otherwise the
@@ -43,7 +46,10 @@ func New(o Options) (*Recorder, error) {
 	if err := o.Kept.Files.Words(o.Record.Command); err != nil {
 		return nil, err
 	}
-	r := &Recorder{o}
+	r := &Recorder{Options: o, stdin: -1}
+	if place, err := os.Stdin.Seek(0, io.SeekCurrent); err == nil {
+		r.stdin = place
+	}
 	if a := o.Account; a != nil {
 		r.Record.Credential, r.Record.Env = &a.credential, a.environment()
 		r.Kept.Owner = &a.credential
@@ -72,7 +78,7 @@ func (r *Recorder) checkCgroup() error {
 
 // Take records into each of the files, and ends with the first command that fails, which is no
 // error. It creates all files before the first recording, and removes those that remain empty. A
-// file on standard input is read from the same place each time.
+// file on standard input is read from the same place each time, by all calls of Take.
 //
 // Its errors are those of record.Recorder; an *interrupt.Error where a signal ended the recording,
 // or came before one; and failures of Setup and the files, such as a *files.SameFileError. The
@@ -91,11 +97,9 @@ func (r *Recorder) Take(ctx context.Context, names []string) (results []record.R
 		}
 		outs = append(outs, out)
 	}
-	place, err := os.Stdin.Seek(0, io.SeekCurrent)
-	seekable := err == nil
 	for i, out := range outs {
-		if seekable && i > 0 {
-			if _, err := os.Stdin.Seek(place, io.SeekStart); err != nil {
+		if r.stdin >= 0 {
+			if _, err := os.Stdin.Seek(r.stdin, io.SeekStart); err != nil {
 				return results, fmt.Errorf("standard input: %w", err)
 			}
 		}
