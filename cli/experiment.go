@@ -140,7 +140,7 @@ func (e *experimenter) usable() error {
 		}
 		os.Remove(dir)
 	}
-	if e.dir != "" && e.IsSet("o") {
+	if e.dir != "" {
 		if err := os.MkdirAll(e.dir, 0o777); err != nil {
 			return fmt.Errorf("-o: %w", err)
 		}

@@ -86,7 +86,7 @@ type Row struct {
 	Application profile.Measure
 	Replay      profile.Measure
 	Ratio       *float64           // replay/application; nil if a time is unknown or the application's is 0
-	Medians     [2]*stats.Interval // of the seconds of each side, with Confidence by itself; nil for too few runs
+	Medians     [2]*stats.Interval // intervals of the seconds of each side, each with Confidence; nil for too few runs
 	Interval    *Interval          // of Ratio; nil if both sides are one run, or a time of the application is 0
 	Finding     Finding            // "" without a Ratio, or with enough runs but without an Interval
 	Distance    *Distance          // of a category; nil for other rows

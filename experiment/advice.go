@@ -147,7 +147,7 @@ func (r *Report) advice(side *Side) string {
 	for _, f := range r.findings() {
 		for _, s := range f.Candidates {
 			switch {
-			case s.side != side || side == nil:
+			case s.side != side:
 			case s.Outcome == worthDoing && s.Risk == "":
 				return "worth doing"
 			case s.Outcome == worthDoing:

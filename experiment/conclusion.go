@@ -64,8 +64,7 @@ func (r *Report) Conclusion() string {
 	}
 	var lines []string
 	for _, p := range r.Pairs() {
-		v := p.Judge(compare.NoTolerance)
-		lines = append(lines, format.Visible(p.Answer(&v)))
+		lines = append(lines, format.Visible(r.answer(p.Side)))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -78,8 +77,8 @@ func (r *Report) mostGained() string {
 		return "no candidate changes the trace: nothing was replayed"
 	}
 	bound := ""
-	if b := compare.BoundOf(r.Label(s.base), s.base.Profiles()); b != nil {
-		bound = compare.BoundText([]compare.Bound{*b}) + "; "
+	if bounds := boundsOf(r, s.base); bounds != nil {
+		bound = compare.BoundText(bounds) + "; "
 	}
 	var best *Side // of the candidates to choose from
 	n := 0

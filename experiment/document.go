@@ -19,7 +19,7 @@ func (r *Report) Document(tolerance float64) any {
 	for _, s := range r.Subjects {
 		one := subjectDocument{Name: s.Name, Coverage: s.Coverage().Document(), Paced: s.Paced, Sides: []sideDocument{}}
 		for _, side := range r.sides(s) {
-			one.Sides = append(one.Sides, r.sideDocument(s, side))
+			one.Sides = append(one.Sides, r.sideDocument(side))
 		}
 		d.Subjects = append(d.Subjects, one)
 	}
@@ -85,7 +85,7 @@ type Against struct {
 	compare.Figures
 }
 
-func (r *Report) sideDocument(s *Subject, side *Side) sideDocument {
+func (r *Report) sideDocument(side *Side) sideDocument {
 	d := sideDocument{
 		Name: r.label(side), Kind: side.Kind, Steps: append([]string{}, side.Candidate...), Root: side.Root.Dir, RootName: side.Root.Name, Storage: side.storage(),
 		Unchanged: side.Unchanged, Runs: len(side.Runs), RunSeconds: []float64{}, IO: side.calls(),

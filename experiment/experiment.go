@@ -3,6 +3,7 @@ package experiment
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"strings"
 
@@ -174,16 +175,11 @@ func (e *Experiment) compile(s *Subject) error {
 	e.add(s.Sides[0], run)
 	if why := run.Profile.Coverage.Withheld(); why != "" && s.Workload {
 		for i := range s.played {
-			s.played[i].Err = &lacking{why}
+			s.played[i].Err = fmt.Errorf("its recording allows no verdict: %s", why)
 		}
 	}
 	return nil
 }
-
-// lacking says that a workload was left out for its coverage.
-type lacking struct{ why string }
-
-func (l *lacking) Error() string { return "its recording allows no verdict: " + l.why }
 
 // add adds a run to a side.
 func (e *Experiment) add(s *Side, r Run) {

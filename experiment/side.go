@@ -40,7 +40,7 @@ type Run struct {
 	Profile          *profile.Profile
 	Meta             []format.Meta
 	Failed, Differed int64  // events, as counted by a replay
-	Example          string // what is to be said of one that differed, "" if none did
+	Example          string // says more of one that differed; "" if none did
 }
 
 // Failed and Differed return the largest counts of a run.

@@ -291,7 +291,7 @@ func partsText(parts []int64, column int64) string {
 	for k, nanos := range parts {
 		part := int64(math.Round(35 * float64(nanos) / max(sum, float64(column))))
 		if k == most && nanos > 0 {
-			part = max(part, 1) // something is to be seen of it
+			part = max(part, 1) // it can be seen
 		}
 		if part > 0 {
 			text = strconv.AppendInt(append(text, byte(k)+'a'), part, 36)

@@ -37,7 +37,7 @@ type Request struct {
 	Operands     []string
 	Applications []string
 	Baseline     string    // "" for none
-	Save         bool      // the runs of the second side are to be saved
+	Save         bool      // save the runs of the second side
 	Names        [2]string // of the sides; empty ones are derived from the files
 }
 
