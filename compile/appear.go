@@ -24,18 +24,18 @@ const (
 // Older recordings and imports lack bind. In those, a file that appears and is used
 // only by calls on sockets is taken for a socket: its owner binds it, sets its mode,
 // and removes it at the end.
-func (m *model) appear(t *thread, e *format.Event) error {
+func (m *model) appear(t *thread, e *format.Event) {
 	info := e.Op.Info()
 	if info.At.Paths[0].Arg < 0 || info.Class == format.ClassProcess || e.Ret < 0 && e.Ret != eexist && e.Ret != inUse {
-		return nil
+		return
 	}
-	out := &m.events[:len(m.events)+1][len(m.events)]
+	out := m.next()
 	m.args.canonical(e, out)
 	s := simEvent{e: e, out: out, t: t}
 	m.order.begin(t, len(m.table) == 1)
 	m.trail = m.trail[:0]
 	if m.resolveAhead(&s) != reasonNone || s.deep || m.refused(&s) {
-		return nil
+		return
 	}
 	for n, at := range s.at {
 		if at == nil || at.dir == nil || at.state != absent || !m.needs(&s, n) {
@@ -58,11 +58,8 @@ func (m *model) appear(t *thread, e *format.Event) error {
 		} else {
 			m.unexplained(e, at, "exists, but the recording did not create it")
 		}
-		if err := m.makeThere(t, e, at, &what); err != nil {
-			return err
-		}
+		m.makeThere(t, e, at, &what)
 	}
-	return nil
 }
 
 // resolveAhead resolves an event that is simulated later. It resets the edges collected for
@@ -85,14 +82,12 @@ func (m *model) needs(s *simEvent, n int) bool {
 
 // makeThere adds calls to the trace that create a file at an entry, and its missing
 // parent directories, before the event.
-func (m *model) makeThere(t *thread, e *format.Event, at *entry, what *format.File) error {
+func (m *model) makeThere(t *thread, e *format.Event, at *entry, what *format.File) {
 	if above := at.dir.at; above.dir != nil && above.state == absent {
 		if m.names.isNowhere(at.dir) || above.node != at.dir {
-			return nil // a directory that was removed
+			return // a directory that was removed
 		}
-		if err := m.makeThere(t, e, above, &format.File{Type: format.TypeDir, Mode: defaultDirMode}); err != nil {
-			return err
-		}
+		m.makeThere(t, e, above, &format.File{Type: format.TypeDir, Mode: defaultDirMode})
 	}
 	calls := [2]format.Event{{Op: format.OpMknod}, {Op: format.OpTruncate}}
 	mode := int64(what.Mode)
@@ -119,7 +114,7 @@ func (m *model) makeThere(t *thread, e *format.Event, at *entry, what *format.Fi
 		m.order.begin(t, len(m.table) == 1)
 		m.order.after(t.born, format.EdgeBirth)
 		m.order.named(m.trail)
-		out := &m.events[:len(m.events)+1][len(m.events)]
+		out := m.next()
 		*out = *made
 		if i == 0 {
 			m.order.renamed(at)
@@ -137,25 +132,20 @@ func (m *model) makeThere(t *thread, e *format.Event, at *entry, what *format.Fi
 				out.Str[0] = m.text(m.target(at, what.Target))
 			}
 		}
-		if err := m.emitMade(t, made, out); err != nil {
-			return err
-		}
+		m.emitMade(t, made, out)
 	}
-	return nil
 }
 
 // emitMade appends an event to the trace that is not in the recording. Its recording
 // cost is 0.
-func (m *model) emitMade(t *thread, e, out *format.Event) error {
+func (m *model) emitMade(t *thread, e, out *format.Event) {
 	t.seen, t.owed = m.order.seen, t.owed[:0]
-	err := m.emit(t, e, out)
+	m.emit(t, e, out)
 	t.cost -= t.rate.Around(e.Op)
-	return err
 }
 
 // applyMade simulates such an added event, and writes it to the trace.
-func (m *model) applyMade(t *thread, e *format.Event) error {
-	err := m.apply(e)
+func (m *model) applyMade(t *thread, e *format.Event) {
+	m.apply(e)
 	t.cost -= t.rate.Around(e.Op)
-	return err
 }

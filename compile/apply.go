@@ -57,52 +57,32 @@ type simEvent struct {
 	through *openFile                 // the path leads to a descriptor that is not a file
 	file    *mapped                   // that the event maps, nil for none
 	deep    bool                      // a path is too long when it starts at the root
+	joins   *proc                     // whose end it waited for
+	pipedBy pipeCall                  // that sent what it received through a pipe
+	sent    message                   // the same through a socket
+	arrived bool                      // it received data from an unrecorded program
 	joined  bool                      // its duration is only the wait for a process that has ended
 }
 
-// handlers update files and names by the result of a call, for each effect.
-// They run only for calls on files of the trace.
-var handlers [format.NumEffects]func(*model, *simEvent)
-
-func init() {
-	handlers = [format.NumEffects]func(*model, *simEvent){
-		format.EffectNone: (*model).looked, format.EffectChmod: (*model).looked, format.EffectStat: (*model).stat,
-		format.EffectSetAttr: (*model).attribute, format.EffectGetAttr: (*model).attribute,
-		format.EffectReadlink: (*model).readlink, format.EffectList: (*model).getdents,
-		format.EffectMkdir: (*model).mkdir, format.EffectMknod: (*model).mknod, format.EffectBind: (*model).bind, format.EffectSymlink: (*model).symlink,
-		format.EffectLink: (*model).link, format.EffectRename: (*model).rename,
-		format.EffectUnlink: (*model).removed, format.EffectRmdir: (*model).removed,
-		format.EffectRead: (*model).read, format.EffectWrite: (*model).write,
-		format.EffectCopy: (*model).copied, format.EffectRange: (*model).cloned,
-		format.EffectLock: (*model).locked, format.EffectFcntl: (*model).locked,
-		format.EffectSeek: (*model).lseek, format.EffectTruncate: (*model).truncate, format.EffectAllocate: (*model).fallocate,
-		format.EffectBrk: (*model).brk, format.EffectMap: (*model).mmap, format.EffectRemap: (*model).mremap, format.EffectUnmap: (*model).unmapped,
-		format.EffectProtect: (*model).protected, format.EffectSyncMapped: (*model).onMapped, format.EffectFault: (*model).fault,
-	}
-}
-
 // apply simulates one event and, in the last pass, writes it to the trace.
-func (m *model) apply(e *format.Event) error {
-	if e.Span != nil {
-		return m.span(e)
-	}
+func (m *model) apply(e *format.Event) {
 	t := m.thread(e)
+	if e.Span != nil { // its cost is that of the thread's next compute
+		t.cost = min(t.cost+t.rate.Span, maxCut)
+		m.tell(fact{what: factSpan, t: t, e: e})
+		return
+	}
 	if e.Via != format.ViaCall { // the call that submits it comes next
 		t.requests = append(t.requests, e.Clone())
-		return nil
+		return
 	}
-	m.caller = t
+	m.caller, m.event.out = t, nil
 	for len(t.closes) > 0 {
 		fd := t.closes[len(t.closes)-1]
 		t.closes = t.closes[:len(t.closes)-1]
-		if err := m.applyMade(t, &format.Event{Op: format.OpClose, TID: e.TID, Start: t.last, Args: [format.MaxArgs]int64{int64(fd)}}); err != nil {
-			return err
-		}
+		m.applyMade(t, &format.Event{Op: format.OpClose, TID: e.TID, Start: t.last, Args: [format.MaxArgs]int64{int64(fd)}})
 	}
-	seemed := int64(0)
-	if len(t.gapSpans.all) > 0 {
-		seemed = m.clock(t, e.Start)
-	}
+	seemed := t.onTrace(e.Start)
 	before, cut := t.cost, min(max(e.Cut, -maxCut), maxCut)
 	t.cost = min(max(t.cost+t.rate.Before(e)+cut, -maxCut), maxCut)
 	behind := int64(0)
@@ -113,46 +93,20 @@ func (m *model) apply(e *format.Event) error {
 			m.crowded(t, e)
 		}
 	}
-	if len(t.gapSpans.all) > 0 {
-		if err := m.placeSpans(t, seemed, m.clock(t, e.Start)); err != nil {
-			return err
-		}
-	}
-	if m.ties != nil {
-		if t.cost != before {
-			t.mark(mark{at: e.Start, own: t.clock(e.Start)})
-		}
-		off := e.Off
-		if off.Timer > 0 && t.attempt.at.tid != 0 {
-			m.expire(t, t.attempt.at, off.Timer, e.Start)
-			off.Timer = 0
-		}
-		t.untied(off)
-		m.ties.sent, m.ties.arrived, m.ties.join = message{}, false, format.Floor{}
-	}
+	m.tell(fact{what: factTimed, t: t, e: e, cost: before, seemed: seemed})
 	for i := range t.requests {
-		if err := m.request(t, &t.requests[i]); err != nil {
-			return err
-		}
+		m.request(t, &t.requests[i])
+		m.afford(&t.requests[i])
 	}
 	t.requests = t.requests[:0]
 	m.order.now = e.Start
-	if err := m.repair(t, e); err != nil {
-		return err
-	}
-	if err := m.appear(t, e); err != nil {
-		return err
-	}
-	if err := m.mapProgram(t, e); err != nil {
-		return err
-	}
-	wait, on, err := m.awaited()
-	if err != nil {
-		return err
-	}
+	m.repair(t, e)
+	m.appear(t, e)
+	m.mapProgram(t, e)
+	m.tell(fact{what: factNext, t: t, e: e})
 	// The event is built in its place in the batch. If it is left out, the next
 	// event takes that place.
-	out := &m.events[:len(m.events)+1][len(m.events)]
+	out := m.next()
 	m.args.canonical(e, out)
 	m.event = simEvent{e: e, out: out, t: t}
 	used := len(m.arena)
@@ -165,12 +119,9 @@ func (m *model) apply(e *format.Event) error {
 	if e.Op.Info().Class == format.ClassSubmit {
 		why = m.queued(s)
 	} else {
-		why = m.simulate(s)
+		why = m.about(s)
 	}
-	m.piped(s)
-	if e.Notes.Known(format.NotedMessage) && m.told {
-		m.messaged(t, e)
-	}
+	m.tell(fact{what: factActs, s: s})
 	why = m.effect(s, why)
 	if why == reasonNone && s.deep {
 		why = reasonDeep
@@ -178,34 +129,35 @@ func (m *model) apply(e *format.Event) error {
 	if why == reasonNone && out.Op.Info().Dropped {
 		why = reasonTable
 	}
-	if why == reasonNone && on != nil {
-		m.order.after(on.at, format.EdgeMessage)
-	}
-	t.seen, t.owed = m.order.seen, t.owed[:0]
 	if why != reasonNone {
+		t.seen, t.owed = m.order.seen, t.owed[:0]
 		m.arena = m.arena[:used]
 		room := cap(t.owed)
 		t.owed = append(t.owed, m.order.edges...)
 		m.budget.take(forOrder, edgeBytes*(cap(t.owed)-room))
-		err = m.leaveOut(t, e, why, wait, on)
+		m.leaveOut(s, why)
 	} else {
-		at := m.order.here
-		err = m.emit(t, e, out)
-		if p := m.pipe.points.of(m.line); p != nil {
-			p.at, p.now = at, t.now-max(out.Dur, 0)
-		}
+		m.emit(t, e, out)
+		t.seen, t.owed = m.order.seen, t.owed[:0]
 	}
 	t.idle = e.End()
 	t.off.Own += behind
-	if err == nil {
-		err = m.afford(e)
-	}
-	return err
+	m.afford(e)
 }
 
-// simulate resolves what an event is about, and updates files and names by its
+// crowded removes the time in which a thread was ready but an unrecorded program had
+// the processor.
+func (m *model) crowded(t *thread, e *format.Event) {
+	if more := e.Off.Ready - latency; more > 0 {
+		e.Off.Ready = latency
+		t.cost += more
+		m.report.Crowded += more
+	}
+}
+
+// about resolves what an event is about, and updates files and names by its
 // result. It returns why the event can't be in the trace.
-func (m *model) simulate(s *simEvent) reason {
+func (m *model) about(s *simEvent) reason {
 	e, out := s.e, s.out
 	m.reserves(s)
 	m.masked(s)
@@ -241,8 +193,8 @@ func (m *model) simulate(s *simEvent) reason {
 		if e.Ret >= 0 {
 			m.passed(s)
 		}
-		if h := handlers[out.Op.Info().Effect]; h != nil {
-			h(m, s)
+		if act := m.acts[out.Op.Info().Effect]; act != nil {
+			act(s)
 		}
 	}
 	for i := range s.slash {

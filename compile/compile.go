@@ -118,7 +118,7 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 	if err != nil {
 		return &m.report, err
 	}
-	m.report.MPI.Stats, m.report.MPI.Left, m.report.MPI.LeftOut = known.mpi.stats, known.mpi.left, leavesOutMPI(in.last, &m.mpis)
+	m.report.MPI.Stats, m.report.MPI.Left, m.report.MPI.LeftOut = known.mpi.stats, known.mpi.left, leavesOutMPI(in.last, m.mpis)
 	if known.lines {
 		m.report.Tangled[tangleMemory]++
 	}
@@ -194,12 +194,10 @@ func (m *model) run(in *intake) error {
 				m.overlaps.now = i
 			}
 			for ; entered < len(newcomers) && newcomers[entered].before <= m.line; entered++ {
-				if err := m.enter(newcomers[entered].header, &batch[i]); err != nil {
-					return err
-				}
+				m.enter(newcomers[entered].header, &batch[i])
 			}
-			if err := m.apply(&batch[i]); err != nil {
-				return err
+			if m.apply(&batch[i]); m.broken != nil {
+				return m.broken
 			}
 		}
 		if errors.Is(err, io.EOF) {
@@ -212,19 +210,13 @@ func (m *model) run(in *intake) error {
 	if text, _ := in.last.Value(format.MetaLeftOut); text == "" { // removed events may explain them
 		m.settle()
 	}
-	for _, t := range m.spanning {
-		if n := len(t.gapSpans.all); n > 0 {
-			last := t.gapSpans.all[n-1].end
-			if err := m.placeSpans(t, last, last); err != nil {
-				return err
-			}
-		}
-	}
+	m.tell(fact{what: factOver})
 	m.report.Orphans = in.orphans
 	if len(m.table) == 0 {
 		return errors.New("no events in the recording")
 	}
-	return m.flush()
+	m.flush()
+	return m.broken
 }
 
 // readBatch is how many events a pass reads at once: few enough to fit into a

@@ -62,10 +62,11 @@ func (m *model) effect(s *simEvent, why reason) reason {
 		}
 	case format.EffectPipe:
 		if ok {
-			p := m.newPipe()
-			for i, fd := range [2]int32{int32(e.Args[0]), int32(e.Args[0] >> 32)} {
+			reads := (*openFile)(nil)
+			for _, fd := range [2]int32{int32(e.Args[0]), int32(e.Args[0] >> 32)} {
 				f := m.newFile(0)
-				f.pipe, f.feeds = p, i == 1
+				m.tell(fact{what: factOpened, s: s, file: f, of: reads})
+				reads = f
 				m.state.Put(table, int64(fd), process.Descriptor{Description: f.Description, Cloexec: e.Cloexec()})
 			}
 		}
@@ -132,14 +133,12 @@ func (m *model) waited(s *simEvent) {
 	} else {
 		m.order.after(p.ended, format.EdgeExit)
 	}
-	if m.ties != nil {
-		m.ties.join = p.floor
-	}
+	s.joins = p
 	s.out.Ret = int64(p.num)
 	if s.e.Dur >= 0 {
 		s.e.Dur = min(s.e.Dur, max(p.endTime-s.e.Start, 0))
 		// The duration does not include what recording cost the process.
-		s.out.Dur, s.joined = max(p.endNow-m.clock(s.t, s.e.Start), 0), true
+		s.out.Dur, s.joined = max(p.endNow-s.t.onTrace(s.e.Start), 0), true
 	}
 	if p.Alive() == 0 && s.out.Word(format.WaitOptions)&format.WaitNowait == 0 {
 		delete(m.byPID, p.ID)
@@ -169,18 +168,13 @@ func (m *model) opened(s *simEvent, why reason) reason {
 	if at != nil && why == reasonPseudo {
 		f.node = at.node
 	}
-	if s.through != nil && s.through.pipe != nil {
-		f.pipe, f.feeds = s.through.pipe, flags&(format.WRONLY|format.RDWR) != 0
-	}
+	m.tell(fact{what: factOpened, s: s, file: f, of: s.through, named: why == reasonNone})
 	if why != reasonNone {
 		return why
 	}
 	n := noted(e)
 	switch n.Type {
 	case format.TypeFifo, format.TypeSock, format.TypeChr, format.TypeBlk:
-		if n.Type == format.TypeFifo && at != nil {
-			f.pipe, f.feeds = m.namedPipe(at), flags&(format.WRONLY|format.RDWR) != 0
-		}
 		return reasonNoFile
 	}
 	f.uses.opened, f.uses.number = m.order.here, m.newNumber(s.t.Table, e.Ret)
@@ -231,8 +225,11 @@ func (m *model) opened(s *simEvent, why reason) reason {
 
 // truncates reports whether an open with such flags leaves the file empty.
 func truncates(flags int64) bool {
-	return flags&format.TRUNC != 0 && flags&(format.WRONLY|format.RDWR) != 0
+	return flags&format.TRUNC != 0 && writes(flags)
 }
+
+// writes reports whether an open with such flags can write.
+func writes(flags int64) bool { return flags&(format.WRONLY|format.RDWR) != 0 }
 
 // creates reports whether a successful open made the file. The recorder notes
 // that. Without notes, a file that was not known to exist is taken as new if

@@ -182,15 +182,15 @@ func (m *model) fault(s *simEvent) {
 // is shared and can be written. One that reads shows nothing, so that a later write may have
 // to map the page again. A fault without an address gets one here: the process had ended
 // before the recorder could read its mappings.
-func (m *model) mapProgram(t *thread, e *format.Event) error {
+func (m *model) mapProgram(t *thread, e *format.Event) {
 	if !e.Notes.Known(format.NotedPath) || e.Op.Info().Effect != format.EffectFault || e.Args[0] < 0 || e.Size() <= 0 || e.Offset() < 0 {
-		return nil
+		return
 	}
 	writes := e.Op.Info().Class == format.ClassWrite
 	if e.Args[0] == 0 {
 		e.Args[0] = unknownAddress
 	} else if part := t.Process.Space.At(e.Args[0]); part != nil && !(writes && part.Data.(*mapped).guess) {
-		return nil
+		return
 	}
 	fd := int64(0)
 	for fd < maxProgramFD && t.Table.Find(fd) != nil {
@@ -208,14 +208,11 @@ func (m *model) mapProgram(t *thread, e *format.Event) error {
 		{Op: format.OpClose, Args: [format.MaxArgs]int64{fd}},
 	} {
 		call.TID, call.Start = e.TID, e.Start
-		if err := m.applyMade(t, &call); err != nil {
-			return err
-		}
+		m.applyMade(t, &call)
 	}
 	if part := t.Process.Space.At(e.Args[0]); part != nil {
 		part.Data.(*mapped).guess = !writes
 	}
-	return nil
 }
 
 // unknownAddress is where faults without an address are mapped, one after the other. It

@@ -12,10 +12,8 @@ import (
 // enter takes the processes that a header tells of, which enter the recording before an event. The
 // trace opens their files by calls: it can't do that before the start, when files that the trace
 // makes or renames do not have their names yet.
-func (m *model) enter(h *format.Header, before *format.Event) error {
-	if err := m.leave(h, before); err != nil {
-		return err
-	}
+func (m *model) enter(h *format.Header, before *format.Event) {
+	m.leave(h, before)
 	at := max(before.Start, 0)
 	m.entering = true
 	m.state.Enter(h, at)
@@ -34,11 +32,8 @@ func (m *model) enter(h *format.Header, before *format.Event) error {
 		if t == nil || !namesFile(d) || !below || path == "" || path[0] != '/' {
 			continue
 		}
-		if err := m.reopen(t, d, path, at); err != nil {
-			return err
-		}
+		m.reopen(t, d, path, at)
 	}
-	return nil
 }
 
 // namesFile reports whether a file has the name that a descriptor is told of with.
@@ -48,7 +43,7 @@ func namesFile(d *format.Descriptor) bool {
 
 // leave ends the threads of the processes that a header tells of and that are known: those have
 // left the recording, or their numbers are those of others now.
-func (m *model) leave(h *format.Header, before *format.Event) error {
+func (m *model) leave(h *format.Header, before *format.Event) {
 	left := map[*process.Process]bool{}
 	for _, r := range h.Running() {
 		for _, tid := range r.Threads {
@@ -58,7 +53,7 @@ func (m *model) leave(h *format.Header, before *format.Event) error {
 		}
 	}
 	if len(left) == 0 {
-		return nil
+		return
 	}
 	var threads []*thread
 	m.state.Threads(func(t *process.Thread) bool {
@@ -70,26 +65,21 @@ func (m *model) leave(h *format.Header, before *format.Event) error {
 	slices.SortFunc(threads, func(a, b *thread) int { return cmp.Compare(a.num, b.num) })
 	for _, t := range threads {
 		end := format.Event{Op: format.OpExit, TID: t.TID, Start: max(before.Start, t.last), Ret: format.NoResult}
-		if err := m.applyMade(t, &end); err != nil {
-			return err
-		}
+		m.applyMade(t, &end)
 	}
-	return nil
 }
 
 // reopen makes a thread open a file as its process had it open.
-func (m *model) reopen(t *thread, d *format.Descriptor, path string, at int64) error {
+func (m *model) reopen(t *thread, d *format.Descriptor, path string, at int64) {
 	flags := d.Flags &^ (format.CREAT | format.EXCL | format.TRUNC | format.TMPFILE)
 	open := format.Event{Op: format.OpOpen, TID: t.TID, Start: at, Ret: int64(d.FD), Args: [format.MaxArgs]int64{1: flags},
 		Str: [format.MaxStrings][]byte{[]byte(path)}, Notes: d.Notes()}
-	if err := m.applyMade(t, &open); err != nil {
-		return err
-	}
+	m.applyMade(t, &open)
 	f := fileOf(t.Table.Find(int64(d.FD)))
 	if d.Offset <= 0 || f == nil || !f.isFile() || f.node.typ == format.TypeDir {
-		return nil
+		return
 	}
 	m.raise(f.node, d.Offset) // which was the file's size at least
 	seek := format.Event{Op: format.OpLseek, TID: t.TID, Start: at, Ret: d.Offset, Args: [format.MaxArgs]int64{int64(d.FD), d.Offset, format.SeekSet}}
-	return m.applyMade(t, &seek)
+	m.applyMade(t, &seek)
 }

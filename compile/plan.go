@@ -41,7 +41,7 @@ const (
 
 // plan decides on the names, the layout of memory and the fileset.
 func (m *model) plan() *plan {
-	p := &plan{pipes: m.planPipes()}
+	p := &plan{pipes: m.pipes.planned()}
 	for _, proc := range m.processes {
 		proc.buffers.settle()
 		p.buffers = append(p.buffers, proc.buffers)

@@ -41,17 +41,17 @@ type stray struct {
 
 // repair opens a descriptor of unknown origin that is a file, before the first event
 // that uses it, so that a replay performs its I/O. The file gets a name of its own.
-func (m *model) repair(t *thread, e *format.Event) error {
+func (m *model) repair(t *thread, e *format.Event) {
 	info, fd := e.Op.Info(), int32(e.FD())
 	if info.Class == format.ClassMemory || fd < 0 || t.Table.Find(int64(fd)) != nil {
-		return nil
+		return
 	}
 	switch e.FileType() {
 	case format.TypeFifo, format.TypeSock, format.TypeChr, format.TypePseudo:
 		// An accepted socket, an eventfd: the recorder notes at each read and
 		// write what it is.
 		m.state.Put(t.Table, int64(fd), process.Descriptor{Description: m.newFile(0).Description})
-		return nil
+		return
 	}
 	s := stray{t.proc.num, fd, numbersOf(t.Table).closes[fd]}
 	if !m.learned.strays[s] {
@@ -60,10 +60,10 @@ func (m *model) repair(t *thread, e *format.Event) error {
 			m.learned.bytes += inMap
 			m.budget.take(forNames, inMap)
 		}
-		return nil
+		return
 	}
 	m.report.Repaired++
-	return m.apply(&format.Event{
+	m.apply(&format.Event{
 		Op: format.OpOpen, TID: e.TID, Start: e.Start, Ret: int64(fd), Args: [format.MaxArgs]int64{1: format.RDWR},
 		Str: [format.MaxStrings][]byte{fmt.Appendf(nil, "/pianola_unknown_%d_%d_%d", s.process, s.fd, s.closes)},
 	})

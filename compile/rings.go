@@ -94,11 +94,11 @@ const defaultEntries = 256
 
 // request simulates a request, with the tables of the thread that submitted it, and
 // writes it to the ring.
-func (m *model) request(t *thread, e *format.Event) error {
+func (m *model) request(t *thread, e *format.Event) {
 	m.order.now = e.Start
 	if !e.Notes.Known(format.NotedRing | format.NotedBatch) {
 		m.leaveRequestOut(e, reasonUnknown)
-		return nil
+		return
 	}
 	r, req := m.ringOf(t, e, e.Via), &e.Notes.Request
 	r.head(int64(req.Reaped), e.Notes.Known(format.NotedReaped))
@@ -107,27 +107,25 @@ func (m *model) request(t *thread, e *format.Event) error {
 	if e.Notes.Known(format.NotedSlot) && !m.slotted(t, r, e) {
 		r.complete(m, e, false)
 		m.leaveRequestOut(e, reasonTable)
-		return m.afford(e)
+		return
 	}
 	if why := m.unplayable(t, e, fixed); why != reasonNone {
 		m.release(t, e, why)
 		r.complete(m, e, false)
 		m.leaveRequestOut(e, why)
-		return m.afford(e)
+		return
 	}
 	if r.num == 0 {
-		if err := m.openRing(t, r); err != nil {
-			return err
-		}
+		m.openRing(t, r)
 	}
-	out := &m.events[:len(m.events)+1][len(m.events)]
+	out := m.next()
 	m.args.canonical(e, out)
 	m.event = simEvent{e: e, out: out, t: t}
 	used := len(m.arena)
 	m.order.submit(t, r)
 	m.trail = m.trail[:0]
 	s := &m.event
-	why := m.effect(s, m.simulate(s))
+	why := m.effect(s, m.about(s))
 	if e.Notes.Known(format.NotedSlot) {
 		m.fill(t, r, e)
 	}
@@ -139,7 +137,7 @@ func (m *model) request(t *thread, e *format.Event) error {
 	if why != reasonNone {
 		m.arena = m.arena[:used]
 		m.leaveRequestOut(e, why)
-		return m.afford(e)
+		return
 	}
 	out.How = format.How{Flags: req.Flags &^ (format.ReqSelect | format.ReqSkip), RW: req.RW}
 	if req.Flags&format.ReqFixed != 0 {
@@ -148,10 +146,7 @@ func (m *model) request(t *thread, e *format.Event) error {
 	if e.Notes.Known(format.NotedBuf) && req.Flags&format.ReqSelect == 0 {
 		out.How.Buf = uint32(req.Buf) + 1
 	}
-	if err := m.emitRequest(t, r, e, out); err != nil {
-		return err
-	}
-	return m.afford(e)
+	m.emitRequest(t, r, e, out)
 }
 
 // unplayable returns why a request cannot be in the trace, as far as that is known
@@ -184,7 +179,7 @@ func (m *model) release(t *thread, e *format.Event, why reason) {
 	if e.Notes.Known(format.NotedSlot) || !e.Op.Info().Effect.ChangesTables() {
 		return
 	}
-	out := &m.events[:len(m.events)+1][len(m.events)]
+	out := m.next()
 	m.args.canonical(e, out)
 	m.event = simEvent{e: e, out: out, t: t}
 	m.order.begin(t, len(m.table) == 1)
@@ -211,8 +206,8 @@ func (m *model) leaveRequestOut(e *format.Event, why reason) {
 }
 
 // emitRequest appends a request to the trace.
-func (m *model) emitRequest(t *thread, r *ring, e, out *format.Event) error {
-	at := max(m.clock(t, e.Start), r.last)
+func (m *model) emitRequest(t *thread, r *ring, e, out *format.Event) {
+	at := max(t.onTrace(e.Start), r.last)
 	out.Compute, r.last = at-r.last, at
 	out.Off, out.Held, out.Expired = format.Off{}, 0, 0
 	if m.options.Bare {
@@ -229,7 +224,7 @@ func (m *model) emitRequest(t *thread, r *ring, e, out *format.Event) error {
 	r.newest[r.events%flightKept] = flight{e.End(), place{t.num, t.events}}
 	r.events++
 	r.batch++
-	return m.put(out, r.num, r.events)
+	m.put(out, r.num, r.events)
 }
 
 // relink removes the link flag of the newest request of a ring, unless the next one is
@@ -254,35 +249,30 @@ func (r *ring) submitter(event int64) place {
 
 // openRing makes a ring a thread of the trace. The thread that submits its first
 // request sets it up, with its registered files and buffers.
-func (m *model) openRing(t *thread, r *ring) error {
+func (m *model) openRing(t *thread, r *ring) {
 	r.num = int32(len(m.table) + 1)
-	r.last = m.clock(t, t.last)
+	r.last = t.onTrace(t.last)
 	m.table = append(m.table, format.Thread{Process: t.proc.num, Parent: t.num, Start: r.last, Ring: r.via})
 	m.order.rings[r.num] = r
 	m.budget.take(forThreads, threadRowBytes)
-	if err := m.emitQueue(t, r, format.OpRingOpen); err != nil {
-		return err
-	}
+	m.emitQueue(t, r, format.OpRingOpen)
 	if len(r.files) > 0 {
-		if err := m.emitQueue(t, r, format.OpRingFiles); err != nil {
-			return err
-		}
+		m.emitQueue(t, r, format.OpRingFiles)
 	}
 	if len(r.buffers) > 0 {
-		return m.emitQueue(t, r, format.OpRingBuffers)
+		m.emitQueue(t, r, format.OpRingBuffers)
 	}
-	return nil
 }
 
 // emitQueue appends an event that prepares a ring, at the end of the thread's last one.
-func (m *model) emitQueue(t *thread, r *ring, op format.Op) error {
+func (m *model) emitQueue(t *thread, r *ring, op format.Op) {
 	e := format.Event{Op: op, Start: t.last}
-	out := &m.events[:len(m.events)+1][len(m.events)]
+	out := m.next()
 	*out = e
 	m.order.begin(t, len(m.table) == 1)
 	m.order.after(t.born, format.EdgeBirth)
 	m.prepares(t, r, op, out, change{whole: true})
-	return m.emitMade(t, &e, out)
+	m.emitMade(t, &e, out)
 }
 
 // change is the part of the registered files or buffers of a ring that a call changes.
@@ -552,9 +542,8 @@ func (m *model) polled(t *thread, newest, start int64) (since int64) {
 	if newest <= from || newest > start {
 		return 0
 	}
-	if m.ties != nil {
-		t.held += newest - from
-		t.mark(mark{at: newest, own: t.clock(newest)})
+	if m.out != nil {
+		t.idles(newest)
 	}
 	return start - newest
 }

@@ -138,8 +138,7 @@ func (m *model) afterUses(t *process.Table, d *process.Descriptor) {
 // closed is called for each number that the current event closes.
 func (m *model) closed(t *process.Thread, fd int32, d process.Descriptor) {
 	f := fileOf(&d)
-	m.unfed(&m.event, f)
-	m.unlockClosed(t.Data.(*thread).proc, f)
+	m.tell(fact{what: factClosed, s: &m.event, t: t.Data.(*thread), file: f})
 	v := numberOf(fd, &d)
 	if n, ok := t.Table.Data.(*numbers); ok && v != fd {
 		delete(n.taken, v)
@@ -162,6 +161,11 @@ func holdsFile(t *process.Table, first, last uint32) bool {
 		}
 	}
 	return false
+}
+
+// dropped is called for each description after its last descriptor was closed.
+func (m *model) dropped(d *process.Description) {
+	m.tell(fact{what: factDropped, s: &m.event, file: d.Data.(*openFile)})
 }
 
 // added adds a thread to the model and to the trace's thread table.
@@ -192,7 +196,7 @@ func (m *model) added(at, parent *process.Thread) {
 	} else {
 		// The child starts at some moment during the call.
 		e := m.event.e
-		row.Parent, row.Start = maker.num, m.clock(maker, e.Start)
+		row.Parent, row.Start = maker.num, maker.onTrace(e.Start)
 		t.last, t.idle = e.Start, e.Start
 		t.seen = append(t.seen, maker.seen...)
 		m.budget.take(forOrder, 8*cap(t.seen))
@@ -202,10 +206,7 @@ func (m *model) added(at, parent *process.Thread) {
 		}
 	}
 	t.now = row.Start
-	if m.ties != nil {
-		t.begin(maker)
-		m.mpiBegins(t)
-	}
+	m.tell(fact{what: factBegan, t: t, maker: maker})
 	m.table = append(m.table, row.OfRank(at.Process.Rank))
 	m.budget.take(forThreads, threadRowBytes+threadBytes)
 }
@@ -229,14 +230,14 @@ func (m *model) newProcess(of *process.Process) *proc {
 func (m *model) workingDir(d *process.Dir) *workingDir {
 	w := &workingDir{m.names.root, m.names.root}
 	if d.Root != "" {
-		w.root = m.directory(m.names.root, d.Root)
+		w.root = m.names.directory(d.Root)
 	}
 	switch d.Path {
 	case "":
-	case m.cwd:
-		w.node = m.home
+	case m.names.cwd:
+		w.node = m.names.home
 	default:
-		w.node = m.directory(m.names.root, d.Path)
+		w.node = m.names.directory(d.Path)
 	}
 	return w
 }
@@ -264,21 +265,8 @@ func (m *model) fork(s *simEvent) bool {
 func (m *model) ended(s *simEvent) {
 	t, p := s.t, s.t.proc
 	m.order.end(t.num, len(m.table))
-	p.ended, p.endTime, p.endNow = place{t.num, t.events}, s.e.Start, m.clock(t, s.e.Start)
-	if s.out.Op.Info().Effect == format.EffectExitGroup || p.Alive() == 1 {
-		for _, d := range t.Table.All {
-			m.unfed(s, fileOf(d))
-		}
-	}
+	p.ended, p.endTime, p.endNow = place{t.num, t.events}, s.e.Start, t.onTrace(s.e.Start)
 	m.rankEnded(p, s.e)
-	if m.ties != nil {
-		if f := t.floor(t.clock(s.e.Start)); f.Total > p.floor.Total {
-			p.floor = f
-		}
-		m.ties.ended(t, s.e.TID)
-	}
-	if p.Alive() == 1 {
-		m.unlockEnded(p)
-	}
+	m.tell(fact{what: factEnds, s: s, t: t})
 	m.state.Apply(t.Thread, s.e)
 }
