@@ -140,7 +140,7 @@ func (m *model) makeThere(t *thread, e *format.Event, at *entry, what *format.Fi
 // cost is 0.
 func (m *model) emitMade(t *thread, e, out *format.Event) {
 	t.seen, t.owed = m.order.seen, t.owed[:0]
-	m.emit(t, e, out)
+	m.emit(m.rowOf(t, e, out))
 	t.cost -= t.rate.Around(e.Op)
 }
 

@@ -61,6 +61,8 @@ type simEvent struct {
 	pipedBy pipeCall                  // that sent what it received through a pipe
 	sent    message                   // the same through a socket
 	arrived bool                      // it received data from an unrecorded program
+	cost    int64                     // that the thread had to subtract before it
+	seemed  int64                     // when it seemed to begin on the trace's clock
 	joined  bool                      // its duration is only the wait for a process that has ended
 }
 
@@ -69,14 +71,14 @@ func (m *model) apply(e *format.Event) {
 	t := m.thread(e)
 	if e.Span != nil { // its cost is that of the thread's next compute
 		t.cost = min(t.cost+t.rate.Span, maxCut)
-		m.tell(fact{what: factSpan, t: t, e: e})
+		m.tell(factSpan, m.rowOf(t, e, nil))
 		return
 	}
 	if e.Via != format.ViaCall { // the call that submits it comes next
 		t.requests = append(t.requests, e.Clone())
 		return
 	}
-	m.caller, m.event.out = t, nil
+	m.caller = t
 	for len(t.closes) > 0 {
 		fd := t.closes[len(t.closes)-1]
 		t.closes = t.closes[:len(t.closes)-1]
@@ -93,7 +95,9 @@ func (m *model) apply(e *format.Event) {
 			m.crowded(t, e)
 		}
 	}
-	m.tell(fact{what: factTimed, t: t, e: e, cost: before, seemed: seemed})
+	s := m.rowOf(t, e, nil)
+	s.cost, s.seemed = before, seemed
+	m.tell(factTimed, s)
 	for i := range t.requests {
 		m.request(t, &t.requests[i])
 		m.afford(&t.requests[i])
@@ -103,14 +107,14 @@ func (m *model) apply(e *format.Event) {
 	m.repair(t, e)
 	m.appear(t, e)
 	m.mapProgram(t, e)
-	m.tell(fact{what: factNext, t: t, e: e})
+	m.tell(factNext, nil)
 	// The event is built in its place in the batch. If it is left out, the next
 	// event takes that place.
 	out := m.next()
 	m.args.canonical(e, out)
 	m.event = simEvent{e: e, out: out, t: t}
 	used := len(m.arena)
-	s := &m.event
+	s = &m.event
 	m.order.begin(t, len(m.table) == 1)
 	m.order.after(t.born, format.EdgeBirth)
 	m.trail = m.trail[:0]
@@ -121,7 +125,7 @@ func (m *model) apply(e *format.Event) {
 	} else {
 		why = m.about(s)
 	}
-	m.tell(fact{what: factActs, s: s})
+	m.tell(factActs, s)
 	why = m.effect(s, why)
 	if why == reasonNone && s.deep {
 		why = reasonDeep
@@ -137,7 +141,7 @@ func (m *model) apply(e *format.Event) {
 		m.budget.take(forOrder, edgeBytes*(cap(t.owed)-room))
 		m.leaveOut(s, why)
 	} else {
-		m.emit(t, e, out)
+		m.emit(s)
 		t.seen, t.owed = m.order.seen, t.owed[:0]
 	}
 	t.idle = e.End()

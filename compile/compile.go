@@ -210,7 +210,7 @@ func (m *model) run(in *intake) error {
 	if text, _ := in.last.Value(format.MetaLeftOut); text == "" { // removed events may explain them
 		m.settle()
 	}
-	m.tell(fact{what: factOver})
+	m.tell(factOver, nil)
 	m.report.Orphans = in.orphans
 	if len(m.table) == 0 {
 		return errors.New("no events in the recording")

@@ -65,7 +65,7 @@ func (m *model) effect(s *simEvent, why reason) reason {
 			reads := (*openFile)(nil)
 			for _, fd := range [2]int32{int32(e.Args[0]), int32(e.Args[0] >> 32)} {
 				f := m.newFile(0)
-				m.tell(fact{what: factOpened, s: s, file: f, of: reads})
+				m.tellMore(factOpened, s, more{file: f, of: reads})
 				reads = f
 				m.state.Put(table, int64(fd), process.Descriptor{Description: f.Description, Cloexec: e.Cloexec()})
 			}
@@ -168,7 +168,7 @@ func (m *model) opened(s *simEvent, why reason) reason {
 	if at != nil && why == reasonPseudo {
 		f.node = at.node
 	}
-	m.tell(fact{what: factOpened, s: s, file: f, of: s.through, named: why == reasonNone})
+	m.tellMore(factOpened, s, more{file: f, of: s.through, named: why == reasonNone})
 	if why != reasonNone {
 		return why
 	}

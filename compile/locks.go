@@ -84,9 +84,7 @@ type locking struct {
 	call  lockCall // the one that facts are about
 }
 
-func (lk *locking) hears() ([]what, acts) {
-	return []what{factDropped, factClosed, factEnds}, acts{format.EffectLock: lk.locked, format.EffectFcntl: lk.locked}
-}
+func (lk *locking) hears() []what { return []what{factDropped, factClosed, factEnds} }
 
 func (lk *locking) fact(f fact) {
 	switch f.what {
@@ -97,8 +95,8 @@ func (lk *locking) fact(f fact) {
 	case factClosed:
 		lk.unlockClosed(f.t.proc, f.file)
 	case factEnds:
-		if f.t.proc.Alive() == 1 {
-			lk.unlockEnded(f.t.proc)
+		if f.s.t.proc.Alive() == 1 {
+			lk.unlockEnded(f.s.t.proc)
 		}
 	}
 }
@@ -223,12 +221,12 @@ func (lk *locking) locked(s *simEvent) {
 			set.give(&lk.order, c.owner, c.off, c.end) // flock(2): a failed conversion loses the lock
 		}
 		set.refuse(&lk.order, &c.lock)
-		lk.tell(fact{what: factTried, s: s, lock: &lk.call})
+		lk.tellMore(factTried, s, more{lock: &lk.call})
 	case s.e.Ret != 0:
 	case c.gives:
 		lk.give(set, c.owner, c.off, c.end)
 	default:
-		lk.tell(fact{what: factTried, s: s, lock: &lk.call})
+		lk.tellMore(factTried, s, more{lock: &lk.call})
 		lk.disordered = set.take(&lk.order, c.lock) || lk.disordered
 		switch owner := c.owner.(type) {
 		case *openFile:
@@ -409,7 +407,7 @@ func (l *lockSet) split(off, end int64, chosen func(*lock) bool) []lock {
 func (lk *locking) give(l *lockSet, owner any, off, end int64) {
 	if l.give(&lk.order, owner, off, end) {
 		lk.call = lockCall{lock: lock{off: off, end: end}, set: l}
-		lk.tell(fact{what: factFreed, s: &lk.event, lock: &lk.call})
+		lk.tellMore(factFreed, &lk.event, more{lock: &lk.call})
 	}
 }
 

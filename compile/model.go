@@ -62,7 +62,8 @@ func newModel(o Options, known *learned, p *plan, out *writer) *model {
 		m.appNames = &appNames{byPath: make(map[string]string)}
 	}
 	m.pipes, m.mpis = newPipes(m.pass, p), &mpis{pass: m.pass, threads: map[int32]*thread{}}
-	m.concerns = []concern{m.pipes, newTies(m.pass), &locking{pass: m.pass}, m.mpis, &spans{pass: m.pass}}
+	locks := &locking{pass: m.pass}
+	m.concerns = []concern{m.pipes, newTies(m.pass), locks, m.mpis, &spans{pass: m.pass}}
 	m.acts = [format.NumEffects]func(*simEvent){
 		format.EffectNone:       m.looked,
 		format.EffectChmod:      m.looked,
@@ -94,15 +95,7 @@ func newModel(o Options, known *learned, p *plan, out *writer) *model {
 		format.EffectSyncMapped: m.onMapped,
 		format.EffectFault:      m.fault,
 	}
-	for _, c := range m.concerns {
-		facts, acts := c.hears()
-		for _, w := range facts {
-			m.hear[w] = append(m.hear[w], c)
-		}
-		for effect, act := range acts {
-			m.acts[effect] = act
-		}
-	}
+	m.acts[format.EffectLock], m.acts[format.EffectFcntl] = locks.locked, locks.locked
 	return m
 }
 
@@ -128,6 +121,11 @@ func (m *model) start(in *intake, first *format.Event) {
 	if m.learned.first {
 		m.learned.mpi.pairer = mpi.New(h, m.mpis.waited)
 	}
+	for _, c := range m.concerns {
+		for _, w := range c.hears() {
+			m.hear[w] = append(m.hear[w], c)
+		}
+	}
 	recording := *h
 	recording.Threads = nil // its threads have the kernel's ids
 	m.state = process.NewState(&recording)
@@ -151,7 +149,7 @@ func (m *model) inherited(d *format.Descriptor) *process.Description {
 		return nil
 	}
 	f := m.newFile(d.Flags)
-	m.tell(fact{what: factOpened, file: f, from: d})
+	m.tellMore(factOpened, &m.event, more{file: f, from: d})
 	if !namesFile(d) {
 		return f.Description
 	}
@@ -180,9 +178,8 @@ func (m *model) leaveOut(s *simEvent, why reason) {
 	m.report.LeftOut[e.Op]++
 	m.report.Reasons[why]++
 	m.miss(e, why)
-	s.out = nil // its place is free
 	t.off = t.off.Plus(e.Off)
-	m.tell(fact{what: factLeft, s: s})
+	m.tell(factLeft, s)
 	t.cost += t.rate.Inside + t.rate.Around(e.Op)
 }
 

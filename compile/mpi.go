@@ -55,24 +55,26 @@ type mpis struct {
 	causes  []cause           // memory of follows
 }
 
-func (ms *mpis) hears() ([]what, acts) { return []what{factSpan, factBegan}, nil }
+func (ms *mpis) hears() []what { return []what{factSpan, factBegan} }
 
 func (ms *mpis) fact(f fact) {
-	t, k := f.t, &ms.learned.mpi
-	switch {
-	case f.what == factBegan:
+	k := &ms.learned.mpi
+	if f.what == factBegan {
 		// Another call can wait for the first one of the thread, which has not ended then.
-		if ms.out != nil && k.awaited[t.num] {
-			ms.threads[t.num] = t
+		if ms.out != nil && k.awaited[f.t.num] {
+			ms.threads[f.t.num] = f.t
 		}
-	case f.e.Span.Layer != mpi.Layer || t.proc.Rank < 0:
+		return
+	}
+	switch t, e := f.s.t, f.s.e; {
+	case e.Span.Layer != mpi.Layer || t.proc.Rank < 0:
 	case ms.out != nil:
 		for ; ms.at < len(k.waits) && k.waits[ms.at].call == ms.calls; ms.at++ {
-			ms.completes(t, f.e, &k.waits[ms.at])
+			ms.completes(t, e, &k.waits[ms.at])
 		}
 		ms.calls++
 	case k.pairer != nil:
-		k.pairer.Add(t.num, t.proc.Rank, f.e)
+		k.pairer.Add(t.num, t.proc.Rank, e)
 	}
 }
 

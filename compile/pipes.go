@@ -109,8 +109,15 @@ func newPipes(p *pass, known *plan) *pipes {
 	return ps
 }
 
-func (ps *pipes) hears() ([]what, acts) {
-	return []what{factNext, factActs, factOpened, factClosed, factEnds, factWritten, factLeft}, nil
+func (ps *pipes) hears() []what {
+	all := []what{factOpened, factClosed, factEnds}
+	if ps.plan == nil || ps.told {
+		all = append(all, factActs)
+	}
+	if ps.plan != nil && len(ps.plan.points) > 0 {
+		all = append(all, factNext, factWritten, factLeft)
+	}
+	return all
 }
 
 func (ps *pipes) fact(f fact) {
@@ -130,7 +137,7 @@ func (ps *pipes) fact(f fact) {
 			}
 		}
 	case factWritten:
-		ps.wrote(f)
+		ps.wrote(f.s)
 	case factLeft:
 		ps.leave(f.s.t, f.s.e)
 	}
@@ -177,7 +184,7 @@ func (ps *pipes) of(name any) *pipe {
 
 // acts follows the bytes that the current event moves through pipes.
 func (ps *pipes) acts(s *simEvent) {
-	if !ps.told && ps.plan != nil || ps.number == 0 || s.e.Ret < 0 {
+	if ps.number == 0 || s.e.Ret < 0 {
 		return
 	}
 	if s.d != nil && s.e.Op.Info().At.OutFD < 0 {
@@ -409,15 +416,15 @@ func (ps *pipes) awaited() {
 }
 
 // wrote takes the event itself for the point of its line.
-func (ps *pipes) wrote(f fact) {
-	if ps.plan == nil || ps.event.out != f.out {
+func (ps *pipes) wrote(s *simEvent) {
+	if s != &ps.event {
 		return
 	}
 	if ps.on != nil {
 		ps.order.after(ps.on.at, format.EdgeMessage)
 	}
 	if p := ps.points.of(ps.line); p != nil {
-		p.at, p.now = ps.order.here, f.t.now+f.out.Compute
+		p.at, p.now = ps.order.here, s.t.now+s.out.Compute
 	}
 }
 
@@ -468,6 +475,6 @@ func (ps *pipes) row(t *thread, op format.Op, pipe int32, start, nanos int64, on
 	}
 	t.seen, t.owed = ps.order.seen, t.owed[:0]
 	at := ps.order.here
-	ps.emit(t, &e, out)
+	ps.emit(ps.rowOf(t, &e, out))
 	return at
 }

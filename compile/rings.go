@@ -224,7 +224,7 @@ func (m *model) emitRequest(t *thread, r *ring, e, out *format.Event) {
 	r.newest[r.events%flightKept] = flight{e.End(), place{t.num, t.events}}
 	r.events++
 	r.batch++
-	m.put(out, r.num, r.events)
+	m.put(&m.event, r.num, r.events)
 }
 
 // relink removes the link flag of the newest request of a ring, unless the next one is

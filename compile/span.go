@@ -43,26 +43,24 @@ type spans struct {
 	threads []*thread // that have spans, in the last pass
 }
 
-func (ss *spans) hears() ([]what, acts) {
-	if ss.out == nil || ss.options.Bare {
-		return nil, nil
+func (ss *spans) hears() []what {
+	if !ss.spanned || ss.options.Bare {
+		return nil
 	}
-	return []what{factSpan, factTimed, factWritten, factOver}, nil
+	return []what{factSpan, factTimed, factWritten, factOver}
 }
 
 func (ss *spans) fact(f fact) {
-	switch t := f.t; f.what {
+	switch s := f.s; f.what {
 	case factSpan:
-		ss.add(t, f.e)
+		ss.add(s.t, s.e)
 	case factTimed:
-		if len(t.gapSpans.all) > 0 {
-			ss.placeSpans(t, f.seemed, t.onTrace(f.e.Start))
+		if len(s.t.gapSpans.all) > 0 {
+			ss.placeSpans(s.t, s.seemed, s.t.onTrace(s.e.Start))
 		}
 	case factWritten:
-		if ss.spanned {
-			at := t.now + f.out.Compute
-			t.moments.add(moment{f.e.Start, at, at + max(f.out.Dur, 0)}, ss.budget)
-		}
+		at := s.t.now + s.out.Compute
+		s.t.moments.add(moment{s.e.Start, at, at + max(s.out.Dur, 0)}, ss.budget)
 	case factOver:
 		for _, t := range ss.threads {
 			ss.settle(t)

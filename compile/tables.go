@@ -138,7 +138,7 @@ func (m *model) afterUses(t *process.Table, d *process.Descriptor) {
 // closed is called for each number that the current event closes.
 func (m *model) closed(t *process.Thread, fd int32, d process.Descriptor) {
 	f := fileOf(&d)
-	m.tell(fact{what: factClosed, s: &m.event, t: t.Data.(*thread), file: f})
+	m.tellMore(factClosed, &m.event, more{t: t.Data.(*thread), file: f})
 	v := numberOf(fd, &d)
 	if n, ok := t.Table.Data.(*numbers); ok && v != fd {
 		delete(n.taken, v)
@@ -165,7 +165,7 @@ func holdsFile(t *process.Table, first, last uint32) bool {
 
 // dropped is called for each description after its last descriptor was closed.
 func (m *model) dropped(d *process.Description) {
-	m.tell(fact{what: factDropped, s: &m.event, file: d.Data.(*openFile)})
+	m.tellMore(factDropped, &m.event, more{file: d.Data.(*openFile)})
 }
 
 // added adds a thread to the model and to the trace's thread table.
@@ -206,7 +206,7 @@ func (m *model) added(at, parent *process.Thread) {
 		}
 	}
 	t.now = row.Start
-	m.tell(fact{what: factBegan, t: t, maker: maker})
+	m.tellMore(factBegan, &m.event, more{t: t, maker: maker})
 	m.table = append(m.table, row.OfRank(at.Process.Rank))
 	m.budget.take(forThreads, threadRowBytes+threadBytes)
 }
@@ -267,6 +267,6 @@ func (m *model) ended(s *simEvent) {
 	m.order.end(t.num, len(m.table))
 	p.ended, p.endTime, p.endNow = place{t.num, t.events}, s.e.Start, t.onTrace(s.e.Start)
 	m.rankEnded(p, s.e)
-	m.tell(fact{what: factEnds, s: s, t: t})
+	m.tell(factEnds, s)
 	m.state.Apply(t.Thread, s.e)
 }

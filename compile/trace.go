@@ -29,7 +29,8 @@ func (t *thread) onTrace(at int64) int64 {
 }
 
 // emit appends an event to the trace.
-func (p *pass) emit(t *thread, e, out *format.Event) {
+func (p *pass) emit(s *simEvent) {
+	t, e, out := s.t, s.e, s.out
 	compute, debt := t.compute(e.Start)
 	out.Compute = compute
 	out.Off = format.Off{}
@@ -41,7 +42,7 @@ func (p *pass) emit(t *thread, e, out *format.Event) {
 	switch info := out.Op.Info(); {
 	case info.Effect == format.EffectPipeline:
 		t.cost = debt // see leaveOut
-	case info.Effect == format.EffectWait && p.event.joined:
+	case info.Effect == format.EffectWait && s.joined:
 		t.cost += t.rate.Inside // spent after the end of what it waited for
 	case info.Class == format.ClassProcess && info.Effect != format.EffectWait:
 		// A replay does not make the call, and its duration is not time spent
@@ -54,15 +55,16 @@ func (p *pass) emit(t *thread, e, out *format.Event) {
 	if p.options.Bare {
 		out.Dur = format.Unknown
 	}
-	p.tell(fact{what: factWritten, t: t, e: e, out: out})
+	p.tell(factWritten, s)
 	t.now += out.Compute + max(out.Dur, 0)
 	t.events++
-	p.put(out, t.num, t.events)
+	p.put(s, t.num, t.events)
 }
 
 // put puts a finished event of the batch into the trace, with the collected edges.
 // count is the number of the thread's events including it.
-func (p *pass) put(out *format.Event, thread int32, events int64) {
+func (p *pass) put(s *simEvent, thread int32, events int64) {
+	out := s.out
 	out.TID = thread
 	for len(p.order.count) <= int(thread) {
 		p.order.count = append(p.order.count, 0)
@@ -72,8 +74,8 @@ func (p *pass) put(out *format.Event, thread int32, events int64) {
 	if p.out == nil {
 		return
 	}
-	if p.event.out == out {
-		p.callAll(&p.event)
+	if s == &p.event {
+		p.callAll(s)
 	}
 	n := len(p.edges)
 	p.edges = append(p.edges, p.order.edges...)

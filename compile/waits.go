@@ -113,45 +113,48 @@ func newTies(p *pass) *ties {
 	}
 }
 
-func (w *ties) hears() ([]what, acts) {
-	all := []what{factActs, factWritten, factLeft, factTried}
+func (w *ties) hears() []what {
+	all := []what{factWritten, factLeft, factTried}
+	if w.told {
+		all = append(all, factActs)
+	}
 	if w.out != nil {
 		all = append(all, factTimed, factBegan, factEnds, factFreed)
 	}
-	return all, nil
+	return all
 }
 
 func (w *ties) holds(func(purpose, int)) {}
 
 func (w *ties) fact(f fact) {
-	switch t := f.t; f.what {
+	switch s := f.s; f.what {
 	case factTimed:
-		w.comes(t, f.e, f.cost)
+		w.comes(s.t, s.e, s.cost)
 	case factActs:
-		if w.told && f.s.e.Notes.Known(format.NotedMessage) {
-			w.messaged(f.s)
+		if s.e.Notes.Known(format.NotedMessage) {
+			w.messaged(s)
 		}
 	case factTried:
-		w.attempted(f.s, f.lock)
+		w.attempted(s, f.lock)
 	case factFreed:
-		w.freed(f.s, f.lock)
+		w.freed(s, f.lock)
 	case factBegan:
-		t.begin(f.maker)
+		f.t.begin(f.maker)
 	case factEnds:
-		if floor := t.floor(t.clock(f.s.e.Start)); floor.Total > t.proc.floor.Total {
-			t.proc.floor = floor
+		if floor := s.t.floor(s.t.clock(s.e.Start)); floor.Total > s.t.proc.floor.Total {
+			s.t.proc.floor = floor
 		}
-		w.ended(t, f.s.e.TID)
+		w.ended(s.t, s.e.TID)
 	case factWritten:
 		if w.out != nil {
-			w.tie(t, f.out)
+			w.tie(s)
 		}
-		if !w.order.alone && t.gaps < pastKept {
-			t.gaps++
+		if !w.order.alone && s.t.gaps < pastKept {
+			s.t.gaps++
 			w.budget.take(forOrder, gapBytes)
 		}
 	case factLeft:
-		w.left(f.s)
+		w.left(s)
 	}
 }
 
@@ -496,7 +499,8 @@ func (t *thread) untied(off format.Off) {
 
 // tie gives an event the edges of its thread's waits, and begins the gap after it. The
 // thread's clocks are at the end of the event.
-func (w *ties) tie(t *thread, out *format.Event) {
+func (w *ties) tie(s *simEvent) {
+	t, out := s.t, s.out
 	out.Held = min(t.held, out.Compute)
 	out.Expired = min(t.timeouts.take(), out.Compute-out.Held)
 	own := t.own.Total + out.Compute - out.Held
@@ -519,7 +523,7 @@ func (w *ties) tie(t *thread, out *format.Event) {
 	// Fields are set one by one. Copies of structs whose fields have just been written
 	// stall the processor, and this is done for every event.
 	g, self := &t.gap, &t.gap.self
-	if highest, p := t.highest(), w.event.joins; p != nil && w.event.out == out && p.floor.Total > highest.Total+own-t.timeouts.total {
+	if highest, p := t.highest(), s.joins; p != nil && p.floor.Total > highest.Total+own-t.timeouts.total {
 		self.floor = p.floor.Minus(t.least(own))
 	} else if highest != &self.floor {
 		self.floor = *highest
