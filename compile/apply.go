@@ -55,7 +55,9 @@ type simEvent struct {
 	from    [format.MaxStrings]*entry // the directory where a relative path begins
 	slash   [format.MaxStrings]bool   // the path ends with a slash, so it must lead to a directory
 	through *openFile                 // the path leads to a descriptor that is not a file
-	file    *mapped                   // that the event maps, nil for none
+	mapped  *mapped                   // that the event maps, or touches; nil for none
+	why     reason                    // it is not in the trace
+	kept    bool                      // a ring keeps the descriptor that it closes
 	deep    bool                      // a path is too long when it starts at the root
 	joins   *proc                     // whose end it waited for
 	pipedBy pipeCall                  // that sent what it received through a pipe
@@ -79,10 +81,10 @@ func (m *model) apply(e *format.Event) {
 		return
 	}
 	m.caller = t
-	for len(t.closes) > 0 {
-		fd := t.closes[len(t.closes)-1]
-		t.closes = t.closes[:len(t.closes)-1]
-		m.applyMade(t, &format.Event{Op: format.OpClose, TID: e.TID, Start: t.last, Args: [format.MaxArgs]int64{int64(fd)}})
+	s := &m.coming
+	s.t, s.e = t, e
+	if len(t.closes) > 0 {
+		m.tell(factComes, s)
 	}
 	seemed := t.onTrace(e.Start)
 	before, cut := t.cost, min(max(e.Cut, -maxCut), maxCut)
@@ -95,19 +97,13 @@ func (m *model) apply(e *format.Event) {
 			m.crowded(t, e)
 		}
 	}
-	s := m.rowOf(t, e, nil)
 	s.cost, s.seemed = before, seemed
 	m.tell(factTimed, s)
-	for i := range t.requests {
-		m.request(t, &t.requests[i])
-		m.afford(&t.requests[i])
+	if len(t.requests) > 0 {
+		m.tell(factAsks, s)
 	}
-	t.requests = t.requests[:0]
 	m.order.now = e.Start
-	m.repair(t, e)
-	m.appear(t, e)
-	m.mapProgram(t, e)
-	m.tell(factNext, nil)
+	m.tell(factNext, s)
 	// The event is built in its place in the batch. If it is left out, the next
 	// event takes that place.
 	out := m.next()
@@ -119,27 +115,23 @@ func (m *model) apply(e *format.Event) {
 	m.order.after(t.born, format.EdgeBirth)
 	m.trail = m.trail[:0]
 
-	why := reasonTable
 	if e.Op.Info().Class == format.ClassSubmit {
-		why = m.queued(s)
+		s.why = m.rings.queued(s)
 	} else {
-		why = m.about(s)
+		m.about(s)
 	}
 	m.tell(factActs, s)
-	why = m.effect(s, why)
-	if why == reasonNone && s.deep {
-		why = reasonDeep
+	m.change(s)
+	if s.why == reasonNone && out.Op.Info().Dropped {
+		s.why = reasonTable
 	}
-	if why == reasonNone && out.Op.Info().Dropped {
-		why = reasonTable
-	}
-	if why != reasonNone {
+	if s.why != reasonNone {
 		t.seen, t.owed = m.order.seen, t.owed[:0]
 		m.arena = m.arena[:used]
 		room := cap(t.owed)
 		t.owed = append(t.owed, m.order.edges...)
 		m.budget.take(forOrder, edgeBytes*(cap(t.owed)-room))
-		m.leaveOut(s, why)
+		m.leaveOut(s)
 	} else {
 		m.emit(s)
 		t.seen, t.owed = m.order.seen, t.owed[:0]
@@ -160,44 +152,44 @@ func (m *model) crowded(t *thread, e *format.Event) {
 }
 
 // about resolves what an event is about, and updates files and names by its
-// result. It returns why the event can't be in the trace.
-func (m *model) about(s *simEvent) reason {
+// result. It notes why the event can't be in the trace.
+func (m *model) about(s *simEvent) {
 	e, out := s.e, s.out
-	m.reserves(s)
-	m.masked(s)
-	why := m.resolve(s)
+	reserves(s)
+	m.naming.masked(s)
+	s.why = m.naming.resolve(s)
 	switch out.Op.Info().Effect {
 	case format.EffectSyncMapped, format.EffectFault:
-		if !m.isMapped(s) {
-			why = reasonMapped
+		if !s.isMapped() {
+			s.why = reasonMapped
 		}
 	}
 	switch {
-	case why != reasonNone:
+	case s.why != reasonNone:
 	case opaqueSeek(s):
-		why = reasonResult
+		s.why = reasonResult
 	case e.Ret >= 0: // nothing has failed
 	case refusedFreeLock(s):
-		why = reasonResult
+		s.why = reasonResult
 		m.disordered = true
 	case unrepeatable(e) || dotted(s, m.trail) || refusedCall(s):
-		why = reasonResult
-	case m.refused(s):
-		why = reasonRefused
+		s.why = reasonResult
+	case refusedChange(s):
+		s.why = reasonRefused
 	}
-	if why == reasonNone && impossible(s, m.trail) {
-		why = reasonResult
+	if s.why == reasonNone && impossible(s, m.trail) {
+		s.why = reasonResult
 		m.unexplained(e, s.at[0], "not possible")
 	}
-	if why == reasonLong && e.Ret >= 0 {
+	if s.why == reasonLong && e.Ret >= 0 {
 		m.unexplained(e, nil, "succeeded on a name that is too long")
 	}
-	if why == reasonNone {
+	if s.why == reasonNone {
 		m.order.named(m.trail)
 		if e.Ret >= 0 {
-			m.passed(s)
+			m.naming.passed(s)
 		}
-		if act := m.acts[out.Op.Info().Effect]; act != nil {
+		for _, act := range m.acts[out.Op.Info().Effect] {
 			act(s)
 		}
 	}
@@ -206,7 +198,74 @@ func (m *model) about(s *simEvent) reason {
 			s.at[i].node.typ = format.TypeDir
 		}
 	}
-	return why
+}
+
+// change applies an event to descriptors, threads and directories, whether or not it is in the
+// trace.
+func (m *model) change(s *simEvent) {
+	m.descriptors.renumber(s)
+	for _, change := range m.effects[s.out.Op.Info().Effect] {
+		change(s)
+	}
+	if s.why == reasonNone && s.deep {
+		s.why = reasonDeep
+	}
+}
+
+// reserves turns an ioctl that is equivalent to fallocate into fallocate.
+func (cs *contents) reserves(s *simEvent) {
+	if s.out.Op != format.OpIoctl {
+		return
+	}
+	request := s.out.Word(format.IoctlRequest)
+	modes := [...]struct{ request, mode int64 }{
+		{format.FsIocResvsp64, format.FallocKeepSize},
+		{format.FsIocUnresvsp64, format.FallocKeepSize | format.FallocPunchHole},
+		{format.FsIocZeroRange, format.FallocKeepSize | format.FallocZeroRange},
+	}
+	for _, to := range modes {
+		if to.request != request {
+			continue
+		}
+		fd, whence, from, size := s.e.Args[0], s.e.Args[2], s.e.Args[3], s.e.Args[4]
+		if f := fileOf(s.t.Table.Find(fd)); f != nil && f.node != nil {
+			switch whence {
+			case format.SeekCur:
+				from += f.Offset
+			case format.SeekEnd:
+				from += f.node.now
+			}
+		}
+		s.out.Op, s.out.Args = format.OpFallocate, [format.MaxArgs]int64{fd, to.mode, from, size}
+	}
+}
+
+// reserves turns an ioctl that is equivalent to fallocate into fallocate.
+func reserves(s *simEvent) {
+	if s.out.Op != format.OpIoctl {
+		return
+	}
+	request := s.out.Word(format.IoctlRequest)
+	modes := [...]struct{ request, mode int64 }{
+		{format.FsIocResvsp64, format.FallocKeepSize},
+		{format.FsIocUnresvsp64, format.FallocKeepSize | format.FallocPunchHole},
+		{format.FsIocZeroRange, format.FallocKeepSize | format.FallocZeroRange},
+	}
+	for _, to := range modes {
+		if to.request != request {
+			continue
+		}
+		fd, whence, from, size := s.e.Args[0], s.e.Args[2], s.e.Args[3], s.e.Args[4]
+		if f := fileOf(s.t.Table.Find(fd)); f != nil && f.node != nil {
+			switch whence {
+			case format.SeekCur:
+				from += f.Offset
+			case format.SeekEnd:
+				from += f.node.now
+			}
+		}
+		s.out.Op, s.out.Args = format.OpFallocate, [format.MaxArgs]int64{fd, to.mode, from, size}
+	}
 }
 
 // subtractReady removes, from the duration of a call, the time in which the thread was ready
@@ -252,12 +311,12 @@ func opaqueSeek(s *simEvent) bool {
 		(s.e.Ret < 0 || s.out.Word(format.Whence) != format.SeekSet)
 }
 
-// refused reports whether a call failed for a reason that does not exist in a replay:
+// refusedChange reports whether a call failed for a reason that does not exist in a replay:
 // the user, or the file system. If such a call would change names, contents or
 // attributes, it must not be in the trace: it would succeed in the replay and change
 // later results. Calls between two file systems would change nothing that the recorded
 // one did not.
-func (m *model) refused(s *simEvent) bool {
+func refusedChange(s *simEvent) bool {
 	switch s.e.Ret {
 	case exdev:
 		return true

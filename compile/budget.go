@@ -141,21 +141,9 @@ func (m *model) holds() (held [numPurposes]int64) {
 		add(forNames, int(m.overlaps.holds()))
 	}
 	add(forNames, m.appNames.size())
-	add(forThreads, len(m.table)*threadRowBytes+len(m.processes)*processBytes)
-	for _, p := range m.processes {
-		add(forBuffers, len(p.buffers.regions)*regionBytes)
-		if p.locked != nil {
-			add(forOrder, newMap+len(p.locked)*inMap)
-		}
-	}
-	for _, b := range m.layouts {
-		add(forBuffers, layoutBytes+len(b.regions)*regionBytes)
-	}
+	add(forThreads, len(m.table)*threadRowBytes)
 	if m.state != nil {
 		m.holdThreads(add)
-	}
-	for _, r := range m.rings {
-		add(forOrder, ringBytes+inMap+2*flightBytes*len(r.newest)+completionBytes*cap(r.done)+registeredBytes*cap(r.files)+bufferBytes*cap(r.buffers))
 	}
 	for _, c := range m.concerns {
 		c.holds(add)

@@ -225,7 +225,7 @@ const readBatch = 64
 
 // header returns the header of the trace, given that of the recording.
 func (m *model) header(source *format.Header) *format.Header {
-	h := &format.Header{Threads: m.table, Descriptors: m.descriptors, Files: m.names.plan.files, Names: m.appNames.list(m.names.plan), Ranks: ranksOf(source.Ranks, m.options.Key != nil)}
+	h := &format.Header{Threads: m.table, Descriptors: m.inherits, Files: m.names.plan.files, Names: m.appNames.list(m.names.plan), Ranks: ranksOf(source.Ranks, m.options.Key != nil)}
 	for _, meta := range source.Meta {
 		if m.options.Key != nil && meta.Key == format.MetaEnded {
 			meta.Value = "why is not told" // it can name files
@@ -257,10 +257,10 @@ func (m *model) header(source *format.Header) *format.Header {
 	if m.report.Grouping.Joined > 0 {
 		h.Set(format.MetaGrouped, m.report.Grouping.String())
 	}
-	if m.sharing > 0 {
-		h.Set(format.MetaSharing, fmt.Sprint(m.sharing))
+	if m.processes.sharing > 0 {
+		h.Set(format.MetaSharing, fmt.Sprint(m.processes.sharing))
 	}
-	if n := m.mappedSize(); n > 0 {
+	if n := m.memory.mappedSize(); n > 0 {
 		h.Set(format.MetaMapped, fmt.Sprint(n))
 	}
 	if n := m.report.Unexplained; n > 0 {

@@ -84,21 +84,11 @@ type locking struct {
 	call  lockCall // the one that facts are about
 }
 
-func (lk *locking) hears() []what { return []what{factDropped, factClosed, factEnds} }
-
-func (lk *locking) fact(f fact) {
-	switch f.what {
-	case factDropped:
-		if f.file.locks {
-			lk.unlock(f.file.node.locks, f.file)
-		}
-	case factClosed:
-		lk.unlockClosed(f.t.proc, f.file)
-	case factEnds:
-		if f.s.t.proc.Alive() == 1 {
-			lk.unlockEnded(f.s.t.proc)
-		}
-	}
+func (lk *locking) enlist() {
+	lk.on(lk.locked, format.EffectLock, format.EffectFcntl)
+	lk.when(factDropped, lk.dropped)
+	lk.when(factClosed, lk.closed)
+	lk.when(factEnds, lk.ended)
 }
 
 func (lk *locking) holds(func(purpose, int)) {}
@@ -419,17 +409,28 @@ func (lk *locking) unlock(l *locks, owner any) {
 	lk.budget.take(forOrder, l.bytes()-before)
 }
 
-// unlockClosed gives up the locks of a process on a file, of which it closed a
-// descriptor (fcntl_locking(2)).
-func (lk *locking) unlockClosed(p *proc, f *openFile) {
-	if f.isFile() && p.locked[f.node.locks] {
-		delete(p.locked, f.node.locks)
-		lk.unlock(f.node.locks, p)
+// dropped gives up the locks of a description.
+func (lk *locking) dropped(f fact) {
+	if f.file.locks {
+		lk.unlock(f.file.node.locks, f.file)
 	}
 }
 
-// unlockEnded gives up the locks of a process that ends.
-func (lk *locking) unlockEnded(p *proc) {
+// closed gives up the locks of a process on a file, of which it closed a
+// descriptor (fcntl_locking(2)).
+func (lk *locking) closed(f fact) {
+	if p, of := f.t.proc, f.file; of.isFile() && p.locked[of.node.locks] {
+		delete(p.locked, of.node.locks)
+		lk.unlock(of.node.locks, p)
+	}
+}
+
+// ended gives up the locks of a process that ends.
+func (lk *locking) ended(f fact) {
+	p := f.s.t.proc
+	if p.Alive() > 1 {
+		return
+	}
 	for _, l := range slices.SortedFunc(maps.Keys(p.locked), func(a, b *locks) int { return cmp.Compare(a.serial, b.serial) }) {
 		lk.unlock(l, p)
 	}

@@ -12,90 +12,49 @@ import (
 // model is one pass: its concerns, and the loop over them.
 type model struct {
 	*pass
-	concerns []concern
-	pipes    *pipes
-	mpis     *mpis
+	concerns    []concern
+	naming      *naming
+	descriptors *descriptors
+	processes   *processes
+	memory      *memory
+	pipes       *pipes
+	mpis        *mpis
+	rings       *rings
 
-	started   bool
-	byPID     map[int32]*proc        // processes that were started and not yet waited for
-	inodes    map[format.Inode]*node // files with more than one name
-	processes []*proc
-	layouts   []*buffers // of the mapped files of processes, in the order in which they began
-	residents int        // chunks of pages whose residence is followed
-	sharing   int        // processes that share another's table of descriptors
-	binds     bool       // the recording has bind calls, so appear does not guess sockets
-
-	rings map[ringKey]*ring
-	left  [format.NumVias]coverage.Missing // I/O on files that is left out, by interface
-
-	descriptors []format.Descriptor
-	entering    bool         // descriptors are those of processes that enter
-	moved       bool         // some descriptor has another number in the trace
-	hides       int64        // numbers from firstHidden on that were used
-	hidden      []int32      // those of them that are free again
-	costs       format.Costs // to subtract
-
-	args  argMaps
-	trail []*entry
-
-	caller *thread      // its thread
-	notes  format.Notes // its notes, where they were changed
+	started  bool
+	inherits []format.Descriptor // descriptors of the trace at its start
+	entering bool                // they are those of processes that enter
+	notes    format.Notes        // of the current event, where they were changed
 }
 
-func newModel(o Options, known *learned, p *plan, out *writer) *model {
-	m := &model{
-		pass: &pass{
-			options: o, learned: known, trace: trace{out: out, batch: batch{events: newEvents()}},
-			budget: &budget{limit: cmp.Or(o.Memory, DefaultMemory)},
-		},
-		rings: map[ringKey]*ring{}, byPID: map[int32]*proc{}, inodes: map[format.Inode]*node{}, args: argMaps{},
+func newModel(o Options, known *learned, plan *plan, out *writer) *model {
+	p := &pass{
+		options: o, learned: known, args: argMaps{}, trace: trace{out: out, batch: batch{events: newEvents()}},
+		budget: &budget{limit: cmp.Or(o.Memory, DefaultMemory)},
 	}
-	m.budget.room = m.budget.limit
-	m.order.budget, m.order.rings = m.budget, map[int32]*ring{}
+	p.budget.room = p.budget.limit
+	p.order.budget, p.order.rings = p.budget, map[int32]*ring{}
 	texts := 1 // the trace keeps one copy of a path
 	if o.Paths == Flat || o.Key != nil {
 		texts += 2 // and twice in a Substitution
 	}
-	m.names = newNames(known, p, texts, m.budget)
-	m.names.follow = m.follow
-	if p != nil && o.named() {
-		m.appNames = &appNames{byPath: make(map[string]string)}
+	p.names = newNames(known, plan, texts, p.budget)
+	if plan != nil && o.named() {
+		p.appNames = &appNames{byPath: make(map[string]string)}
 	}
-	m.pipes, m.mpis = newPipes(m.pass, p), &mpis{pass: m.pass, threads: map[int32]*thread{}}
-	locks := &locking{pass: m.pass}
-	m.concerns = []concern{m.pipes, newTies(m.pass), locks, m.mpis, &spans{pass: m.pass}}
-	m.acts = [format.NumEffects]func(*simEvent){
-		format.EffectNone:       m.looked,
-		format.EffectChmod:      m.looked,
-		format.EffectStat:       m.stat,
-		format.EffectSetAttr:    m.attribute,
-		format.EffectGetAttr:    m.attribute,
-		format.EffectReadlink:   m.readlink,
-		format.EffectList:       m.getdents,
-		format.EffectMkdir:      m.mkdir,
-		format.EffectMknod:      m.mknod,
-		format.EffectBind:       m.bind,
-		format.EffectSymlink:    m.symlink,
-		format.EffectLink:       m.link,
-		format.EffectRename:     m.rename,
-		format.EffectUnlink:     m.removed,
-		format.EffectRmdir:      m.removed,
-		format.EffectRead:       m.read,
-		format.EffectWrite:      m.write,
-		format.EffectCopy:       m.copied,
-		format.EffectRange:      m.cloned,
-		format.EffectSeek:       m.lseek,
-		format.EffectTruncate:   m.truncate,
-		format.EffectAllocate:   m.fallocate,
-		format.EffectBrk:        m.brk,
-		format.EffectMap:        m.mmap,
-		format.EffectRemap:      m.mremap,
-		format.EffectUnmap:      m.unmapped,
-		format.EffectProtect:    m.protected,
-		format.EffectSyncMapped: m.onMapped,
-		format.EffectFault:      m.fault,
+	m := &model{pass: p}
+	p.loop = m
+	m.descriptors = &descriptors{pass: p}
+	m.naming = &naming{pass: p, ds: m.descriptors, inodes: map[format.Inode]*node{}}
+	p.names.follow = m.naming.follow
+	m.processes = &processes{pass: p, byPID: map[int32]*proc{}}
+	m.memory = &memory{pass: p}
+	m.pipes = newPipes(p, plan)
+	m.mpis = &mpis{pass: p, threads: map[int32]*thread{}}
+	m.rings = &rings{pass: p, ds: m.descriptors, all: map[ringKey]*ring{}}
+	m.concerns = []concern{
+		m.rings, m.descriptors, m.naming, m.memory, &contents{pass: p}, m.processes, m.pipes, newTies(p), &locking{pass: p}, m.mpis, &spans{pass: p},
 	}
-	m.acts[format.EffectLock], m.acts[format.EffectFcntl] = locks.locked, locks.locked
 	return m
 }
 
@@ -109,28 +68,26 @@ func (m *model) start(in *intake, first *format.Event) {
 			m.names.home = m.names.directory(m.names.cwd)
 		}
 	}
-	m.addHeaderFiles(h.Files)
+	m.naming.addHeaderFiles(h.Files)
 	switch {
 	case !m.options.Compensate:
 	case m.out != nil:
-		m.costs = in.last.Costs() // what was measured to the end
+		m.processes.costs = in.last.Costs() // what was measured to the end
 	default:
-		m.costs = h.Costs()
+		m.processes.costs = h.Costs()
 	}
 	m.told, m.spanned = h.TellsWakers(), m.out != nil && in.spanned
 	if m.learned.first {
 		m.learned.mpi.pairer = mpi.New(h, m.mpis.waited)
 	}
 	for _, c := range m.concerns {
-		for _, w := range c.hears() {
-			m.hear[w] = append(m.hear[w], c)
-		}
+		c.enlist()
 	}
 	recording := *h
 	recording.Threads = nil // its threads have the kernel's ids
 	m.state = process.NewState(&recording)
 	m.state.ExitsAlone = true
-	m.state.Added, m.state.Closed, m.state.Dropped = m.added, m.closed, m.dropped
+	m.state.Added, m.state.Closed, m.state.Dropped = m.processes.added, m.processes.closed, m.processes.dropped
 	m.state.Took = func(bytes int) { m.budget.take(forDescriptors, bytes) }
 	m.state.Start(m.inherited)
 }
@@ -143,9 +100,9 @@ func (m *model) inherited(d *format.Descriptor) *process.Description {
 		return nil
 	}
 	num := int32(1)
-	if p := m.byPID[d.Process]; p != nil {
+	if p := m.processes.byPID[d.Process]; p != nil {
 		num = p.num
-	} else if len(m.processes) > 0 {
+	} else if len(m.processes.list) > 0 {
 		return nil
 	}
 	f := m.newFile(d.Flags)
@@ -161,10 +118,10 @@ func (m *model) inherited(d *format.Descriptor) *process.Description {
 	f.node = at.node
 	m.names.mention(at)
 	m.call(at)
-	m.learn(at, d.Notes())
+	m.naming.learn(at, d.Notes())
 	// The file was open at the start, so its size was at least the offset.
 	m.raise(at.node, d.Offset)
-	m.descriptors = append(m.descriptors, format.Descriptor{
+	m.inherits = append(m.inherits, format.Descriptor{
 		Process: num, FD: d.FD, Offset: d.Offset, Path: m.names.mappedPath(at, m.options.Paths),
 		Flags: d.Flags &^ (format.CREAT | format.EXCL | format.TRUNC),
 	})
@@ -173,11 +130,11 @@ func (m *model) inherited(d *format.Descriptor) *process.Description {
 
 // leaveOut counts an event that is not in the trace. Its duration becomes compute,
 // except for time spent waiting.
-func (m *model) leaveOut(s *simEvent, why reason) {
+func (m *model) leaveOut(s *simEvent) {
 	t, e := s.t, s.e
 	m.report.LeftOut[e.Op]++
-	m.report.Reasons[why]++
-	m.miss(e, why)
+	m.report.Reasons[s.why]++
+	m.miss(e, s.why)
 	t.off = t.off.Plus(e.Off)
 	m.tell(factLeft, s)
 	t.cost += t.rate.Inside + t.rate.Around(e.Op)

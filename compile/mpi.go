@@ -55,18 +55,25 @@ type mpis struct {
 	causes  []cause           // memory of follows
 }
 
-func (ms *mpis) hears() []what { return []what{factSpan, factBegan} }
-
-func (ms *mpis) fact(f fact) {
-	k := &ms.learned.mpi
-	if f.what == factBegan {
-		// Another call can wait for the first one of the thread, which has not ended then.
-		if ms.out != nil && k.awaited[f.t.num] {
-			ms.threads[f.t.num] = f.t
-		}
-		return
+func (ms *mpis) enlist() {
+	ms.when(factSpan, ms.called)
+	if ms.out != nil {
+		ms.when(factBegan, ms.began)
 	}
-	switch t, e := f.s.t, f.s.e; {
+}
+
+// began notes a thread that calls can wait for: another call can wait for the first one of
+// the thread, which has not ended then.
+func (ms *mpis) began(f fact) {
+	if ms.learned.mpi.awaited[f.t.num] {
+		ms.threads[f.t.num] = f.t
+	}
+}
+
+// called follows a call by a rank.
+func (ms *mpis) called(f fact) {
+	t, e, k := f.s.t, f.s.e, &ms.learned.mpi
+	switch {
 	case e.Span.Layer != mpi.Layer || t.proc.Rank < 0:
 	case ms.out != nil:
 		for ; ms.at < len(k.waits) && k.waits[ms.at].call == ms.calls; ms.at++ {

@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"pianola/coverage"
 	"pianola/format"
 	"pianola/format/process"
 )
@@ -18,21 +19,34 @@ type pass struct {
 	line    int64    // number of the current event in the order of the simulation
 	told    bool     // the recording tells who woke whom
 	event   simEvent // the event being simulated
+	caller  *thread  // whose event it is
+	trail   []*entry // that it passes through
+	args    argMaps
 	row     simEvent // see rowOf
+	coming  simEvent // the next event, before anything is known of it
 	more    more     // of the fact being told
-	hear    [numFacts][]concern
-	acts    [format.NumEffects]func(*simEvent) // what concerns do with calls on files of the trace
-	spanned bool                               // the recording has spans; known in the last pass
+	hear    [numFacts][]func(fact)
+	acts    [format.NumEffects][]func(*simEvent) // see on
+	effects [format.NumEffects][]func(*simEvent) // see always
+	loop    loop
+	left    [format.NumVias]coverage.Missing // I/O on files that is left out, by interface
+	spanned bool                             // the recording has spans; known in the last pass
 	judgement
 	trace
+}
+
+// loop simulates events for concerns that have more of them than the recording.
+type loop interface {
+	apply(e *format.Event)
+	about(s *simEvent)  // the first half: what it is about
+	change(s *simEvent) // the second half: what it changes
 }
 
 // A concern is one thing that events are about, such as pipes or locks. It has a state of its
 // own, which no other concern touches. Facts come to it in the order in which they happen. It
 // answers with edges of the current event (order.after), and with events of the trace (emit).
 type concern interface {
-	hears() []what                          // the facts that it wants
-	fact(f fact)                            // one of these has come
+	enlist()                                // asks for facts and calls, by when, on and always
 	holds(add func(use purpose, bytes int)) // the memory that it takes now
 }
 
@@ -40,7 +54,9 @@ type concern interface {
 type what uint8
 
 const (
-	factTimed   what = iota // the event comes, and its time on the trace's clock is known
+	factComes   what = iota // an event comes
+	factTimed               // the event comes, and its time on the trace's clock is known
+	factAsks                // its requests come before it
 	factNext                // the trace gets what must be before it
 	factActs                // what it is about is known
 	factOpened              // a descriptor of file was made, or was open at the start as from tells
@@ -53,14 +69,14 @@ const (
 	factTried               // a lock of s was refused or taken
 	factFreed               // a lock was given up
 	factSpan                // the event is a span
+	factExec                // the process executes another program
 	factOver                // the recording has ended
 	numFacts
 )
 
 // fact is what concerns are told about an event. It has more only where its kind names that.
 type fact struct {
-	what what
-	s    *simEvent
+	s *simEvent
 	*more
 }
 
@@ -71,12 +87,32 @@ type more struct {
 	named    bool      // it was opened by a name of a file
 	from     *format.Descriptor
 	lock     *lockCall
+	fd       int32 // that is closed
+	d        *process.Descriptor
+}
+
+// when calls hears for each fact of a kind. Concerns hear it in the order of model.concerns.
+func (p *pass) when(w what, hears func(fact)) { p.hear[w] = append(p.hear[w], hears) }
+
+// on calls act for each call on files of the trace that has one of the effects.
+func (p *pass) on(act func(*simEvent), effects ...format.Effect) {
+	for _, e := range effects {
+		p.acts[e] = append(p.acts[e], act)
+	}
+}
+
+// always calls change for each event with one of the effects, after the above. It changes
+// descriptors, threads and directories, whether or not the event is in the trace.
+func (p *pass) always(change func(*simEvent), effects ...format.Effect) {
+	for _, e := range effects {
+		p.effects[e] = append(p.effects[e], change)
+	}
 }
 
 // tell tells the concerns that hear it a fact about an event.
 func (p *pass) tell(w what, s *simEvent) {
-	for _, c := range p.hear[w] {
-		c.fact(fact{what: w, s: s})
+	for _, hears := range p.hear[w] {
+		hears(fact{s: s})
 	}
 }
 
@@ -84,8 +120,8 @@ func (p *pass) tell(w what, s *simEvent) {
 func (p *pass) tellMore(w what, s *simEvent, m more) {
 	saved := p.more
 	p.more = m
-	for _, c := range p.hear[w] {
-		c.fact(fact{w, s, &p.more})
+	for _, hears := range p.hear[w] {
+		hears(fact{s, &p.more})
 	}
 	p.more = saved
 }
@@ -96,6 +132,21 @@ func (p *pass) rowOf(t *thread, e, out *format.Event) *simEvent {
 	return &p.row
 }
 
+// simulate simulates an event that comes before the one that is coming.
+func (p *pass) simulate(e *format.Event) {
+	t, next := p.coming.t, p.coming.e
+	p.loop.apply(e)
+	p.coming.t, p.coming.e = t, next
+}
+
 // thread returns the thread of an event. A thread whose creation is not in the
 // recording becomes a process of its own.
 func (p *pass) thread(e *format.Event) *thread { return p.state.Thread(e).Data.(*thread) }
+
+// newFile returns the next description.
+func (p *pass) newFile(flags int64) *openFile {
+	p.budget.take(forDescriptors, descriptorBytes)
+	f := &openFile{Description: p.state.Open(nil, flags)}
+	f.Data = f
+	return f
+}

@@ -109,37 +109,25 @@ func newPipes(p *pass, known *plan) *pipes {
 	return ps
 }
 
-func (ps *pipes) hears() []what {
-	all := []what{factOpened, factClosed, factEnds}
+func (ps *pipes) enlist() {
+	ps.when(factOpened, ps.opened)
+	ps.when(factClosed, func(f fact) { ps.unfed(f.s, f.file) })
+	ps.when(factEnds, ps.ended)
 	if ps.plan == nil || ps.told {
-		all = append(all, factActs)
+		ps.when(factActs, ps.moved)
 	}
 	if ps.plan != nil && len(ps.plan.points) > 0 {
-		all = append(all, factNext, factWritten, factLeft)
+		ps.when(factNext, ps.awaited)
+		ps.when(factWritten, ps.wrote)
+		ps.when(factLeft, ps.leave)
 	}
-	return all
 }
 
-func (ps *pipes) fact(f fact) {
-	switch f.what {
-	case factNext:
-		ps.awaited()
-	case factActs:
-		ps.acts(f.s)
-	case factOpened:
-		ps.opened(f)
-	case factClosed:
-		ps.unfed(f.s, f.file)
-	case factEnds:
-		if f.s.out.Op.Info().Effect == format.EffectExitGroup || f.s.t.proc.Alive() == 1 {
-			for _, d := range f.s.t.Table.All {
-				ps.unfed(f.s, fileOf(d))
-			}
+func (ps *pipes) ended(f fact) {
+	if f.s.out.Op.Info().Effect == format.EffectExitGroup || f.s.t.proc.Alive() == 1 {
+		for _, d := range f.s.t.Table.All {
+			ps.unfed(f.s, fileOf(d))
 		}
-	case factWritten:
-		ps.wrote(f.s)
-	case factLeft:
-		ps.leave(f.s.t, f.s.e)
 	}
 }
 
@@ -182,8 +170,9 @@ func (ps *pipes) of(name any) *pipe {
 	return p
 }
 
-// acts follows the bytes that the current event moves through pipes.
-func (ps *pipes) acts(s *simEvent) {
+// moved follows the bytes that the current event moves through pipes.
+func (ps *pipes) moved(f fact) {
+	s := f.s
 	if ps.number == 0 || s.e.Ret < 0 {
 		return
 	}
@@ -195,8 +184,8 @@ func (ps *pipes) acts(s *simEvent) {
 		ps.took(s, s.t.pipe(s.e.FD()))
 		ps.fed(s, s.t.pipe(s.e.OutFD()))
 	case info.Effect == format.EffectWrite:
-		if f := fileOf(s.t.Table.Find(s.e.FD())); f != nil && f.pipe != nil && !f.feeds {
-			ps.took(s, f.pipe) // vmsplice to memory
+		if end := fileOf(s.t.Table.Find(s.e.FD())); end != nil && end.pipe != nil && !end.feeds {
+			ps.took(s, end.pipe) // vmsplice to memory
 			return
 		}
 		ps.fed(s, s.t.pipe(s.e.FD()))
@@ -396,7 +385,7 @@ func (p *pipePlan) find(line int64) *pipePoint {
 // awaited finds the point that the current line waits for. If the line of the awaited write
 // is yet to come, its event is emitted first, at the time when it began: its thread has been
 // in the call since its last line.
-func (ps *pipes) awaited() {
+func (ps *pipes) awaited(fact) {
 	w := ps.waits.of(ps.line)
 	ps.wait, ps.on = nil, nil
 	if w == nil {
@@ -416,7 +405,8 @@ func (ps *pipes) awaited() {
 }
 
 // wrote takes the event itself for the point of its line.
-func (ps *pipes) wrote(s *simEvent) {
+func (ps *pipes) wrote(f fact) {
+	s := f.s
 	if s != &ps.event {
 		return
 	}
@@ -430,7 +420,8 @@ func (ps *pipes) wrote(s *simEvent) {
 
 // leave emits the events of a call on a pipe that waited or was waited for.
 // The rest of its duration is compute.
-func (ps *pipes) leave(t *thread, e *format.Event) {
+func (ps *pipes) leave(f fact) {
+	t, e := f.s.t, f.s.e
 	op, w, on := format.OpPipeWrite, ps.wait, ps.on
 	if e.Op.Info().Class == format.ClassRead {
 		op = format.OpPipeRead

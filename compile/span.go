@@ -43,35 +43,33 @@ type spans struct {
 	threads []*thread // that have spans, in the last pass
 }
 
-func (ss *spans) hears() []what {
+func (ss *spans) enlist() {
 	if !ss.spanned || ss.options.Bare {
-		return nil
+		return
 	}
-	return []what{factSpan, factTimed, factWritten, factOver}
-}
-
-func (ss *spans) fact(f fact) {
-	switch s := f.s; f.what {
-	case factSpan:
-		ss.add(s.t, s.e)
-	case factTimed:
-		if len(s.t.gapSpans.all) > 0 {
+	ss.when(factSpan, ss.add)
+	ss.when(factTimed, func(f fact) {
+		if s := f.s; len(s.t.gapSpans.all) > 0 {
 			ss.placeSpans(s.t, s.seemed, s.t.onTrace(s.e.Start))
 		}
-	case factWritten:
+	})
+	ss.when(factWritten, func(f fact) {
+		s := f.s
 		at := s.t.now + s.out.Compute
 		s.t.moments.add(moment{s.e.Start, at, at + max(s.out.Dur, 0)}, ss.budget)
-	case factOver:
+	})
+	ss.when(factOver, func(fact) {
 		for _, t := range ss.threads {
 			ss.settle(t)
 		}
-	}
+	})
 }
 
 func (ss *spans) holds(func(purpose, int)) {}
 
 // add adds a span to those of a thread's gap.
-func (ss *spans) add(t *thread, e *format.Event) {
+func (ss *spans) add(f fact) {
+	t, e := f.s.t, f.s.e
 	g := &t.gapSpans
 	if !g.listed {
 		g.listed = true

@@ -107,11 +107,12 @@ type free struct {
 const freesKept = 16
 
 // freed records that the event released a lock.
-func (w *ties) freed(s *simEvent, c *lockCall) {
+func (w *ties) freed(f fact) {
 	if w.order.alone {
 		return
 	}
-	l, t := c.set, s.t
+	s, t, c := f.s, f.s.t, f.lock
+	l := c.set
 	if len(l.freed) == freesKept {
 		l.freed = append(l.freed[:0], l.freed[1:]...)
 	}
@@ -121,8 +122,8 @@ func (w *ties) freed(s *simEvent, c *lockCall) {
 }
 
 // attempted records that a thread was refused a lock, or got it after that.
-func (w *ties) attempted(s *simEvent, c *lockCall) {
-	t, e := s.t, s.e
+func (w *ties) attempted(f fact) {
+	t, e, c := f.s.t, f.s.e, f.lock
 	last, at := &t.attempt, spot{e.TID, onLock, c.file}
 	if refused(e.Ret) {
 		*last = attempt{c.lock, at}

@@ -61,6 +61,20 @@ func (p *pass) emit(s *simEvent) {
 	p.put(s, t.num, t.events)
 }
 
+// emitMade appends an event to the trace that is not in the recording. Its recording
+// cost is 0.
+func (p *pass) emitMade(t *thread, e, out *format.Event) {
+	t.seen, t.owed = p.order.seen, t.owed[:0]
+	p.emit(p.rowOf(t, e, out))
+	t.cost -= t.rate.Around(e.Op)
+}
+
+// applyMade simulates such an added event, and writes it to the trace.
+func (p *pass) applyMade(t *thread, e *format.Event) {
+	p.simulate(e)
+	t.cost -= t.rate.Around(e.Op)
+}
+
 // put puts a finished event of the batch into the trace, with the collected edges.
 // count is the number of the thread's events including it.
 func (p *pass) put(s *simEvent, thread int32, events int64) {

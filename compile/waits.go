@@ -113,55 +113,37 @@ func newTies(p *pass) *ties {
 	}
 }
 
-func (w *ties) hears() []what {
-	all := []what{factWritten, factLeft, factTried}
+func (w *ties) enlist() {
+	w.when(factLeft, w.left)
+	w.when(factTried, w.attempted)
 	if w.told {
-		all = append(all, factActs)
+		w.when(factActs, func(f fact) {
+			if f.s.e.Notes.Known(format.NotedMessage) {
+				w.messaged(f.s)
+			}
+		})
 	}
 	if w.out != nil {
-		all = append(all, factTimed, factBegan, factEnds, factFreed)
+		w.when(factTimed, w.comes)
+		w.when(factBegan, func(f fact) { f.t.begin(f.maker) })
+		w.when(factEnds, w.ended)
+		w.when(factFreed, w.freed)
+		w.when(factWritten, w.tie)
 	}
-	return all
+	w.when(factWritten, func(f fact) {
+		if t := f.s.t; !w.order.alone && t.gaps < pastKept {
+			t.gaps++
+			w.budget.take(forOrder, gapBytes)
+		}
+	})
 }
 
 func (w *ties) holds(func(purpose, int)) {}
 
-func (w *ties) fact(f fact) {
-	switch s := f.s; f.what {
-	case factTimed:
-		w.comes(s.t, s.e, s.cost)
-	case factActs:
-		if s.e.Notes.Known(format.NotedMessage) {
-			w.messaged(s)
-		}
-	case factTried:
-		w.attempted(s, f.lock)
-	case factFreed:
-		w.freed(s, f.lock)
-	case factBegan:
-		f.t.begin(f.maker)
-	case factEnds:
-		if floor := s.t.floor(s.t.clock(s.e.Start)); floor.Total > s.t.proc.floor.Total {
-			s.t.proc.floor = floor
-		}
-		w.ended(s.t, s.e.TID)
-	case factWritten:
-		if w.out != nil {
-			w.tie(s)
-		}
-		if !w.order.alone && s.t.gaps < pastKept {
-			s.t.gaps++
-			w.budget.take(forOrder, gapBytes)
-		}
-	case factLeft:
-		w.left(s)
-	}
-}
-
-// comes takes the waits before an event of a thread. cost is what the thread had to subtract
-// before it.
-func (w *ties) comes(t *thread, e *format.Event, cost int64) {
-	if t.cost != cost {
+// comes takes the waits before an event of a thread.
+func (w *ties) comes(f fact) {
+	t, e := f.s.t, f.s.e
+	if t.cost != f.s.cost {
 		t.mark(mark{at: e.Start, own: t.clock(e.Start)})
 	}
 	off := e.Off
@@ -174,8 +156,8 @@ func (w *ties) comes(t *thread, e *format.Event, cost int64) {
 
 // left counts the duration of an event that is left out as compute, except for time spent
 // waiting.
-func (w *ties) left(s *simEvent) {
-	t, e := s.t, s.e
+func (w *ties) left(f fact) {
+	s, t, e := f.s, f.s.t, f.s.e
 	held, known := int64(0), false
 	if w.out != nil {
 		held, known = w.tied(s)
@@ -392,7 +374,11 @@ func (w *ties) waker(tid int32) *thread {
 }
 
 // ended keeps a thread for those that it wakes on its way out.
-func (w *ties) ended(t *thread, tid int32) {
+func (w *ties) ended(f fact) {
+	t, tid := f.s.t, f.s.e.TID
+	if floor := t.floor(t.clock(f.s.e.Start)); floor.Total > t.proc.floor.Total {
+		t.proc.floor = floor
+	}
 	t.gone, t.followed = tid, boundedMap[int32, cause]{}
 	t.past = slices.Clone(t.past[max(len(t.past)-goneKept, 0):])
 	w.gone[tid] = t
@@ -499,8 +485,8 @@ func (t *thread) untied(off format.Off) {
 
 // tie gives an event the edges of its thread's waits, and begins the gap after it. The
 // thread's clocks are at the end of the event.
-func (w *ties) tie(s *simEvent) {
-	t, out := s.t, s.out
+func (w *ties) tie(f fact) {
+	s, t, out := f.s, f.s.t, f.s.out
 	out.Held = min(t.held, out.Compute)
 	out.Expired = min(t.timeouts.take(), out.Compute-out.Held)
 	own := t.own.Total + out.Compute - out.Held
