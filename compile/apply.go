@@ -70,6 +70,10 @@ type simEvent struct {
 
 // apply simulates one event and, in the last pass, writes it to the trace.
 func (m *model) apply(e *format.Event) {
+	if e.Enters != nil {
+		m.processes.enter(e)
+		return
+	}
 	t := m.thread(e)
 	if e.Span != nil { // its cost is that of the thread's next compute
 		t.cost = min(t.cost+t.rate.Span, maxCut)

@@ -181,10 +181,8 @@ func (m *model) run(in *intake) error {
 		r = m.overlaps
 	}
 	batch := make([]format.Event, readBatch)
-	entered := 0
 	for {
 		n, err := r.Read(batch)
-		newcomers := in.newcomers()
 		for i := range batch[:n] {
 			if !m.started {
 				m.start(in, &batch[i])
@@ -192,9 +190,6 @@ func (m *model) run(in *intake) error {
 			m.line++
 			if m.overlaps != nil {
 				m.overlaps.now = i
-			}
-			for ; entered < len(newcomers) && newcomers[entered].before <= m.line; entered++ {
-				m.enter(newcomers[entered].header, &batch[i])
 			}
 			if m.apply(&batch[i]); m.broken != nil {
 				return m.broken
@@ -225,7 +220,7 @@ const readBatch = 64
 
 // header returns the header of the trace, given that of the recording.
 func (m *model) header(source *format.Header) *format.Header {
-	h := &format.Header{Threads: m.table, Descriptors: m.inherits, Files: m.names.plan.files, Names: m.appNames.list(m.names.plan), Ranks: ranksOf(source.Ranks, m.options.Key != nil)}
+	h := &format.Header{Threads: m.table, Descriptors: m.processes.inherits, Files: m.names.plan.files, Names: m.appNames.list(m.names.plan), Ranks: ranksOf(source.Ranks, m.options.Key != nil)}
 	for _, meta := range source.Meta {
 		if m.options.Key != nil && meta.Key == format.MetaEnded {
 			meta.Value = "why is not told" // it can name files

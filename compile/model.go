@@ -21,10 +21,8 @@ type model struct {
 	mpis        *mpis
 	rings       *rings
 
-	started  bool
-	inherits []format.Descriptor // descriptors of the trace at its start
-	entering bool                // they are those of processes that enter
-	notes    format.Notes        // of the current event, where they were changed
+	started bool
+	notes   format.Notes // of the current event, where they were changed
 }
 
 func newModel(o Options, known *learned, plan *plan, out *writer) *model {
@@ -47,7 +45,7 @@ func newModel(o Options, known *learned, plan *plan, out *writer) *model {
 	m.descriptors = &descriptors{pass: p}
 	m.naming = &naming{pass: p, ds: m.descriptors, inodes: map[format.Inode]*node{}}
 	p.names.follow = m.naming.follow
-	m.processes = &processes{pass: p, byPID: map[int32]*proc{}}
+	m.processes = &processes{pass: p, naming: m.naming, byPID: map[int32]*proc{}}
 	m.memory = &memory{pass: p}
 	m.pipes = newPipes(p, plan)
 	m.mpis = &mpis{pass: p, threads: map[int32]*thread{}}
@@ -89,43 +87,7 @@ func (m *model) start(in *intake, first *format.Event) {
 	m.state.ExitsAlone = true
 	m.state.Added, m.state.Closed, m.state.Dropped = m.processes.added, m.processes.closed, m.processes.dropped
 	m.state.Took = func(bytes int) { m.budget.take(forDescriptors, bytes) }
-	m.state.Start(m.inherited)
-}
-
-// inherited returns the description of a descriptor that was open at the start,
-// in a process that already ran or in the first process, or that a process has open which
-// enters. It is nil where that process is not known, and where enter opens the file.
-func (m *model) inherited(d *format.Descriptor) *process.Description {
-	if m.entering && namesFile(d) {
-		return nil
-	}
-	num := int32(1)
-	if p := m.processes.byPID[d.Process]; p != nil {
-		num = p.num
-	} else if len(m.processes.list) > 0 {
-		return nil
-	}
-	f := m.newFile(d.Flags)
-	m.tellMore(factOpened, &m.event, more{file: f, from: d})
-	if !namesFile(d) {
-		return f.Description
-	}
-	at, _ := m.names.walk(m.names.root, m.names.root, d.Path, linkTarget, nil)
-	if at == nil || at.node != nil && at.node.pseudo {
-		return f.Description
-	}
-	m.names.exists(at)
-	f.node = at.node
-	m.names.mention(at)
-	m.call(at)
-	m.naming.learn(at, d.Notes())
-	// The file was open at the start, so its size was at least the offset.
-	m.raise(at.node, d.Offset)
-	m.inherits = append(m.inherits, format.Descriptor{
-		Process: num, FD: d.FD, Offset: d.Offset, Path: m.names.mappedPath(at, m.options.Paths),
-		Flags: d.Flags &^ (format.CREAT | format.EXCL | format.TRUNC),
-	})
-	return f.Description
+	m.state.Start(m.processes.inherited)
 }
 
 // leaveOut counts an event that is not in the trace. Its duration becomes compute,

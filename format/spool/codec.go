@@ -19,7 +19,7 @@ const (
 	hasLine
 	isRequest
 	hasHow
-	hasSpan
+	hasPayload // a span, or processes that enter
 )
 
 // The numbers of an event.
@@ -122,9 +122,9 @@ func (c *codec) append(dst []byte, e *format.Event) []byte {
 			dst = binary.AppendVarint(dst, v)
 		}
 	}
-	if e.Span != nil {
-		head |= hasSpan
-		dst = appendSpan(dst, e.Span)
+	if e.Span != nil || e.Enters != nil {
+		head |= hasPayload
+		dst = appendPayload(dst, e)
 	}
 	if e.Line != c.line+1 {
 		head |= hasLine
@@ -233,9 +233,9 @@ func (d *decoder) next(e *format.Event) {
 	e.Op, e.TID, e.Start, e.Dur, e.Ret = op, int32(d.thread), d.start, last[0], last[1]
 	e.Args = [format.MaxArgs]int64(last[2:])
 	e.Compute, e.Held, e.Expired, e.Off, e.Cut, e.Calls, e.Faults, e.Behind, e.Via = 0, 0, 0, format.Off{}, 0, 0, 0, 0, format.ViaCall
-	e.Str, e.Notes, e.Span, e.Edges, e.How = [format.MaxStrings][]byte{}, nil, nil, nil, format.How{}
+	e.Str, e.Notes, e.Span, e.Enters, e.Edges, e.How = [format.MaxStrings][]byte{}, nil, nil, nil, nil, format.How{}
 	d.line++
-	if d.at = at; head&(hasStr|hasTimes|hasNotes|hasEdges|hasLine|isRequest|hasHow|hasSpan) != 0 {
+	if d.at = at; head&(hasStr|hasTimes|hasNotes|hasEdges|hasLine|isRequest|hasHow|hasPayload) != 0 {
 		d.rest(e, head)
 	}
 	e.Line = d.line
@@ -273,8 +273,8 @@ func (d *decoder) rest(e *format.Event, head uint64) {
 	if head&hasHow != 0 {
 		e.How = format.How{Flags: d.varint(), RW: d.varint(), Slot: uint32(d.varint()), Buf: uint32(d.varint())}
 	}
-	if head&hasSpan != 0 {
-		e.Span = d.span()
+	if head&hasPayload != 0 {
+		d.payload(e)
 	}
 	if head&hasLine != 0 {
 		d.line = d.varint()
