@@ -60,11 +60,9 @@ type simEvent struct {
 	kept    bool                      // a ring keeps the descriptor that it closes
 	deep    bool                      // a path is too long when it starts at the root
 	joins   *proc                     // whose end it waited for
-	pipedBy pipeCall                  // that sent what it received through a pipe
+	pipedBy *pipeCall                 // that sent what it received through a pipe
 	sent    message                   // the same through a socket
 	arrived bool                      // it received data from an unrecorded program
-	cost    int64                     // that the thread had to subtract before it
-	seemed  int64                     // when it seemed to begin on the trace's clock
 	joined  bool                      // its duration is only the wait for a process that has ended
 }
 
@@ -101,7 +99,7 @@ func (m *model) apply(e *format.Event) {
 			m.crowded(t, e)
 		}
 	}
-	s.cost, s.seemed = before, seemed
+	m.cost, m.seemed = before, seemed
 	m.tell(factTimed, s)
 	if len(t.requests) > 0 {
 		m.tell(factAsks, s)

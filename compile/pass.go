@@ -24,6 +24,8 @@ type pass struct {
 	args    argMaps
 	row     simEvent // see rowOf
 	coming  simEvent // the next event, before anything is known of it
+	cost    int64    // that its thread had to subtract before it
+	seemed  int64    // when it seemed to begin on the clock of the trace, before that was changed
 	more    more     // of the fact being told
 	hear    [numFacts][]func(fact)
 	acts    [format.NumEffects][]func(*simEvent) // see on

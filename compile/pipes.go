@@ -284,7 +284,7 @@ func (ps *pipes) took(s *simEvent, p *pipe) {
 	p.read, p.got = r.call, r.last
 	switch {
 	case s.e.Ret == 0 && ps.told:
-		s.pipedBy = p.closed
+		s.pipedBy = &p.closed
 		return
 	case s.e.Ret == 0:
 		ps.waited(p, &r, p.closed)
@@ -292,7 +292,7 @@ func (ps *pipes) took(s *simEvent, p *pipe) {
 	}
 	if r.first >= p.put {
 		if c, ok := ps.learned.fed[ps.line]; ok {
-			s.pipedBy = c
+			s.pipedBy = &c
 		}
 		if len(p.ahead) == pipeKept {
 			p.put = max(p.put, p.ahead[0].last)
@@ -307,7 +307,7 @@ func (ps *pipes) took(s *simEvent, p *pipe) {
 	}
 	if drop(r.first); ps.told {
 		if i := slices.IndexFunc(p.writes, func(w put) bool { return w.end >= r.last }); i >= 0 {
-			s.pipedBy = p.writes[i].call
+			s.pipedBy = &p.writes[i].call
 		}
 	} else if len(p.writes) > 0 {
 		ps.waited(p, &r, p.writes[0].call)

@@ -50,7 +50,7 @@ func (ss *spans) enlist() {
 	ss.when(factSpan, ss.add)
 	ss.when(factTimed, func(f fact) {
 		if s := f.s; len(s.t.gapSpans.all) > 0 {
-			ss.placeSpans(s.t, s.seemed, s.t.onTrace(s.e.Start))
+			ss.placeSpans(s.t, ss.seemed, s.t.onTrace(s.e.Start))
 		}
 	})
 	ss.when(factWritten, func(f fact) {

@@ -143,7 +143,7 @@ func (w *ties) holds(func(purpose, int)) {}
 // comes takes the waits before an event of a thread.
 func (w *ties) comes(f fact) {
 	t, e := f.s.t, f.s.e
-	if t.cost != f.s.cost {
+	if t.cost != w.cost {
 		t.mark(mark{at: e.Start, own: t.clock(e.Start)})
 	}
 	off := e.Off
@@ -462,8 +462,10 @@ func (w *ties) tied(s *simEvent) (nanos int64, ok bool) {
 		}
 	}
 	sent := s.sent
-	if on := w.waker(s.pipedBy.tid); sent.from == nil && on != nil && on.num == s.pipedBy.thread {
-		sent = message{on, s.pipedBy.start}
+	if c := s.pipedBy; c != nil && sent.from == nil {
+		if on := w.waker(c.tid); on != nil && on.num == c.thread {
+			sent = message{on, c.start}
+		}
 	}
 	if sent.from != nil && sent.from != t {
 		w.causes = sent.from.comesAfter(w.causes[:0], sent.at)
