@@ -96,6 +96,41 @@ func (e *Event) Clone() Event {
 	return c
 }
 
+// OwnFields are the rows of the fields of an event that are 0 for most events.
+var OwnFields = [...]Field{
+	{Key: "faults", At: "read, write", Doc: "page faults in the call: its buffer was fresh",
+		Parts: number("count", func(e *Event) any { return &e.Faults })},
+	{Key: "behind", At: "any", Doc: "time in the call for which another recorded thread had the processor, from 20 µs on",
+		Parts: number("nanoseconds", func(e *Event) any { return &e.Behind })},
+	{Key: OffNames[0], Section: OfOff, At: "any", Doc: "the thread could run, but a program that is not recorded, or the kernel, had the processor",
+		Parts: number("nanoseconds", func(e *Event) any { return &e.Off.Ready })},
+	{Key: OffNames[1], Section: OfOff, At: "any", Doc: "the thread could run, but another recorded thread had the processor",
+		Parts: number("nanoseconds", func(e *Event) any { return &e.Off.Own })},
+	{Key: OffNames[2], Section: OfOff, At: "any", Doc: "the thread waited for a thread, a process, a socket or a lock",
+		Parts: number("nanoseconds", func(e *Event) any { return &e.Off.Wait })},
+	{Key: OffNames[3], Section: OfOff, At: "any", Doc: "the thread slept",
+		Parts: number("nanoseconds", func(e *Event) any { return &e.Off.Timer })},
+	{Key: OffNames[4], Section: OfOff, At: "any", Doc: "the thread waited for storage outside of recorded calls: memory that was swapped out, a call that is not recorded",
+		Parts: number("nanoseconds", func(e *Event) any { return &e.Off.Storage })},
+	{Key: OffNames[5], Section: OfOff, At: "any", Doc: "recordings that do not tell the reasons apart have all here",
+		Parts: number("nanoseconds", func(e *Event) any { return &e.Off.Other })},
+	{Key: "calls", At: "any", Doc: "calls of this thread since its last event that are not recorded",
+		Parts: number("count", func(e *Event) any { return &e.Calls })},
+	{Key: "cut", At: "any", Doc: "time that `compile` takes off the time before this event; negative to add",
+		Parts: []Part{{Form: InSigned, Unit: "nanoseconds", Min: -MaxNote, Of: func(e *Event) any { return &e.Cut }}}},
+	{Key: "held", Trace: true, At: "any", Doc: "the part of the compute that edges account for",
+		Parts: []Part{{Form: InSeconds, Unit: "seconds", Of: func(e *Event) any { return &e.Held }}}},
+	{Key: "expired", Trace: true, At: "any", Doc: "the part of the compute that a wake-up may end early",
+		Parts: []Part{{Form: InSeconds, Unit: "seconds", Of: func(e *Event) any { return &e.Expired }}}},
+	{Parts: number("nanoseconds", func(e *Event) any { return &e.Compute })},
+}
+
+// Owns reports whether any of OwnFields is not 0.
+func (e *Event) Owns() bool { return e.Shows() || e.Compute|e.Held|e.Expired != 0 }
+
+// Shows reports whether a recording shows any of them.
+func (e *Event) Shows() bool { return e.Faults|e.Behind|e.Cut|e.Calls != 0 || !e.Off.IsZero() }
+
 // Reader reads events in batches.
 type Reader interface {
 	// Read fills events from the front and returns how many it filled. After
