@@ -83,7 +83,7 @@ func init() {
 
 // apply simulates one event and, in the last pass, writes it to the trace.
 func (m *model) apply(e *format.Event) error {
-	if e.Op == format.OpSpan {
+	if e.Span != nil {
 		return m.span(e)
 	}
 	t := m.thread(e)

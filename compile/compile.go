@@ -82,7 +82,6 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 	if o.Key != nil && len(o.Key) < MinKey {
 		return &Report{}, fmt.Errorf("the key has %d bytes, fewer than %d", len(o.Key), MinKey)
 	}
-	format.WantSpans(src)
 	in := take(format.Submissions(src), tmp)
 	defer in.stop()
 	known, p := newLearned(), (*plan)(nil)
@@ -149,7 +148,6 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 // or of a compiled trace. A note that a trace can't hold is an error, because
 // it may be a misspelt edge.
 func Copy(r format.Reader, out Sink) error {
-	format.WantSpans(r)
 	batch := make([]format.Event, batchSize)
 	for copied := 0; ; {
 		n, err := r.Read(batch)

@@ -71,7 +71,7 @@ func (in *intake) read(src format.Reader) error {
 			remarks, described = len(h.Meta), len(h.Descriptors)
 		}
 		n++
-		if e.Op == format.OpSpan {
+		if e.Span != nil {
 			in.spanned = true
 		} else if orders(e) {
 			in.overlap.add(e, n)

@@ -201,7 +201,7 @@ func TestMPI(t *testing.T) {
 			require.Equal(t, c.want, report.MPI)
 			held := map[int32]int64{}
 			for _, e := range out.events {
-				if e.Op != format.OpSpan && e.Held > 0 {
+				if e.Span == nil && e.Held > 0 {
 					held[e.TID-1] += e.Held / 1000
 				}
 			}

@@ -252,7 +252,7 @@ func (o *overlaps) fetch() {
 		o.entered = o.entered[1:]
 	}
 	switch {
-	case e.Op == format.OpSpan:
+	case e.Span != nil:
 	case e.Via != format.ViaCall:
 		s.claim = requested(o.follower.Thread(e), e)
 	default:

@@ -117,7 +117,7 @@ func (m *model) placeSpan(t *thread, e *format.Event, start, end int64) error {
 	t.moments.add(moment{e.Start, start, end}, m.budget)
 
 	out := &m.events[:len(m.events)+1][len(m.events)]
-	*out = format.Event{Op: format.OpSpan, TID: t.num, Start: start, Dur: end - start, Compute: end - t.now, Ret: e.Ret, Span: m.keepSpan(t, e.Span)}
+	*out = format.Event{TID: t.num, Start: start, Dur: end - start, Compute: end - t.now, Ret: e.Ret, Span: m.keepSpan(t, e.Span)}
 	if e.Dur < 0 {
 		out.Start, out.Dur = end, format.Unknown
 	}

@@ -116,7 +116,7 @@ func Walk(r format.Reader, c Cache, each func(e *format.Event, position int64, d
 	if c.Readahead <= 0 {
 		c.Readahead = linuxReadahead
 	}
-	r = format.WithoutNames(r) // the fileset has names below the root
+	r = format.WithoutSpans(format.WithoutNames(r)) // the fileset has names below the root
 	var (
 		w         *walk
 		positions = map[int32]int64{}

@@ -28,7 +28,7 @@ type Subject struct {
 	Result   int64    // as Event.Ret
 	Duration int64    // nanoseconds, or format.Unknown
 	Time     int64    // nanoseconds from the start of the recording
-	Span     string   // of format.OpSpan LAYER:FUNCTION, otherwise ""
+	Span     string   // of a call of a library LAYER:FUNCTION, otherwise ""
 	Spans    []string // those of the spans around the event
 }
 
@@ -36,7 +36,7 @@ type Subject struct {
 // that a process.Follower returns.
 func NewSubject(e *format.Event, process, rank int32, command, name string) Subject {
 	s := Subject{Thread: e.TID, Process: process, Rank: rank, Op: e.Op, Result: e.Ret, Duration: e.Dur, Time: e.Start}
-	if e.Op == format.OpSpan {
+	if e.Span != nil {
 		s.Span, s.Size = e.Span.Name(), e.Span.Bytes
 	} else {
 		s.Size = e.Size()

@@ -52,7 +52,7 @@ func TestFilter(t *testing.T) {
 func TestSpans(t *testing.T) {
 	inside := &Subject{Op: format.OpPwrite64, Size: 10, Spans: []string{"mpi:MPI_File_write", "stdio:fwrite"}}
 	outside := &Subject{Op: format.OpPwrite64, Size: 10}
-	span := &Subject{Op: format.OpSpan, Size: 10, Span: "hdf5:H5Dwrite", Duration: 5}
+	span := &Subject{Size: 10, Span: "hdf5:H5Dwrite", Duration: 5}
 	for _, c := range []struct {
 		text                  string
 		inside, outside, span bool
@@ -76,8 +76,8 @@ func TestSpans(t *testing.T) {
 	require.True(t, UsesSpan(`size > 1 && !(span ~ "*")`))
 	require.False(t, UsesSpan("path == span"))
 	require.False(t, UsesSpan("span"))
-	e := &format.Event{Op: format.OpSpan, TID: 7, Span: &format.Span{Layer: "a", Function: "f", Bytes: 3}}
-	require.Equal(t, Subject{Thread: 7, Process: 6, Rank: -1, Op: format.OpSpan, Size: 3, Span: "a:f"}, NewSubject(e, 6, -1, "", ""))
+	e := &format.Event{TID: 7, Span: &format.Span{Layer: "a", Function: "f", Bytes: 3}}
+	require.Equal(t, Subject{Thread: 7, Process: 6, Rank: -1, Size: 3, Span: "a:f"}, NewSubject(e, 6, -1, "", ""))
 }
 
 func TestErrors(t *testing.T) {

@@ -47,9 +47,6 @@ type aheadBatch struct {
 // NewAhead returns an AheadReader of r. The caller closes it.
 func NewAhead(r Reader) *AheadReader { return &AheadReader{r: r} }
 
-// WantSpans implements SpanReader.
-func (a *AheadReader) WantSpans() bool { return WantSpans(a.r) }
-
 // Read implements Reader.
 func (a *AheadReader) Read(events []Event) (int, error) {
 	if a.full == nil {

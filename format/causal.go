@@ -145,7 +145,7 @@ func (c *Causal) read() *Event {
 // event of the thread is held back for that.
 func (c *Causal) unborn(e *Event) bool {
 	switch {
-	case e.TID == c.last && e.TID != 0, !e.Op.Valid() && e.Op != OpSpan, len(c.alive) == 0, c.alive[e.TID], len(c.held[e.TID]) > 0:
+	case e.TID == c.last && e.TID != 0, !e.Valid(), len(c.alive) == 0, c.alive[e.TID], len(c.held[e.TID]) > 0:
 		return false
 	}
 	was := e.Renamed()
@@ -216,7 +216,7 @@ func (c *Causal) admitRunning() {
 
 // admit reports whether e can be returned now. If not, the caller holds it back.
 func (c *Causal) admit(e *Event) bool {
-	if !e.Op.Valid() && e.Op != OpSpan {
+	if !e.Valid() {
 		return true // the caller reports the error
 	}
 	if was := e.Renamed(); was != 0 && c.alive[was] {
@@ -229,9 +229,6 @@ func (c *Causal) admit(e *Event) bool {
 			return false
 		}
 		c.last = e.TID
-	}
-	if e.Op == OpSpan {
-		return true
 	}
 	switch e.Op.Info().Effect {
 	case EffectFork:

@@ -58,7 +58,7 @@ type Event struct {
 	Str  [MaxStrings][]byte
 
 	Notes *Notes // what a recorder noted about the event, nil for nothing
-	Span  *Span  // of OpSpan, else nil
+	Span  *Span  // the call of a library that the event is; its Op is OpNone
 	Edges []Edge // trace: what the event comes after
 	How   How    // trace: how a request is made
 }
@@ -66,6 +66,9 @@ type Event struct {
 // End returns the end of the event, in nanoseconds since the start of the
 // recording. An unknown duration counts as 0.
 func (e *Event) End() int64 { return e.Start + max(e.Dur, 0) }
+
+// Valid reports whether the event is of a known operation, or a call of a library.
+func (e *Event) Valid() bool { return e.Op.Valid() || e.Span != nil }
 
 // Bytes returns how many bytes a read or a write moved. It is 0 for any other
 // call, one that failed, and one whose result counts something else (sendmmsg).

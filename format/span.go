@@ -2,12 +2,6 @@ package format
 
 import "strings"
 
-// OpSpan marks an event that is no operation of the table but a call of a function of
-// a library above the system calls: its Span says which. A reader returns such events
-// only where it was asked for them (WantSpans), so that code that doesn't ask can rely on
-// the table. It has no row: Valid is false, and Info must not be called.
-const OpSpan Op = 1<<16 - 1
-
 // Span is a call of a function of a library, such as H5Dwrite of HDF5. The event has its
 // thread, its start and duration, and in Ret what the function returned. Spans of a
 // thread nest. A span stands after the events that it caused, because events are in the
@@ -94,6 +88,29 @@ func (s *Span) Clone() *Span {
 	return &c
 }
 
+// calls is a reader of the events of a source that are no spans.
+type calls struct{ Reader }
+
+// WithoutSpans returns a reader of the events of r that are no spans.
+func WithoutSpans(r Reader) Reader { return calls{r} }
+
+// Read implements Reader.
+func (c calls) Read(events []Event) (int, error) {
+	for {
+		n, err := c.Reader.Read(events)
+		stay := 0
+		for i := range events[:n] {
+			if events[i].Span == nil {
+				events[stay] = events[i]
+				stay++
+			}
+		}
+		if stay > 0 || n == 0 || err != nil {
+			return stay, err
+		}
+	}
+}
+
 // SpanMemory is the memory of the spans of one batch, which their makers reuse. Spans that
 // were added stay valid until Reset. It belongs to one goroutine.
 type SpanMemory struct {
@@ -124,19 +141,3 @@ func (m *SpanMemory) ValuesFrom(n int) []Value {
 
 // NumbersFrom returns the Numbers from the n-th on.
 func (m *SpanMemory) NumbersFrom(n int) []int64 { return m.Numbers[n:len(m.Numbers):len(m.Numbers)] }
-
-// SpanReader is a Reader of a source that can hold spans. It leaves them out unless it
-// is asked for them before the first Read.
-type SpanReader interface {
-	Reader
-
-	// WantSpans asks for the spans, and reports whether the source can hold any.
-	WantSpans() bool
-}
-
-// WantSpans asks a reader for the spans of its source, before the first Read. It reports
-// whether the source can hold any.
-func WantSpans(r Reader) bool {
-	s, ok := r.(SpanReader)
-	return ok && s.WantSpans()
-}

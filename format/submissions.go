@@ -22,9 +22,6 @@ func Submissions(r Reader) Reader {
 	}
 }
 
-// WantSpans implements SpanReader.
-func (s *submissions) WantSpans() bool { return WantSpans(s.Reader) }
-
 // maxWindow is how many events are kept back at most for a call whose requests are
 // in flight.
 const maxWindow = 1 << 16

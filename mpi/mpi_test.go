@@ -52,7 +52,6 @@ func parse(t testing.TB, text string) (events []format.Event) {
 		last = l.at
 	}
 	r := script.NewReader(strings.NewReader(b.String()), "test")
-	format.WantSpans(r)
 	batch := make([]format.Event, 8)
 	for {
 		n, err := r.Read(batch)
@@ -822,7 +821,7 @@ func TestBounds(t *testing.T) {
 				s.Args = append(s.Args, format.Value{Kind: format.ValueNumbers, Numbers: a})
 			}
 		}
-		p.Add(rank+1, rank, &format.Event{Op: format.OpSpan, TID: rank + 1, Start: at, Dur: 1, Span: s})
+		p.Add(rank+1, rank, &format.Event{TID: rank + 1, Start: at, Dur: 1, Span: s})
 		at += 10
 	}
 	const world, many = 0x44000000, 20_000
@@ -918,7 +917,7 @@ func BenchmarkMessages(b *testing.B) {
 	p := mpi.New(h, func(w *mpi.Wait) { waits++ })
 	b.ReportAllocs()
 	b.ResetTimer()
-	e := format.Event{Op: format.OpSpan, Dur: 1}
+	e := format.Event{Dur: 1}
 	add := func(rank int, s *format.Span) {
 		e.Span, e.TID = s, int32(rank+1)
 		e.Start += 10

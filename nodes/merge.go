@@ -9,8 +9,7 @@ import (
 	"pianola/transform"
 )
 
-// Reader reads the merged recording, in the order in which events ended. It implements
-// format.SpanReader.
+// Reader reads the merged recording, in the order in which events ended.
 type Reader struct {
 	*format.Merged
 	run     *Run
@@ -45,17 +44,6 @@ func (r *Run) Open() (*Reader, error) {
 
 // Header implements format.Reader. It is complete from the start.
 func (m *Reader) Header() *format.Header { return &m.run.header }
-
-// WantSpans implements format.SpanReader.
-func (m *Reader) WantSpans() bool {
-	some := false
-	for _, s := range m.sources {
-		if format.WantSpans(s.Reader) {
-			some = true
-		}
-	}
-	return some
-}
 
 // Close closes the recordings.
 func (m *Reader) Close() error {

@@ -56,7 +56,7 @@ type leasts map[[2]int]int64
 // add adds an event of a node. A receive can stand before its send: clocks are wrong, and a long
 // send ends after the receive.
 func (c *crossings) add(node int, e *format.Event) {
-	if e.Op == format.OpSpan || !e.Op.Valid() || !e.Notes.Known(format.NotedMessage) || e.Notes.ChannelKind != format.ChannelTCP {
+	if !e.Op.Valid() || !e.Notes.Known(format.NotedMessage) || e.Notes.ChannelKind != format.ChannelTCP {
 		return
 	}
 	at := channel{e.Notes.ChannelKind, e.Notes.Channel}
@@ -230,7 +230,6 @@ func (c *crossings) read(m *Reader) error {
 
 // readCalls reads the recordings for messages of TCP and calls of MPI.
 func (c *crossings) readCalls(m *Reader) error {
-	m.WantSpans()
 	events, state := format.NewCausal(m), process.NewState(m.Header())
 	state.Start(func(*format.Descriptor) *process.Description { return nil })
 	pairer := mpi.New(m.Header(), c.waited)
@@ -245,7 +244,7 @@ func (c *crossings) readCalls(m *Reader) error {
 		}
 		t := state.Thread(e)
 		switch {
-		case e.Op != format.OpSpan:
+		case e.Span == nil:
 			c.add(transform.NodeOf(e), e)
 			if e.Op.Valid() && e.Op.Info().Class == format.ClassProcess {
 				state.Apply(t, e)

@@ -17,7 +17,7 @@ import (
 func TestBrowserLayers(t *testing.T) {
 	r := &recording{Collector: &profile.Collector{}, t: t, slow: 1}
 	span := func(function, kind string, from int64) {
-		e := format.Event{Op: format.OpSpan, TID: 1, Start: from, Dur: r.now[1] - from, Span: &format.Span{Layer: "hdf5", Function: function, Kind: kind, Bytes: format.Unknown}}
+		e := format.Event{TID: 1, Start: from, Dur: r.now[1] - from, Span: &format.Span{Layer: "hdf5", Function: function, Kind: kind, Bytes: format.Unknown}}
 		require.NoError(t, r.Write([]format.Event{e}))
 	}
 	span("H5Dwrite", "write", 0) // the page has its layer from here on
@@ -43,7 +43,7 @@ func TestBrowserLayers(t *testing.T) {
 func TestBrowserSpans(t *testing.T) {
 	r := &recording{Collector: &profile.Collector{To: 1e18}, t: t, slow: 1}
 	span := func(function, kind string, from, to int64) {
-		e := format.Event{Op: format.OpSpan, TID: 1, Start: from, Dur: to - from, Span: &format.Span{Layer: "hdf5", Function: function, Kind: kind, Bytes: format.Unknown}}
+		e := format.Event{TID: 1, Start: from, Dur: to - from, Span: &format.Span{Layer: "hdf5", Function: function, Kind: kind, Bytes: format.Unknown}}
 		if kind == "open" {
 			e.Span.Args = []format.Value{{Kind: format.ValuePath, Text: []byte(evil)}}
 		}

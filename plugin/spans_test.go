@@ -9,7 +9,7 @@ import (
 	"pianola/format"
 )
 
-var span = &format.Event{Op: format.OpSpan, Dur: 20_000, Ret: 7, Span: &format.Span{
+var span = &format.Event{Dur: 20_000, Ret: 7, Span: &format.Span{
 	Layer: "hdf5", Function: "H5Fopen", Kind: "open", Bytes: format.Unknown,
 	Args: []format.Value{{Kind: format.ValuePath, Text: []byte("a b")}, {Kind: format.ValueInt, Int: -2}},
 }}

@@ -37,7 +37,7 @@ func RowsWithin(memory int64) int { return int(max(memory/(16<<10), 1)) }
 // RunTime returns when the last event of a reader ends, in seconds.
 func RunTime(r format.Reader) (seconds float64, err error) {
 	last := int64(0)
-	err = format.Each(r, func(e *format.Event) error {
+	err = format.Each(format.WithoutSpans(r), func(e *format.Event) error {
 		last = max(last, e.End())
 		return nil
 	})
@@ -105,10 +105,9 @@ type call struct {
 	start, end int64
 }
 
-// Read adds all events of r, and its spans, which it asks for. Another goroutine reads them
+// Read adds all events of r. Another goroutine reads them
 // meanwhile.
 func (c *Collector) Read(r format.Reader) error {
-	format.WantSpans(r)
 	ahead := format.NewAhead(r)
 	defer ahead.Close()
 	ordered := format.NewCausal(ahead)
@@ -145,8 +144,7 @@ func (c *Collector) Write(events []format.Event) error {
 func (c *Collector) fault(err error) error { return fmt.Errorf("event %d: %w", c.all.Calls+1, err) }
 
 func (c *Collector) add(e *format.Event) error {
-	isSpan := e.Op == format.OpSpan && e.Span != nil
-	if !e.Op.Valid() && !isSpan {
+	if !e.Valid() {
 		return errOp
 	}
 	start, dur := max(e.Start, 0), max(e.Dur, 0)
@@ -156,7 +154,7 @@ func (c *Collector) add(e *format.Event) error {
 	if c.tracker == nil {
 		c.tracker = newTracker(&format.Header{}, c.Rows)
 	}
-	if isSpan {
+	if e.Span != nil {
 		by := c.tracker.Thread(e)
 		c.spans.calls.from, c.spans.calls.to, c.spans.calls.lanes = c.From, c.To, &c.tracker.threads.lanes
 		c.spans.span(c.tracker.threads.of(by), e)

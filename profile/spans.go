@@ -8,7 +8,7 @@ import (
 	"pianola/stats"
 )
 
-// spans finds out what the calls of libraries (format.OpSpan) caused. A span comes after
+// spans finds out what the calls of libraries (format.Span) caused. A span comes after
 // all that is within it. So each thread has, for each layer, a list of what no span of
 // the layer holds so far: a span takes from its end what begins within the span, and
 // stands there in its place. So each call is taken by the innermost span of the layer.

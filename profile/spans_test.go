@@ -14,7 +14,7 @@ import (
 // spanOf returns a span, with times in microseconds.
 func spanOf(tid int32, name, kind string, start, dur, bytes int64) format.Event {
 	layer, function, _ := format.CutSpanName(name)
-	return format.Event{Op: format.OpSpan, TID: tid, Start: start * 1e3, Dur: dur * 1e3, Span: &format.Span{Layer: layer, Function: function, Kind: kind, Bytes: bytes}}
+	return format.Event{TID: tid, Start: start * 1e3, Dur: dur * 1e3, Span: &format.Span{Layer: layer, Function: function, Kind: kind, Bytes: bytes}}
 }
 
 func functionOf(t *testing.T, p *Profile, name string) *Function {

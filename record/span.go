@@ -172,7 +172,7 @@ func (w *Writer) Span(s *Span) (full bool) {
 // span fills e. It reads no further than the data goes.
 func (d *decoder) span(s *Span, e *format.Event) {
 	f := s.Probe.Function
-	*e = format.Event{Op: format.OpSpan, TID: s.TID, Start: s.Start - d.start, Dur: s.Dur, Ret: valueOf(f.Result, uint64(s.Ret))}
+	*e = format.Event{TID: s.TID, Start: s.Start - d.start, Dur: s.Dur, Ret: valueOf(f.Result, uint64(s.Ret))}
 	if f.Result.Kind == layer.Void || f.Result.Kind == layer.Float || f.Result.Kind == layer.Struct {
 		e.Ret = format.NoResult
 	}

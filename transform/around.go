@@ -16,7 +16,6 @@ import (
 type around struct {
 	format.Reader // from the beginning; of a recording, with spans
 	threads       map[int32]*covered
-	any           bool     // there are spans
 	names         []string // memory of of
 }
 
@@ -61,15 +60,8 @@ func (s onlySpans) around() (*around, error) {
 // around reads the spans of the trace.
 func (l *lifted) around() (*around, error) {
 	events := l.trace.Events()
-	format.WantSpans(events)
 	a := &around{threads: map[int32]*covered{}}
-	if err := a.look(events); err != nil {
-		return nil, err
-	}
-	if !a.any {
-		return nil, errNoSpans
-	}
-	return a, nil
+	return a, a.look(events)
 }
 
 // before returns what finds the spans around the events of r, from the first on.
@@ -91,7 +83,7 @@ func newAround(r format.Reader) (*around, error) {
 		}
 	}
 	rewinds, ok := r.(Rewinder)
-	if !ok || !format.WantSpans(r) {
+	if !ok {
 		return nil, errNoSpans
 	}
 	a := &around{threads: map[int32]*covered{}}
@@ -102,14 +94,13 @@ func newAround(r format.Reader) (*around, error) {
 	if a.Reader, err = rewinds.Again(); err != nil {
 		return nil, err
 	}
-	format.WantSpans(a.Reader)
 	return a, nil
 }
 
 // look reads the whole recording.
 func (a *around) look(r format.Reader) error {
 	batch := make([]format.Event, lookAhead)
-	names, spans := map[string]string{}, 0
+	names, spans, some := map[string]string{}, 0, false
 	for {
 		n, err := r.Read(batch)
 		for i := range batch[:n] {
@@ -119,9 +110,9 @@ func (a *around) look(r format.Reader) error {
 				t = &covered{last: -1}
 				a.threads[e.TID] = t
 			}
-			a.any = a.any || e.Op == format.OpSpan
+			some = some || e.Span != nil
 			switch {
-			case e.Op != format.OpSpan:
+			case e.Span == nil:
 				t.last = max(t.last, e.Start)
 			case e.Dur >= 0 && t.last >= e.Start:
 				name := e.Span.Name()
@@ -141,6 +132,9 @@ func (a *around) look(r format.Reader) error {
 		if err != nil {
 			return err
 		}
+	}
+	if !some {
+		return errNoSpans
 	}
 	for _, t := range a.threads {
 		slices.SortStableFunc(t.all, func(a, b held) int {
@@ -162,7 +156,7 @@ func (a *around) of(e *format.Event) []string {
 	for ; t.next < len(t.all) && t.all[t.next].start <= e.Start; t.next++ {
 		t.open = append(t.open, t.all[t.next])
 	}
-	if e.Op != format.OpSpan {
+	if e.Span == nil {
 		t.open = slices.DeleteFunc(t.open, func(s held) bool { return s.end <= e.Start && s.end < end })
 	}
 	for _, s := range t.open {

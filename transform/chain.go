@@ -71,8 +71,5 @@ type rewinder struct {
 	before *Chain
 }
 
-// WantSpans implements format.SpanReader.
-func (r rewinder) WantSpans() bool { return format.WantSpans(r.Reader) }
-
 // Again implements Rewinder.
 func (r rewinder) Again() (format.Reader, error) { return r.before.Open() }

@@ -41,6 +41,9 @@ func newClone(n int) *clone {
 	return c
 }
 
+// span implements spanning: copies would be ranks with the same numbers.
+func (c *clone) span(*staged, *format.Event) {}
+
 // event implements stage.
 func (c *clone) event(s *staged, e *format.Event) error {
 	if c.first == 0 {

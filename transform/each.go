@@ -30,9 +30,6 @@ func Each(change func(h *format.Header, e *format.Event) Verdict) Func {
 	}
 }
 
-// WantSpans implements format.SpanReader.
-func (r *each) WantSpans() bool { return wantMPI(r.Reader) }
-
 // Read implements format.Reader.
 func (r *each) Read(events []format.Event) (int, error) {
 	for {
@@ -45,8 +42,8 @@ func (r *each) Read(events []format.Event) (int, error) {
 				v = r.change(r.Header(), e)
 			}
 			switch {
-			case e.Op == format.OpSpan:
-				if !isMPI(e) {
+			case e.Span != nil:
+				if !keeps(r.Header(), e) {
 					continue
 				}
 			case v == Keep:

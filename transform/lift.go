@@ -62,7 +62,7 @@ func newLifted(t Trace) (*lifted, error) {
 	}
 	threads := len(h.Threads)
 	l := &lifted{
-		trace: t, events: t.Events(), header: h, files: newNoter(&h), lines: &lineage{threads: make([]threadLineage, threads)}, batch: make([]format.Event, 256),
+		trace: t, events: format.WithoutSpans(t.Events()), header: h, files: newNoter(&h), lines: &lineage{threads: make([]threadLineage, threads)}, batch: make([]format.Event, 256),
 		stopped: make([][]format.Event, threads), count: make([]int64, threads), given: make([]int64, threads), floors: make([]int64, threads),
 	}
 	events := make([][]int64, threads)

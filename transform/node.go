@@ -14,11 +14,7 @@ func Node(number int, rename func(path string) string) Func {
 	if rename == nil {
 		return func(r format.Reader) (format.Reader, error) { return &renumbered{Reader: r, k: k}, nil }
 	}
-	staged := newStaged(0, func() stage { return &apart{k, rename} })
-	return func(r format.Reader) (format.Reader, error) {
-		s, err := staged(r)
-		return spanned{s, r}, err
-	}
+	return newStaged(0, func() stage { return &apart{k, rename} })
 }
 
 // MaxNodes is the maximum number of nodes of a run, as many as there are ids for.
@@ -30,24 +26,12 @@ func NodeIDs(number int) int32 { return int32(number) << idBits }
 // NodeOf returns the number of the node that an event has come from.
 func NodeOf(e *format.Event) int { return int(e.TID-1) >> idBits }
 
-// spanned is a reader of a source with spans.
-type spanned struct {
-	format.Reader
-	source format.Reader
-}
-
-// WantSpans implements format.SpanReader.
-func (s spanned) WantSpans() bool { return format.WantSpans(s.source) }
-
 // renumbered renames ids.
 type renumbered struct {
 	format.Reader
 	k     ids
 	notes []format.Notes
 }
-
-// WantSpans implements format.SpanReader.
-func (r *renumbered) WantSpans() bool { return format.WantSpans(r.Reader) }
 
 // Read implements format.Reader.
 func (r *renumbered) Read(events []format.Event) (int, error) {

@@ -56,30 +56,22 @@ func newOnly(text string, want bool) (Func, error) {
 	}, nil
 }
 
-// onlySpans is the reader of a filter that uses spans: it can return those that the filter
-// selects.
+// onlySpans is the reader of a filter that uses spans.
 type onlySpans struct {
 	format.Reader
 	only *only
-}
-
-// WantSpans implements format.SpanReader.
-func (s onlySpans) WantSpans() bool {
-	s.only.returns = true
-	return true
 }
 
 func (s onlySpans) lineage() *lineage { return lineageOf(s.Reader) }
 
 // only takes events out.
 type only struct {
-	meant   filter.Filter
-	want    bool
-	spans   *around // nil where the filter does not use spans
-	returns bool    // the spans that the filter selects
-	ready   bool
-	out     format.Counts // taken out
-	ended   bool
+	meant filter.Filter
+	want  bool
+	spans *around // nil where the filter does not use spans
+	ready bool
+	out   format.Counts // taken out
+	ended bool
 }
 
 // use is what is known about an open file description.
@@ -125,7 +117,7 @@ func (o *only) event(s *staged, e *format.Event) error {
 
 // span implements spanning.
 func (o *only) span(s *staged, e *format.Event) {
-	if !o.returns {
+	if o.spans == nil {
 		return
 	}
 	t := s.Thread(e)

@@ -37,6 +37,9 @@ type paced struct {
 	debt  int64 // what was taken or cut besides of time that was not there
 }
 
+// span implements spanning: a factor of compute would also scale the waits of ranks that poll.
+func (x scale) span(*staged, *format.Event) {}
+
 // event implements stage. It does not scale the time that compile subtracts anyway.
 func (x scale) event(s *staged, e *format.Event) error {
 	t := s.Thread(e)

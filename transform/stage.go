@@ -29,8 +29,8 @@ type holding interface {
 // events lets them go.
 type ending interface{ end(s *staged) }
 
-// spanning is a stage that takes spans. The others leave them as they are, or get none: see
-// staged.WantSpans.
+// spanning is a stage that takes spans. The others leave those as they are for which keeps
+// holds, and take out the rest.
 type spanning interface {
 	// span gets the next span, and puts it into the queue if it stays.
 	span(s *staged, e *format.Event)
@@ -62,7 +62,6 @@ type staged struct {
 	carried carry
 	given   []*entry // entries whose memory the events of the last Read use
 	err     error    // once there are no more events
-	mpi     bool     // of the spans, only those for which isMPI holds stay
 }
 
 // newStaged returns the Func of a stage. make returns a new stage for each
@@ -73,23 +72,12 @@ func newStaged(limit int, make func() stage) Func {
 	}
 }
 
-// WantSpans implements format.SpanReader.
-func (s *staged) WantSpans() bool {
-	switch s.stage.(type) {
-	case *clone: // copies would be ranks with the same numbers
-	case scale: // it scales what it takes for compute, with the waits of ranks that poll
-	default:
-		s.mpi = wantMPI(s.source)
-	}
-	return s.mpi
+// keeps reports whether a transform leaves a span as it is: ranks wait for one another
+// whatever I/O they do between calls of MPI. Other calls of libraries would not be those
+// that a changed application makes.
+func keeps(h *format.Header, e *format.Event) bool {
+	return len(h.Ranks) > 0 && e.Span.Layer == mpi.Layer
 }
-
-// wantMPI asks the source of a transform for spans, of which those stay for which isMPI holds:
-// ranks wait for one another whatever I/O they do between calls of MPI. Other calls of libraries
-// would not be those that a changed application makes.
-func wantMPI(r format.Reader) bool { return len(r.Header().Ranks) > 0 && format.WantSpans(r) }
-
-func isMPI(e *format.Event) bool { return e.Span.Layer == mpi.Layer }
 
 // Header implements format.Reader.
 func (s *staged) Header() *format.Header {
@@ -108,7 +96,7 @@ func (s *staged) Read(events []format.Event) (int, error) {
 		if en := s.next(); en != nil {
 			keep := en.verdict == Keep
 			switch {
-			case en.Op == format.OpSpan:
+			case en.Span != nil:
 			case keep:
 				s.carried.give(&en.Event)
 			default:
@@ -158,15 +146,19 @@ func (s *staged) advance() {
 			s.Follower = process.New(begun(s.source.Header()), maxFiles)
 			s.carried.begin(s.source.Header())
 		}
-		if k, ok := s.stage.(spanning); ok && e.Op == format.OpSpan {
+		switch k, spans := s.stage.(spanning); {
+		case e.Span != nil && spans:
 			k.span(s, e)
-		} else if e.Op == format.OpSpan && s.mpi && !isMPI(e) {
-		} else if e.Op.Valid() {
+		case e.Span != nil:
+			if keeps(s.source.Header(), e) {
+				s.push(e)
+			}
+		case !e.Op.Valid():
+			s.push(e) // compile reports what is wrong with it
+		default:
 			if err = s.stage.event(s, e); err == nil && s.Full() {
 				err = fmt.Errorf("more than %d names of files, or %d MiB of names", maxFiles, maxFiles*process.NameBytes>>20)
 			}
-		} else {
-			s.push(e) // a span, or compile reports what is wrong with it
 		}
 	}
 	if err != nil {

@@ -118,7 +118,7 @@ type extent struct{ from, to int64 }
 func (f *Figures) follow(t *bin.Trace) error {
 	follower := process.New(t.Header(), 1<<16)
 	touched := map[int32][]extent{}
-	batch, events := make([]format.Event, 256), t.Events()
+	batch, events := make([]format.Event, 256), format.WithoutSpans(t.Events())
 	for {
 		n, err := events.Read(batch)
 		for i := range batch[:n] {

@@ -55,8 +55,8 @@ func (r *Reader) OpenEvents(name, kind string) (*Events, error) {
 
 // ahead returns the events of a reader, whose source they close.
 func ahead(r format.Reader, name, kind string, src io.Closer) *Events {
-	if export.TakesSpans(kind) {
-		format.WantSpans(r)
+	if !export.TakesSpans(kind) {
+		r = format.WithoutSpans(r)
 	}
 	a := format.NewAhead(r)
 	return &Events{a, name, a, src}

@@ -29,9 +29,6 @@ func (t tolerant) Read(events []format.Event) (int, error) {
 	return n, err
 }
 
-// WantSpans implements format.SpanReader.
-func (t tolerant) WantSpans() bool { return format.WantSpans(t.Reader) }
-
 // packedFile is a file that may be compressed.
 type packedFile struct {
 	*compressed.Reader

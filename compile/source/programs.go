@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 
+	"pianola/format"
 	"pianola/format/bin"
 	"pianola/format/importer"
 	"pianola/internal/files"
@@ -54,5 +55,5 @@ func (r *Reader) filter(ctx context.Context, trace, next *os.File, p *plugin.Pro
 		return err
 	}
 	defer text.Close()
-	return writing(next, 0, func(to *bin.Writer) error { return p.Filter(ctx, t.Events(), text, to) })
+	return writing(next, 0, func(to *bin.Writer) error { return p.Filter(ctx, format.WithoutSpans(t.Events()), text, to) })
 }

@@ -63,7 +63,6 @@ func writing(w io.Writer, limit int64, write func(*bin.Writer) error) error {
 // WriteText writes a compiled trace as an intermediate script.
 func WriteText(w io.Writer, t *bin.Trace) error {
 	p, events := script.NewIntermediateWriter(w, t.Header()), t.Events()
-	format.WantSpans(events)
 	if err := format.Copy(p, events); err != nil {
 		return err
 	}

@@ -32,10 +32,10 @@ func (t *Trace) Events() format.Reader {
 type merged struct {
 	trace *Trace
 	heap  turns
-	text  []byte             // memory of the strings of a batch
-	edges []format.Edge      // memory of the edges of a batch
-	spans *format.SpanMemory // nil if they are not wanted
-	err   error              // sticky
+	text  []byte        // memory of the strings of a batch
+	edges []format.Edge // memory of the edges of a batch
+	spans format.SpanMemory
+	err   error // sticky
 }
 
 // turn is a thread that has events left.
@@ -58,7 +58,7 @@ type line struct {
 	attached  []attachment // parts of other kinds
 	bytes     int64        // taken from the budget
 	ended     bool         // there are no more records
-	spans     *spanLine    // nil if there are none, or they are not wanted
+	spans     *spanLine    // nil if there are none
 }
 
 func (m *merged) Header() *format.Header { return m.trace.header }
@@ -67,9 +67,7 @@ func (m *merged) Header() *format.Header { return m.trace.header }
 // until the next call.
 func (m *merged) Read(events []format.Event) (n int, err error) {
 	m.text, m.edges = m.text[:0], m.edges[:0]
-	if m.spans != nil {
-		m.spans.Reset()
-	}
+	m.spans.Reset()
 	for n < len(events) && m.err == nil {
 		var some bool
 		if some, m.err = m.next(&events[n]); some {
@@ -90,7 +88,7 @@ func (m *merged) next(e *format.Event) (filled bool, err error) {
 	top := &m.heap[0]
 	if top.line == nil {
 		top.line, err = m.trace.line(top.thread)
-		if err == nil && m.spans != nil {
+		if err == nil {
 			err = top.line.openSpans(m.trace, top.thread)
 		}
 	} else {

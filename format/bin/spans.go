@@ -140,14 +140,6 @@ type spanLine struct {
 	read         int64 // spans that have been returned
 }
 
-// WantSpans implements format.SpanReader.
-func (m *merged) WantSpans() bool {
-	if m.spans == nil {
-		m.spans = &format.SpanMemory{}
-	}
-	return true
-}
-
 // openSpans makes the spans of a thread ready, if it has any.
 func (l *line) openSpans(t *Trace, thread int32) error {
 	if len(t.thread(thread).of(kindSpans)) == 0 {
@@ -186,7 +178,7 @@ func (m *merged) span(e *format.Event, t *turn) (filled bool, err error) {
 	}
 	s := m.spans.Add(format.Span{Kind: m.trace.strings[row[spanKind]], Bytes: int64(row[spanBytes]), Failed: row[spanFailed] == 1})
 	s.Layer, s.Function, _ = format.CutSpanName(m.trace.strings[row[spanName]])
-	*e = format.Event{Op: format.OpSpan, TID: t.thread, Compute: int64(row[spanTail]), Dur: int64(row[spanDur]), Ret: int64(row[spanRet]), Span: s}
+	*e = format.Event{TID: t.thread, Compute: int64(row[spanTail]), Dur: int64(row[spanDur]), Ret: int64(row[spanRet]), Span: s}
 	e.Start = before + e.Compute - max(e.Dur, 0)
 	s.Args, err = m.arguments(l.spans)
 	l.spans.read++

@@ -14,7 +14,7 @@ import (
 func spanned() (*format.Header, []format.Event) {
 	h := &format.Header{Threads: []format.Thread{{Process: 1}, {Process: 1, Parent: 1, Start: 1000}}}
 	span := func(tid int32, start, dur, tail int64, s *format.Span) format.Event {
-		return format.Event{Op: format.OpSpan, TID: tid, Start: start, Dur: dur, Compute: tail, Ret: 7, Span: s}
+		return format.Event{TID: tid, Start: start, Dur: dur, Compute: tail, Ret: 7, Span: s}
 	}
 	write := func(tid int32, start, compute int64) format.Event {
 		return format.Event{Op: format.OpFsync, TID: tid, Start: start, Dur: 10, Compute: compute, Args: [format.MaxArgs]int64{3}}
@@ -40,7 +40,6 @@ func TestSpans(t *testing.T) {
 	tr := opened(t, file)
 	for _, n := range []int{1, 2, 100} {
 		r := tr.Events()
-		require.True(t, format.WantSpans(r))
 		got, err := every(r, n)
 		require.NoError(t, err)
 		for i := range got {
@@ -53,9 +52,9 @@ func TestSpans(t *testing.T) {
 			require.Equal(t, events[i], got[i], i)
 		}
 	}
-	got, err := every(tr.Events(), 10)
+	got, err := every(format.WithoutSpans(tr.Events()), 10)
 	require.NoError(t, err)
-	require.Len(t, got, 2, "only events of the table, unless spans are asked for")
+	require.Len(t, got, 2)
 	require.EqualValues(t, 2, tr.Len(1))
 	require.Zero(t, tr.Len(2))
 	require.Equal(t, file, interleaved(t, h, [][]format.Event{events[:5], events[5:]}, 1000, func([][]format.Event) int { return 0 }))
@@ -67,7 +66,7 @@ func TestWrongSpans(t *testing.T) {
 		{Layer: "a", Function: "b", Args: make([]format.Value, format.MaxSpanArgs+1)},
 	} {
 		w := NewWriter(new(bytes.Buffer), new(testkit.Spool))
-		require.Error(t, w.Write([]format.Event{{Op: format.OpSpan, TID: 1, Span: s}}), "%+v", s)
+		require.Error(t, w.Write([]format.Event{{TID: 1, Span: s}}), "%+v", s)
 	}
 
 	tr := &Trace{strings: []string{"hdf5:H5Fopen", "open", "a b"}}

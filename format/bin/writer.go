@@ -109,7 +109,7 @@ func (w *Writer) event(e *format.Event) error {
 		return fmt.Errorf("%d is not a thread number", e.TID)
 	}
 	t := w.thread(e.TID)
-	if e.Op == format.OpSpan {
+	if e.Span != nil {
 		return w.span(t, e)
 	}
 	switch {

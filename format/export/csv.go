@@ -23,7 +23,7 @@ func newCSV(w io.Writer, h *format.Header) (Writer, error) {
 
 func (c *csvWriter) Write(events []format.Event) error {
 	for i := range events {
-		if e := &events[i]; e.Op == format.OpSpan {
+		if e := &events[i]; e.Span != nil {
 			c.row.setSpan(e)
 		} else if err := c.row.set(e); err != nil {
 			return err

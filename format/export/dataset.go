@@ -242,7 +242,7 @@ func (d *Dataset) Write(events []format.Event) error {
 	row := d.events.row
 	for i := range events {
 		e := &events[i]
-		if e.Op == format.OpSpan {
+		if e.Span != nil {
 			l := row.standing(e.TID)
 			t, err := d.of(l.rank)
 			if err == nil && t != nil {

@@ -81,7 +81,6 @@ func tables(t *testing.T, h *format.Header, events []format.Event, change func(*
 func spanned(t *testing.T, text string) (*format.Header, []format.Event) {
 	t.Helper()
 	r := script.NewReader(strings.NewReader(text), "recorded")
-	format.WantSpans(r)
 	events, err := testkit.ReadAll(r, 16)
 	require.NoError(t, err)
 	return r.Header(), events
@@ -127,7 +126,7 @@ func TestDatasetRanks(t *testing.T) {
 		h.Threads = append(h.Threads, thread)
 		events = append(events,
 			format.Event{Op: format.OpStat, TID: i + 1, Start: int64(i), Dur: 1, Str: [2][]byte{[]byte("shared")}},
-			format.Event{Op: format.OpSpan, TID: i + 1, Start: int64(i), Dur: 1, Span: &format.Span{Layer: "mpi", Function: "MPI_File_open", Bytes: format.Unknown}})
+			format.Event{TID: i + 1, Start: int64(i), Dur: 1, Span: &format.Span{Layer: "mpi", Function: "MPI_File_open", Bytes: format.Unknown}})
 	}
 	require.Equal(t, 2, Passes(h))
 	type key struct {

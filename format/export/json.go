@@ -29,7 +29,7 @@ func newJSON(w io.Writer, h *format.Header) (Writer, error) {
 func (j *jsonWriter) Write(events []format.Event) error {
 	for i := range events {
 		e := &events[i]
-		if e.Op == format.OpSpan {
+		if e.Span != nil {
 			j.row.setSpan(e)
 		} else if err := j.row.set(e); err != nil {
 			return err
@@ -40,7 +40,7 @@ func (j *jsonWriter) Write(events []format.Event) error {
 				j.column(k, v)
 			}
 		}
-		if e.Op == format.OpSpan {
+		if e.Span != nil {
 			j.span(e.Span)
 		} else {
 			j.args(e)

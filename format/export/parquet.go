@@ -76,7 +76,7 @@ func newEvents(h *format.Header) *parquetWriter {
 
 func (p *parquetWriter) Write(events []format.Event) error {
 	for i := range events {
-		if events[i].Op == format.OpSpan {
+		if events[i].Span != nil {
 			continue // only a Dataset has a table of spans
 		}
 		if err := p.event(&events[i]); err != nil {

@@ -110,7 +110,7 @@ func (p *perfetto) Write(events []format.Event) error {
 	for i := range events {
 		e := &events[i]
 		start := max(e.Start, 0)
-		if e.Op == format.OpSpan {
+		if e.Span != nil {
 			p.span(e, start)
 		} else {
 			if err := p.row.set(e); err != nil {

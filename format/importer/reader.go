@@ -78,9 +78,6 @@ func (r *Reader) Read(events []format.Event) (int, error) {
 	return n, err
 }
 
-// WantSpans implements format.SpanReader.
-func (r *Reader) WantSpans() bool { return format.WantSpans(r.events) }
-
 // Header implements format.Reader.
 func (r *Reader) Header() *format.Header {
 	h := r.events.Header()

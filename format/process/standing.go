@@ -55,7 +55,7 @@ func (s *Standing) Settled() bool { return s.waits == 0 }
 
 // Apply takes the next event. It is borrowed for the call.
 func (s *Standing) Apply(e *format.Event) {
-	if e.Op == format.OpSpan {
+	if e.Span != nil {
 		return
 	}
 	if s.unborn(e) {
@@ -239,7 +239,7 @@ func (fl *Follower) forget() {
 // Place gives a fault on a mapping from before the last Header the name of its file, where it has none,
 // because the script that begins there does not show the mapping. It must come before Apply.
 func (s *Standing) Place(e *format.Event, notes *format.Notes) {
-	if e.Op == format.OpSpan || e.Op.Info().Effect != format.EffectFault || e.Notes.Known(format.NotedPath) {
+	if e.Op.Info().Effect != format.EffectFault || e.Notes.Known(format.NotedPath) {
 		return
 	}
 	t := s.follower.Living(e.TID)

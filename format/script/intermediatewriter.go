@@ -33,7 +33,7 @@ func (w *IntermediateWriter) Write(events []format.Event) error {
 		if err := checkOp(e); err != nil {
 			return err
 		}
-		if e.Op == format.OpSpan {
+		if e.Span != nil {
 			w.begin(e)
 			w.out.text = appendSpan(w.out.text, e, &e.Compute)
 			if err := w.out.flushFull(); err != nil {

@@ -23,7 +23,7 @@ var failures = func() (t [1024]string) {
 func AppendEvent(dst []byte, e *format.Event, delta int64) []byte {
 	dst = append(format.AppendInt(dst, int64(e.TID)), ' ')
 	dst = append(format.AppendSeconds(dst, delta), ' ')
-	if e.Op == format.OpSpan {
+	if e.Span != nil {
 		return appendSpan(dst, e, nil)
 	}
 	info := e.Op.Info()

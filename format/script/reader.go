@@ -61,10 +61,6 @@ type Reader struct {
 	// that is an error.
 	Partial bool
 
-	// Spans says that Read returns the calls of libraries (format.OpSpan), too. It is set
-	// before the first Read. Without it their lines are passed over.
-	Spans bool
-
 	r      io.Reader
 	name   string
 	header format.Header
@@ -109,12 +105,6 @@ func NewReader(r io.Reader, name string) *Reader {
 // Dialect returns the dialect of the source, once the first Read has returned.
 func (r *Reader) Dialect() Dialect { return r.dialect }
 
-// WantSpans implements format.SpanReader.
-func (r *Reader) WantSpans() bool {
-	r.Spans = true
-	return true
-}
-
 // Header implements format.Reader. An intermediate script that ends with
 // compute keeps it as remarks "trailing compute: THREAD SECONDS".
 func (r *Reader) Header() *format.Header { return &r.header }
@@ -151,7 +141,7 @@ func (r *Reader) Read(events []format.Event) (int, error) {
 		}
 		if filled {
 			events[n].Line = int64(r.line)
-			if r.names.unused > 0 && r.dialect == Intermediate && events[n].Op != format.OpSpan {
+			if r.names.unused > 0 && r.dialect == Intermediate && events[n].Span == nil {
 				r.names.use(&events[n])
 			}
 			if len(r.waits.timers) > 0 {

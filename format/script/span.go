@@ -33,9 +33,6 @@ func (r *Reader) parseSpan(e *format.Event, layer []byte) bool {
 		c.fail(fmt.Sprintf("%.100s is neither a layer of the recording nor a way to ask for an operation", layer))
 		return false
 	}
-	if !r.Spans {
-		return false
-	}
 	c.i++
 	function := c.name()
 	s := r.spans.Add(format.Span{Bytes: format.Unknown})
@@ -43,7 +40,7 @@ func (r *Reader) parseSpan(e *format.Event, layer []byte) bool {
 		c.fail("expected the name of a library's function")
 		return false
 	}
-	e.Op, e.Span = format.OpSpan, s
+	e.Span = s
 	c.expect('(')
 	from := len(r.spans.Values)
 	for first := true; c.i < len(c.b) && c.peek() != ')'; first = false {

@@ -49,7 +49,7 @@ func (b *buffer) header(h *format.Header) error {
 }
 
 func checkOp(e *format.Event) error {
-	if e.Op == format.OpSpan && e.Span != nil {
+	if e.Span != nil {
 		return nil
 	}
 	if !e.Op.Valid() {

@@ -47,20 +47,12 @@ var masks = [16]uint64{0, 1<<8 - 1, 1<<16 - 1, 1<<24 - 1, 1<<32 - 1, 1<<40 - 1, 
 type codec struct {
 	thread, start int64
 	line          int64
-	last          [format.NumOps + 1][numbers - firstOfOp]int64 // of the newest event of each operation, and of spans
-}
-
-// row returns the place of an operation in codec.last, and false if it has none.
-func row(op format.Op) (int, bool) {
-	if op == format.OpSpan {
-		return format.NumOps, true
-	}
-	return int(op), int(op) < format.NumOps
+	last          [format.NumOps][numbers - firstOfOp]int64 // of the newest event of each operation; spans have that of OpNone
 }
 
 // checkOp returns an error for an event that can't be kept.
 func checkOp(e *format.Event) error {
-	if _, ok := row(e.Op); !ok || e.Op == format.OpSpan && e.Span == nil {
+	if int(e.Op) >= format.NumOps {
 		return fmt.Errorf("unknown operation %d", e.Op)
 	}
 	return nil
@@ -73,8 +65,7 @@ func (c *codec) append(dst []byte, e *format.Event) []byte {
 	if cap(dst)-len(dst) < most {
 		dst = slices.Grow(dst, most)
 	}
-	place, _ := row(e.Op)
-	start, last := len(dst), &c.last[place]
+	start, last := len(dst), &c.last[e.Op]
 	v := [numbers]int64{int64(e.TID) - c.thread, e.Start - c.start, e.Dur - last[0], e.Ret - last[1]}
 	c.thread, c.start, last[0], last[1] = int64(e.TID), e.Start, e.Dur, e.Ret
 	for k, a := range e.Args {
@@ -257,12 +248,11 @@ func (d *decoder) next(e *format.Event) {
 	at := d.at + 8
 	head := binary.LittleEndian.Uint64(d.src[d.at:])
 	op := format.Op(head)
-	place, ok := row(op)
-	if !ok {
+	if int(op) >= format.NumOps {
 		d.fail()
 		return
 	}
-	last := &d.last[place]
+	last := &d.last[op]
 	for lengths := head >> firstLength; lengths != 0; {
 		k := bits.TrailingZeros64(lengths) / 4
 		n := lengths >> (4 * k) & 15

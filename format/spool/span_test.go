@@ -10,12 +10,12 @@ import (
 
 func TestSpans(t *testing.T) {
 	events := []format.Event{
-		{Op: format.OpSpan, TID: 7, Start: 5, Dur: 9, Ret: -1, Line: 3, Span: &format.Span{Layer: "hdf5", Function: "H5Fopen", Kind: "open", Bytes: format.Unknown, Failed: true, Args: []format.Value{
+		{TID: 7, Start: 5, Dur: 9, Ret: -1, Line: 3, Span: &format.Span{Layer: "hdf5", Function: "H5Fopen", Kind: "open", Bytes: format.Unknown, Failed: true, Args: []format.Value{
 			{Kind: format.ValuePath, Text: []byte("x")}, {Kind: format.ValueText, Text: []byte{}, Cut: true}, {Kind: format.ValueInt, Int: -9},
 			{Kind: format.ValueNumbers, Numbers: []int64{1, -2}}, {}, {Kind: format.ValuePointed, Int: 1 << 60}, {Kind: format.ValueAddr, Int: 16},
 		}}},
 		{Op: format.OpFsync, TID: 7, Start: 6, Dur: 1, Line: 4},
-		{Op: format.OpSpan, TID: 7, Start: 5, Dur: 9, Line: 5, Span: &format.Span{Layer: "a", Function: "b", Bytes: 0}},
+		{TID: 7, Start: 5, Dur: 9, Line: 5, Span: &format.Span{Layer: "a", Function: "b", Bytes: 0}},
 	}
 	var b Buffer
 	for i := range events {
@@ -40,5 +40,5 @@ func TestSpans(t *testing.T) {
 	for cut := range taken { // a damaged file
 		_ = Each(append(append([]byte{}, taken[:cut]...), make([]byte, slack)...), func(*format.Event) error { return nil })
 	}
-	require.Error(t, b.Append(&format.Event{Op: format.OpSpan}))
+	require.Error(t, b.Append(&format.Event{Op: format.Op(format.NumOps)}))
 }

@@ -54,7 +54,7 @@ func TestSpansOfMPI(t *testing.T) {
 			require.Zero(t, r.Lost)
 
 			ranks := map[int32]int64{} // by thread
-			for _, e := range c.Of(format.OpSpan) {
+			for _, e := range c.Of(format.OpNone) {
 				if e.Span.Function == "MPI_Comm_rank" {
 					require.Equal(t, format.ValuePointed, e.Span.Args[1].Kind)
 					ranks[e.TID] = e.Span.Args[1].Int
@@ -65,7 +65,7 @@ func TestSpansOfMPI(t *testing.T) {
 			for rank := range calls {
 				calls[rank] = map[string][][]format.Value{}
 			}
-			for _, e := range c.Of(format.OpSpan) {
+			for _, e := range c.Of(format.OpNone) {
 				of := calls[ranks[e.TID]]
 				of[e.Span.Function] = append(of[e.Span.Function], e.Span.Args)
 			}

@@ -62,7 +62,7 @@ func spansOf(t *testing.T, static bool, what string, change func(*record.Options
 		change(&o)
 	}
 	r, _ = recordLong(t, o, &c)
-	return c.Lines(format.OpSpan), r
+	return c.Lines(format.OpNone), r
 }
 
 // maxNumbers is MAX_NUMBERS of layout.h.
@@ -159,7 +159,7 @@ func TestSpansOfThreads(t *testing.T) {
 	recordLong(t, record.Options{Command: []string{program, "threads"}, Layers: []*layer.Layer{l}}, &c)
 	outer := map[int32]format.Event{}
 	n := 0
-	for _, e := range c.Of(format.OpSpan) {
+	for _, e := range c.Of(format.OpNone) {
 		require.Equal(t, "setup", e.Span.Kind)
 		if e.Span.Args[0].Int == 0 {
 			outer[e.TID] = e
@@ -216,7 +216,7 @@ func TestSpansLate(t *testing.T) {
 	require.Len(t, r.Probed, 1)
 	require.Positive(t, r.Probed[0].Late)
 	require.Contains(t, r.Probed[0].String(), " late=")
-	require.NotEmpty(t, c.Of(format.OpSpan))
+	require.NotEmpty(t, c.Of(format.OpNone))
 	require.Equal(t, r.Probed[0].String(), layerLine(t, c.Headers[len(c.Headers)-1]))
 }
 
@@ -228,7 +228,7 @@ type spanSink struct {
 }
 
 func (s *spanSink) Write(events []format.Event) error {
-	if slices.ContainsFunc(events, func(e format.Event) bool { return e.Op == format.OpSpan }) {
+	if slices.ContainsFunc(events, func(e format.Event) bool { return e.Span != nil }) {
 		s.once.Do(func() { close(s.seen) })
 	}
 	return s.Collect.Write(events)
@@ -276,7 +276,7 @@ func TestSpansAttached(t *testing.T) {
 	require.NoError(t, in.Close())
 	require.NoError(t, cmd.Wait())
 	require.NoError(t, <-ended)
-	require.Equal(t, []string{"queue:q_call(41) = 42"}, c.Lines(format.OpSpan))
+	require.Equal(t, []string{"queue:q_call(41) = 42"}, c.Lines(format.OpNone))
 	require.Len(t, r.Probed, 1)
 	require.Zero(t, r.Probed[0].Late)
 }

@@ -174,7 +174,7 @@ func (f *Flight) over() bool {
 
 // look selects an event.
 func (f *Flight) look(e *format.Event) {
-	if f.o.Until == nil || f.due != 0 || e.End() < f.quiet || e.Op == format.OpSpan {
+	if f.o.Until == nil || f.due != 0 || e.End() < f.quiet || e.Span != nil {
 		return
 	}
 	process, rank, command, name := e.TID, int32(-1), "", ""

@@ -65,7 +65,7 @@ func (r *Replay) deal(ctx context.Context) error {
 	}
 	return r.each(func(e *format.Event) error {
 		t := r.threads[e.TID-1]
-		if e.Op != format.OpSpan {
+		if e.Span == nil {
 			if len(t.outer) > 0 && t.outer[0].start <= e.Start && e.End() <= t.outer[0].end {
 				r.result.Inside++
 			} else {

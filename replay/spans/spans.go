@@ -229,11 +229,7 @@ func (r *Replay) play(ctx context.Context) error {
 
 // each reads the events and spans of the trace.
 func (r *Replay) each(take func(e *format.Event) error) error {
-	events := r.source.Events()
-	if !format.WantSpans(events) {
-		return errors.New("the trace holds no spans")
-	}
-	return format.Each(events, take)
+	return format.Each(r.source.Events(), take)
 }
 
 // ErrNoSpans is the error of a trace without spans of the layer.
@@ -252,7 +248,7 @@ func (r *Replay) survey(memory int64) error {
 	}
 	total := 0
 	err := r.each(func(e *format.Event) error {
-		if e.Op != format.OpSpan || e.Span.Layer != r.layer.Name {
+		if e.Span == nil || e.Span.Layer != r.layer.Name {
 			return nil
 		}
 		t := r.threads[e.TID-1]

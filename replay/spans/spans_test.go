@@ -28,7 +28,6 @@ func (s text) Events() format.Reader { return script.NewReader(strings.NewReader
 
 func (s text) Header() *format.Header {
 	r := s.Events()
-	format.WantSpans(r)
 	events := make([]format.Event, 1)
 	_, err := r.Read(events)
 	require.NoError(s.t, err)
