@@ -121,9 +121,9 @@ var OwnFields = [...]Field{
 		Parts: number("count", func(e *Event) any { return &e.Calls })},
 	{Key: "cut", At: "any", Doc: "time that `compile` takes off the time before this event; negative to add",
 		Parts: []Part{{Form: InSigned, Unit: "nanoseconds", Min: -MaxNote, Of: func(e *Event) any { return &e.Cut }}}},
-	{Key: "held", Trace: true, At: "any", Doc: "the part of the compute that edges account for",
+	{Key: "held", Trace: true, Section: OfTraces, At: "any", Doc: "the part of the compute that edges account for",
 		Parts: []Part{{Form: InSeconds, Unit: "seconds", Of: func(e *Event) any { return &e.Held }}}},
-	{Key: "expired", Trace: true, At: "any", Doc: "the part of the compute that a wake-up may end early",
+	{Key: "expired", Trace: true, Section: OfTraces, At: "any", Doc: "the part of the compute that a wake-up may end early",
 		Parts: []Part{{Form: InSeconds, Unit: "seconds", Of: func(e *Event) any { return &e.Expired }}}},
 	{Parts: number("nanoseconds", func(e *Event) any { return &e.Compute })},
 }

@@ -158,4 +158,5 @@ const (
 	OfOff      = "Time off the processor"
 	OfRequests = "Requests"
 	OfFaults   = "Page faults"
+	OfTraces   = "Intermediate scripts"
 )

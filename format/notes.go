@@ -113,9 +113,9 @@ var NoteFields = [...]Field{
 	{Key: "target", Noted: NotedTarget, At: "readlink", Doc: "what the link holds",
 		Parts: []Part{{Form: InQuotes, Unit: "text in quotes", Of: func(e *Event) any { return &e.Notes.Target }}}},
 	{Key: "args", Word: "unreadable", Noted: NotedUnreadable, At: "any", Doc: "the recorder could not read what the arguments point to"},
-	{Key: "signal", Noted: NotedSignal, At: "exit", Doc: "the signal that ended the process",
+	{Key: "signal", Noted: NotedSignal, At: "exit", Doc: "the signal that ended it",
 		Parts: []Part{{Form: AsSignal, Unit: "name", Min: 1, Max: math.MaxInt32, Of: func(e *Event) any { return &e.Notes.Signal }}}},
-	{Key: "killed", Noted: NotedKilled, At: "exit", Doc: "another thread ended this one"},
+	{Key: "killed", Noted: NotedKilled, At: "exit", Doc: "another thread ended it"},
 	{Key: "was", Noted: NotedWas, At: "execve", Doc: "id of the thread before the `execve`, which made it the only one of its process",
 		Parts: bounded("thread", 1, math.MaxInt32, func(e *Event) any { return &e.Notes.Was })},
 	{Key: "by", Noted: NotedWaker, At: "any", Doc: "the thread that ended the wait in the call; `by=7+2000`: 2000 ns before the call ended", Parts: []Part{

@@ -180,10 +180,8 @@ func (r *Reader) parseEdges(e *format.Event, text []byte) {
 		v := cursor{b: value}
 		if string(key) == "after" {
 			r.edges = append(r.edges, v.edge())
-		} else if string(key) == "held" {
-			e.Held = max(v.seconds(), 0)
-		} else if string(key) == "expired" {
-			e.Expired = max(v.seconds(), 0)
+		} else if at := slices.IndexFunc(traced, func(f *format.Field) bool { return f.Key == string(key) }); at >= 0 {
+			*traced[at].Own(e) = max(v.seconds(), 0)
 		} else if k := info.ArgIndex(string(key)); k >= 0 && info.Args[k].Kind == format.Addr {
 			e.Args[k] = v.int()
 		} else if !v.how(&e.How, string(key)) {

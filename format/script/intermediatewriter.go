@@ -112,11 +112,10 @@ func appendEdges(dst []byte, e *format.Event, info *format.Info) []byte {
 	for i := range e.Edges {
 		dst = e.Edges[i].Append(append(dst, " after="...))
 	}
-	if e.Held != 0 {
-		dst = format.AppendSeconds(append(dst, " held="...), e.Held)
-	}
-	if e.Expired != 0 {
-		dst = format.AppendSeconds(append(dst, " expired="...), e.Expired)
+	for _, f := range traced {
+		if f.Known(e) {
+			dst = appendNote(dst, e, f)
+		}
 	}
 	if e.How != (format.How{}) {
 		dst = appendHow(dst, &e.How)

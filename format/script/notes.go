@@ -3,7 +3,6 @@ package script
 import (
 	"bytes"
 	"math"
-	"math/bits"
 	"strconv"
 
 	"pianola/format"
@@ -14,18 +13,17 @@ import (
 // event (format.NoteFields, format.OwnFields). A note stays text if it is not in these
 // tables, has an invalid value, or repeats.
 
-// notes has the rows that recordings show, in the order in which they are printed: those of
-// Notes by their bits, then fields of the event.
-var notes, own = func() (all, own []*format.Field) {
-	for i := range format.NoteFields {
-		all = append(all, &format.NoteFields[i])
-	}
+// own and traced are the fields of events that recordings and intermediate scripts show.
+var own, traced = func() (own, traced []*format.Field) {
 	for i := range format.OwnFields {
-		if f := &format.OwnFields[i]; f.Key != "" && !f.Trace {
+		switch f := &format.OwnFields[i]; {
+		case f.Trace:
+			traced = append(traced, f)
+		case f.Key != "":
 			own = append(own, f)
 		}
 	}
-	return append(all, own...), own
+	return own, traced
 }()
 
 // The values of a note whose key is the name of a string argument: how much of
@@ -53,13 +51,18 @@ func (r *Reader) parseNotes(e *format.Event, text []byte) {
 
 // byLetter has the rows by the first letters of their keys.
 var byLetter = func() (rows [256][]*format.Field) {
-	for _, f := range notes {
-		if f.Key != "" {
-			rows[f.Key[0]] = append(rows[f.Key[0]], f)
+	add := func(key string, f *format.Field) {
+		if key != "" {
+			rows[key[0]] = append(rows[key[0]], f)
 		}
-		if f.Sender != "" {
-			rows[f.Sender[0]] = append(rows[f.Sender[0]], f)
-		}
+	}
+	for i := range format.NoteFields {
+		f := &format.NoteFields[i]
+		add(f.Key, f)
+		add(f.Sender, f)
+	}
+	for _, f := range own {
+		add(f.Key, f)
 	}
 	return rows
 }()
@@ -163,8 +166,9 @@ func appendNotes(dst []byte, e *format.Event) []byte {
 		if n.Strings != [format.MaxStrings]format.StringState{} {
 			dst = appendStates(dst, e)
 		}
-		for has := n.Has; has != 0; has &= has - 1 {
-			if f := notes[bits.TrailingZeros64(uint64(has))]; f.Key != "" && (f.Only == nil || f.Only(e)) {
+		for has := n.Has; has != 0; {
+			var f *format.Field
+			if f, has = has.Note(); f.Key != "" && (f.Only == nil || f.Only(e)) {
 				dst = appendNote(dst, e, f)
 			}
 		}
