@@ -105,15 +105,15 @@ var OwnFields = [...]Field{
 		Parts: number("count", func(e *Event) any { return &e.Faults })},
 	{Key: "behind", At: "any", Doc: "time in the call for which another recorded thread had the processor, from 20 µs on",
 		Parts: number("nanoseconds", func(e *Event) any { return &e.Behind })},
-	{Key: OffNames[0], Section: OfOff, At: "any", Doc: "the thread could run, but a program that is not recorded, or the kernel, had the processor",
+	{Key: OffNames[0], Columns: OffNames[0:1], Section: OfOff, At: "any", Doc: "the thread could run, but a program that is not recorded, or the kernel, had the processor",
 		Parts: number("nanoseconds", func(e *Event) any { return &e.Off.Ready })},
-	{Key: OffNames[1], Section: OfOff, At: "any", Doc: "the thread could run, but another recorded thread had the processor",
+	{Key: OffNames[1], Columns: OffNames[1:2], Section: OfOff, At: "any", Doc: "the thread could run, but another recorded thread had the processor",
 		Parts: number("nanoseconds", func(e *Event) any { return &e.Off.Own })},
-	{Key: OffNames[2], Section: OfOff, At: "any", Doc: "the thread waited for a thread, a process, a socket or a lock",
+	{Key: OffNames[2], Columns: OffNames[2:3], Section: OfOff, At: "any", Doc: "the thread waited for a thread, a process, a socket or a lock",
 		Parts: number("nanoseconds", func(e *Event) any { return &e.Off.Wait })},
-	{Key: OffNames[3], Section: OfOff, At: "any", Doc: "the thread slept",
+	{Key: OffNames[3], Columns: OffNames[3:4], Section: OfOff, At: "any", Doc: "the thread slept",
 		Parts: number("nanoseconds", func(e *Event) any { return &e.Off.Timer })},
-	{Key: OffNames[4], Section: OfOff, At: "any", Doc: "the thread waited for storage outside of recorded calls: memory that was swapped out, a call that is not recorded",
+	{Key: OffNames[4], Columns: OffNames[4:5], Section: OfOff, At: "any", Doc: "the thread waited for storage outside of recorded calls: memory that was swapped out, a call that is not recorded",
 		Parts: number("nanoseconds", func(e *Event) any { return &e.Off.Storage })},
 	{Key: OffNames[5], Section: OfOff, At: "any", Doc: "recordings that do not tell the reasons apart have all here",
 		Parts: number("nanoseconds", func(e *Event) any { return &e.Off.Other })},
@@ -121,7 +121,7 @@ var OwnFields = [...]Field{
 		Parts: number("count", func(e *Event) any { return &e.Calls })},
 	{Key: "cut", At: "any", Doc: "time that `compile` takes off the time before this event; negative to add",
 		Parts: []Part{{Form: InSigned, Unit: "nanoseconds", Min: -MaxNote, Of: func(e *Event) any { return &e.Cut }}}},
-	{Key: "held", Trace: true, Section: OfTraces, At: "any", Doc: "the part of the compute that edges account for",
+	{Key: "held", Columns: []string{"held"}, Trace: true, Section: OfTraces, At: "any", Doc: "the part of the compute that edges account for",
 		Parts: []Part{{Form: InSeconds, Unit: "seconds", Of: func(e *Event) any { return &e.Held }}}},
 	{Key: "expired", Trace: true, Section: OfTraces, At: "any", Doc: "the part of the compute that a wake-up may end early",
 		Parts: []Part{{Form: InSeconds, Unit: "seconds", Of: func(e *Event) any { return &e.Expired }}}},
@@ -129,10 +129,13 @@ var OwnFields = [...]Field{
 }
 
 // Owns reports whether any of OwnFields is not 0.
-func (e *Event) Owns() bool { return e.Shows() || e.Compute|e.Held|e.Expired != 0 }
+func (e *Event) Owns() bool { return e.Compute != 0 || e.Shows() || e.Traces() }
 
-// Shows reports whether a recording shows any of them.
+// Shows reports whether any of them is not 0 that recordings show.
 func (e *Event) Shows() bool { return e.Faults|e.Behind|e.Cut|e.Calls != 0 || !e.Off.IsZero() }
+
+// Traces reports whether any of them is not 0 that intermediate scripts show as a note.
+func (e *Event) Traces() bool { return e.Held|e.Expired != 0 }
 
 // Reader reads events in batches.
 type Reader interface {

@@ -16,8 +16,9 @@ type Field struct {
 	// Only tells which events can have the note, nil for any.
 	Only func(*Event) bool
 
-	// Column is the name of the column of tables (CSV, JSON, Parquet), "" for none.
-	Column string
+	// Columns are the names of the columns of tables (CSV, JSON, Parquet) with the parts, nil
+	// for none.
+	Columns []string
 
 	Section string // of the page of the reference, "" for that of notes in general
 	At      string // events that have it, for that page

@@ -75,6 +75,8 @@ func TestFields(t *testing.T) {
 		*f.Own(&only) = 1
 		require.True(t, f.Known(&only) && only.Owns(), f.Key)
 		require.Equal(t, f.Key != "" && !f.Trace, only.Shows(), f.Key)
+		require.Equal(t, f.Trace, only.Traces(), f.Key)
+		require.True(t, f.Key != "" || f.Columns == nil)
 		row(f)
 	}
 	for i, part := range e.Off.Parts() {

@@ -118,7 +118,7 @@ var NoteFields = [...]Field{
 	{Key: "killed", Noted: NotedKilled, At: "exit", Doc: "another thread ended it"},
 	{Key: "was", Noted: NotedWas, At: "execve", Doc: "id of the thread before the `execve`, which made it the only one of its process",
 		Parts: bounded("thread", 1, math.MaxInt32, func(e *Event) any { return &e.Notes.Was })},
-	{Key: "by", Noted: NotedWaker, At: "any", Doc: "the thread that ended the wait in the call; `by=7+2000`: 2000 ns before the call ended", Parts: []Part{
+	{Key: "by", Noted: NotedWaker, Columns: []string{"waker", "woken"}, At: "any", Doc: "the thread that ended the wait in the call; `by=7+2000`: 2000 ns before the call ended", Parts: []Part{
 		{Unit: "thread", Min: 1, Max: math.MaxInt32, Of: func(e *Event) any { return &e.Notes.Waker }},
 		{Before: '+', Unit: "nanoseconds", Maybe: true, Min: 1, Of: func(e *Event) any { return &e.Notes.Woken }},
 	}},
@@ -129,9 +129,9 @@ var NoteFields = [...]Field{
 	}},
 	{Key: "ring", Noted: NotedRing, Section: OfRequests, At: "requests, their calls", Doc: "number of the ring, which the line of `io_uring_setup` or `io_setup` has too",
 		Parts: bounded("number", 1, math.MaxInt32, func(e *Event) any { return &e.Notes.Request.Ring })},
-	{Key: "batch", Noted: NotedBatch, Section: OfRequests, At: "requests, their calls", Doc: "the `io_uring_enter` or `io_submit` that submitted it",
+	{Key: "batch", Noted: NotedBatch, Columns: []string{"batch"}, Section: OfRequests, At: "requests, their calls", Doc: "the `io_uring_enter` or `io_submit` that submitted it",
 		Parts: number("number", func(e *Event) any { return &e.Notes.Request.Batch })},
-	{Key: "reaped", Noted: NotedReaped, Section: OfRequests, At: "requests", Doc: "completions that the application had taken by then",
+	{Key: "reaped", Noted: NotedReaped, Columns: []string{"reaped"}, Section: OfRequests, At: "requests", Doc: "completions that the application had taken by then",
 		Parts: bounded("count", 0, math.MaxUint32, func(e *Event) any { return &e.Notes.Request.Reaped })},
 	{Key: "submitted", Noted: NotedSubmitted, Section: OfRequests, At: "requests", Doc: "time from the start of the batch to the submission",
 		Parts: []Part{{Form: InSeconds, Unit: "seconds", Of: func(e *Event) any { return &e.Notes.Request.Submitted }}}},

@@ -206,7 +206,7 @@ func appendNote(dst []byte, e *format.Event, f *format.Field) []byte {
 		default:
 			dst = append(dst, p.Before)
 		}
-		dst = appendPart(dst, p, v)
+		dst = AppendPart(dst, p, v)
 	}
 	return dst
 }
@@ -313,8 +313,8 @@ func parsePart(p *format.Part, word []byte) (n int64, ok bool) {
 	return n, ok && p.Within(n)
 }
 
-// appendPart appends a number.
-func appendPart(dst []byte, p *format.Part, v int64) []byte {
+// AppendPart appends a number, as scripts have it.
+func AppendPart(dst []byte, p *format.Part, v int64) []byte {
 	switch p.Form {
 	case format.InUnsigned:
 		return strconv.AppendUint(dst, uint64(v), 10)
