@@ -125,6 +125,14 @@ var OwnFields = [...]Field{
 		Parts: []Part{{Form: InSeconds, Unit: "seconds", Of: func(e *Event) any { return &e.Held }}}},
 	{Key: "expired", Trace: true, Section: OfTraces, At: "any", Doc: "the part of the compute that a wake-up may end early",
 		Parts: []Part{{Form: InSeconds, Unit: "seconds", Of: func(e *Event) any { return &e.Expired }}}},
+	{Key: "flags", Trace: true, Section: OfTraces, At: "requests", Doc: "the flags of the recording that a replay heeds",
+		Parts: []Part{{Form: InFlags, Flags: RequestFlags, Unit: "words", Of: func(e *Event) any { return &e.How.Flags }}}},
+	{Key: "slot", Trace: true, Also: func(e *Event) bool { return e.How.Flags&ReqFixed != 0 }, Section: OfTraces, At: "requests", Doc: "with `fixed`, the registered file",
+		Parts: bounded("index", 0, math.MaxUint32, func(e *Event) any { return &e.How.Slot })},
+	{Key: "buffer", Trace: true, Section: OfTraces, At: "requests", Doc: "registered buffer",
+		Parts: []Part{{Form: InIndex, Unit: "index", Max: math.MaxUint32, Of: func(e *Event) any { return &e.How.Buf }}}},
+	{Key: "rwf", Trace: true, Section: OfTraces, At: "requests", Doc: "flags of the read or write",
+		Parts: []Part{{Form: InFlags, Flags: ReadWriteFlags, Unit: "words", Of: func(e *Event) any { return &e.How.RW }}}},
 	{Parts: number("nanoseconds", func(e *Event) any { return &e.Compute })},
 }
 
@@ -135,7 +143,7 @@ func (e *Event) Owns() bool { return e.Compute != 0 || e.Shows() || e.Traces() }
 func (e *Event) Shows() bool { return e.Faults|e.Behind|e.Cut|e.Calls != 0 || !e.Off.IsZero() }
 
 // Traces reports whether any of them is not 0 that intermediate scripts show as a note.
-func (e *Event) Traces() bool { return e.Held|e.Expired != 0 }
+func (e *Event) Traces() bool { return e.Held|e.Expired != 0 || e.How != (How{}) }
 
 // Reader reads events in batches.
 type Reader interface {

@@ -13,6 +13,9 @@ type Field struct {
 	Trace  bool   // intermediate scripts show it as a note, and recordings do not
 	Parts  []Part // of the value; none for a fact
 
+	// Also tells which events have one of OwnFields although it is 0, nil for none.
+	Also func(*Event) bool
+
 	// Only tells which events can have the note, nil for any.
 	Only func(*Event) bool
 
@@ -50,6 +53,7 @@ const (
 	InDecimal  Form = iota // digits
 	InSigned               // digits, with a minus before them for a negative number
 	InUnsigned             // digits of a number of 64 bits
+	InIndex                // digits of the number before it, which is never 0
 	InOctal                // with a 0 before it
 	InHex
 	InSeconds   // nanoseconds as seconds with nine decimals
@@ -125,7 +129,7 @@ func (p *Part) Within(n int64) bool { return n >= p.Min && n <= p.Most() }
 // Known reports whether an event has the field.
 func (f *Field) Known(e *Event) bool {
 	if f.Noted == 0 {
-		return *f.Own(e) != 0
+		return *f.Own(e) != 0 || f.Also != nil && f.Also(e)
 	}
 	return e.Notes.Known(f.Noted) && (f.Only == nil || f.Only(e))
 }

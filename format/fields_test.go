@@ -1,6 +1,7 @@
 package format
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -13,8 +14,9 @@ func TestFields(t *testing.T) {
 	keys, places := map[string]bool{}, map[any]bool{}
 	e := Event{Op: OpMapRead, Notes: &Notes{}}
 	row := func(f *Field) {
-		require.True(t, f.Key == "" || !keys[f.Key], f.Key)
-		keys[f.Key] = true
+		key := fmt.Sprint(f.Key, f.Trace)
+		require.True(t, f.Key == "" || !keys[key], f.Key)
+		keys[key] = true
 		if f.Key != "" {
 			require.NotEmpty(t, f.At, f.Key)
 			require.NotEmpty(t, f.Doc, f.Key)

@@ -2,7 +2,6 @@ package bin
 
 import (
 	"fmt"
-	"math"
 
 	"pianola/format"
 )
@@ -37,6 +36,12 @@ type layout struct {
 	decode  func(m *merged, e *format.Event, row []uint64)
 	check   func(t *Trace, thread int32, row []uint64) string
 	strings func(row []uint64) uint16
+
+	// fields are the numbers of an event behind the first word of a row, instead of encode
+	// and decode. some tells which events have a row; settle, if not nil, bounds what was read.
+	fields []*format.Field
+	some   func(e *format.Event) bool
+	settle func(e *format.Event)
 
 	// after says that rows may also belong to the end of the thread, after its last event.
 	after bool
@@ -93,14 +98,14 @@ var kinds = []layout{
 		encode: encodeRecord, strings: stringsOfRecord},
 	kindDurations: {tag: "durs", name: "durations", scope: eachEvent, width: 1, absent: unknown,
 		encode: encodeDuration},
-	kindOff: {tag: "offs", name: "off-processor times", scope: someEvents, width: 6,
-		encode: encodeOff, decode: decodeOff},
+	kindOff: {tag: "offs", name: "off-processor times", scope: someEvents, fields: own("ready", "own", "wait", "timer", "storage"),
+		some: func(e *format.Event) bool { return e.Off.Total() != e.Off.Other }, settle: settleOff},
 	kindEdges: {tag: "edge", name: "edges", required: true, scope: someEvents, width: 5,
 		encode: encodeEdges, decode: decodeEdge, check: checkEdge},
-	kindHeld: {tag: "held", name: "compute covered by edges", required: true, scope: someEvents, width: 3,
-		encode: encodeHeld, decode: decodeHeld, check: checkHeld},
-	kindRequests: {tag: "reqs", name: "request details", required: true, scope: someEvents, width: 5,
-		encode: encodeHow, decode: decodeHow, check: checkHow},
+	kindHeld: {tag: "held", name: "compute covered by edges", required: true, scope: someEvents, fields: own("held", "expired"),
+		some: func(e *format.Event) bool { return e.Held|e.Expired != 0 }, settle: settleHeld},
+	kindRequests: {tag: "reqs", name: "request details", required: true, scope: someEvents, fields: own("flags", "rwf", "slot", "buffer"),
+		some: func(e *format.Event) bool { return e.How != (format.How{}) }},
 	kindNames: {tag: "apps", name: "application's names", write: writeNames, read: readNames},
 	kindSpans: {tag: "span", name: "spans", scope: someEvents, width: 8, after: true,
 		check: checkSpan, strings: func([]uint64) uint16 { return 1<<spanName | 1<<spanKind }},
@@ -196,56 +201,65 @@ func encodeEdges(_ *Writer, e *format.Event, n int64, dst []uint64) []uint64 {
 	return dst
 }
 
-func encodeHeld(_ *Writer, e *format.Event, n int64, dst []uint64) []uint64 {
-	if e.Held|e.Expired == 0 {
+// own returns the rows of fields of events.
+func own(keys ...string) (fields []*format.Field) {
+	for _, key := range keys {
+		for i := range format.OwnFields {
+			if f := &format.OwnFields[i]; f.Key == key {
+				fields = append(fields, f)
+			}
+		}
+	}
+	return fields
+}
+
+func init() {
+	for k := range kinds {
+		if l := &kinds[k]; l.fields != nil {
+			l.width, l.encode, l.decode = 1+len(l.fields), l.encodeFields, l.decodeFields
+			if l.required {
+				l.check = l.checkFields
+			}
+		}
+	}
+}
+
+func (l *layout) encodeFields(_ *Writer, e *format.Event, n int64, dst []uint64) []uint64 {
+	if !l.some(e) {
 		return dst
 	}
-	return append(dst, uint64(n), uint64(e.Held), uint64(e.Expired))
+	dst = append(dst, uint64(n))
+	for _, f := range l.fields {
+		dst = append(dst, uint64(*f.Own(e)))
+	}
+	return dst
 }
 
-func decodeHeld(_ *merged, e *format.Event, row []uint64) {
-	e.Held = min(int64(row[1]), e.Compute)
-	e.Expired = min(int64(row[2]), e.Compute-e.Held)
+func (l *layout) decodeFields(_ *merged, e *format.Event, row []uint64) {
+	for i, f := range l.fields {
+		*f.Own(e) = int64(row[1+i])
+	}
+	if l.settle != nil {
+		l.settle(e)
+	}
 }
 
-func checkHeld(_ *Trace, _ int32, row []uint64) string {
-	if int64(row[1]) < 0 || int64(row[2]) < 0 {
-		return fmt.Sprintf("event %d has a negative wait", row[0])
+func (l *layout) checkFields(_ *Trace, _ int32, row []uint64) string {
+	for i, f := range l.fields {
+		p, v := &f.Parts[0], int64(row[1+i])
+		if p.Form != format.InFlags && (v < 0 || p.Max > 0 && v > p.Max) {
+			return fmt.Sprintf("event %d has %s=%d", row[0], f.Key, v)
+		}
 	}
 	return ""
 }
 
-func encodeHow(_ *Writer, e *format.Event, n int64, dst []uint64) []uint64 {
-	if e.How == (format.How{}) {
-		return dst
-	}
-	return append(dst, uint64(n), uint64(e.How.Flags), uint64(e.How.RW), uint64(e.How.Slot), uint64(e.How.Buf))
+// settleHeld bounds the waits of an event by its compute.
+func settleHeld(e *format.Event) {
+	e.Held = min(e.Held, e.Compute)
+	e.Expired = min(e.Expired, e.Compute-e.Held)
 }
 
-func howOf(row []uint64) format.How {
-	return format.How{Flags: int64(row[1]), RW: int64(row[2]), Slot: uint32(row[3]), Buf: uint32(row[4])}
-}
-
-func decodeHow(_ *merged, e *format.Event, row []uint64) { e.How = howOf(row) }
-
-func checkHow(_ *Trace, _ int32, row []uint64) string {
-	if row[3] > math.MaxUint32 || row[4] > math.MaxUint32 {
-		return fmt.Sprintf("event %d refers to a file or buffer that does not exist", row[0])
-	}
-	return ""
-}
-
-func encodeOff(_ *Writer, e *format.Event, n int64, dst []uint64) []uint64 {
-	if e.Off.Total() == e.Off.Other {
-		return dst
-	}
-	o := &e.Off
-	return append(dst, uint64(n), uint64(o.Ready), uint64(o.Own), uint64(o.Wait), uint64(o.Timer), uint64(o.Storage))
-}
-
-// decodeOff splits the record's time off the processor into its parts, at most as far
-// as it goes.
-func decodeOff(_ *merged, e *format.Event, row []uint64) {
-	all := e.Off.Total()
-	e.Off = format.Off{Ready: int64(row[1]), Own: int64(row[2]), Wait: int64(row[3]), Timer: int64(row[4]), Storage: int64(row[5]), Other: all}.Within(all)
-}
+// settleOff splits the record's time off the processor into its parts, at most as far as
+// it goes.
+func settleOff(e *format.Event) { e.Off = e.Off.Within(e.Off.Other) }

@@ -303,6 +303,9 @@ func parsePart(p *format.Part, word []byte) (n int64, ok bool) {
 	case format.AsSignal:
 		s, ok := format.ParseSignal(string(word))
 		return int64(s), ok
+	case format.InIndex:
+		n, ok = decimal(word)
+		return n + 1, ok && p.Within(n+1)
 	case format.InSigned:
 		if digits, negative := bytes.CutPrefix(word, []byte("-")); negative {
 			n, ok = decimal(digits)
@@ -316,6 +319,8 @@ func parsePart(p *format.Part, word []byte) (n int64, ok bool) {
 // AppendPart appends a number, as scripts have it.
 func AppendPart(dst []byte, p *format.Part, v int64) []byte {
 	switch p.Form {
+	case format.InIndex:
+		return format.AppendInt(dst, v-1)
 	case format.InUnsigned:
 		return strconv.AppendUint(dst, uint64(v), 10)
 	case format.InHex:

@@ -18,7 +18,6 @@ const (
 	hasEdges
 	hasLine
 	isRequest
-	hasHow
 	hasSpan
 )
 
@@ -111,12 +110,6 @@ func (c *codec) append(dst []byte, e *format.Event) []byte {
 		head |= isRequest
 		dst = append(dst, byte(e.Via))
 	}
-	if e.How != (format.How{}) {
-		head |= hasHow
-		for _, v := range [...]int64{e.How.Flags, e.How.RW, int64(e.How.Slot), int64(e.How.Buf)} {
-			dst = binary.AppendVarint(dst, v)
-		}
-	}
 	if e.Span != nil {
 		head |= hasSpan
 		dst = appendSpan(dst, e.Span)
@@ -130,37 +123,30 @@ func (c *codec) append(dst []byte, e *format.Event) []byte {
 	return dst
 }
 
-// ownSet is a set of the rows of format.OwnFields.
-type ownSet uint16
-
-const _ = uint(16 - len(format.OwnFields)) // they fit
-
 // appendOwn appends the set of the fields of e that are not 0, and these.
 func appendOwn(dst []byte, e *format.Event) []byte {
-	at, set := len(dst), ownSet(0)
-	dst = append(dst, 0, 0)
-	for i := range format.OwnFields {
-		if v := *format.OwnFields[i].Own(e); v != 0 {
+	var v [len(format.OwnFields)]int64
+	set := uint64(0)
+	for i := range v {
+		if v[i] = *format.OwnFields[i].Own(e); v[i] != 0 {
 			set |= 1 << i
-			dst = binary.AppendVarint(dst, v)
 		}
 	}
-	binary.LittleEndian.PutUint16(dst[at:], uint16(set))
+	dst = binary.AppendUvarint(dst, set)
+	for ; set != 0; set &= set - 1 {
+		dst = binary.AppendVarint(dst, v[bits.TrailingZeros64(set)])
+	}
 	return dst
 }
 
 // own decodes what appendOwn appended.
 func (d *decoder) own(e *format.Event) {
-	if len(d.src)-d.at < 2 {
-		d.fail()
-		return
-	}
-	set := ownSet(binary.LittleEndian.Uint16(d.src[d.at:]))
-	if d.at += 2; set>>len(format.OwnFields) != 0 {
+	set := d.uvarint()
+	if set>>len(format.OwnFields) != 0 {
 		d.fail()
 	}
 	for ; set != 0 && !d.bad; set &= set - 1 {
-		*format.OwnFields[bits.TrailingZeros16(uint16(set))].Own(e) = d.varint()
+		*format.OwnFields[bits.TrailingZeros64(set)].Own(e) = d.varint()
 	}
 }
 
@@ -281,7 +267,7 @@ func (d *decoder) next(e *format.Event) {
 	e.Compute, e.Held, e.Expired, e.Off, e.Cut, e.Calls, e.Faults, e.Behind, e.Via = 0, 0, 0, format.Off{}, 0, 0, 0, 0, format.ViaCall
 	e.Str, e.Notes, e.Span, e.Edges, e.How = [format.MaxStrings][]byte{}, nil, nil, nil, format.How{}
 	d.line++
-	if d.at = at; head&(hasStr|hasOwn|hasNotes|hasEdges|hasLine|isRequest|hasHow|hasSpan) != 0 {
+	if d.at = at; head&(hasStr|hasOwn|hasNotes|hasEdges|hasLine|isRequest|hasSpan) != 0 {
 		d.rest(e, head)
 	}
 	e.Line = d.line
@@ -312,9 +298,6 @@ func (d *decoder) rest(e *format.Event, head uint64) {
 	}
 	if head&isRequest != 0 {
 		e.Via = format.Via(d.uvarint())
-	}
-	if head&hasHow != 0 {
-		e.How = format.How{Flags: d.varint(), RW: d.varint(), Slot: uint32(d.varint()), Buf: uint32(d.varint())}
 	}
 	if head&hasSpan != 0 {
 		e.Span = d.span()

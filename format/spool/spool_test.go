@@ -78,7 +78,7 @@ func made(data []byte) (events []format.Event) {
 		}
 		if what&128 != 0 {
 			e.Via = format.Via(byte1())
-			e.How = format.How{Flags: number(), RW: number(), Slot: uint32(number()), Buf: uint32(number())}
+			e.How = format.How{Flags: number(), RW: number(), Slot: number(), Buf: number()}
 		}
 		if what&32 != 0 {
 			e.Line = number()
