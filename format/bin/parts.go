@@ -11,6 +11,7 @@ import (
 type layout struct {
 	tag   string // four letters, in the file
 	name  string // in errors
+	doc   string // what a row or the text holds, for the page of the reference
 	scope scope
 	width int // words in a row; 0 is a text
 
@@ -37,10 +38,12 @@ type layout struct {
 	check   func(t *Trace, thread int32, row []uint64) string
 	strings func(row []uint64) uint16
 
+	// some tells which events have rows, nil for any.
+	some func(e *format.Event) bool
+
 	// fields are the numbers of an event behind the first word of a row, instead of encode
-	// and decode. some tells which events have a row; settle, if not nil, bounds what was read.
+	// and decode. settle, if not nil, bounds what was read.
 	fields []*format.Field
-	some   func(e *format.Event) bool
 	settle func(e *format.Event)
 
 	// after says that rows may also belong to the end of the thread, after its last event.
@@ -91,25 +94,37 @@ const (
 // kinds is the table of parts. A file has them in this order: those of the
 // whole trace first, then thread by thread. Rows may only be appended.
 var kinds = []layout{
-	kindHeader:  {tag: "head", name: "header", required: true, write: writeHeader, read: readHeader},
-	kindLengths: {tag: "slen", name: "lengths", required: true, width: 1, write: writeLengths, read: readLengths},
-	kindBytes:   {tag: "strs", name: "bytes", required: true, write: writeBytes, read: readStrings},
-	kindRecords: {tag: "recs", name: "records", required: true, scope: eachEvent, width: maxWidth,
+	kindHeader: {tag: "head", name: "header", doc: "metadata, threads, open descriptors and fileset, as lines of a script",
+		required: true, write: writeHeader, read: readHeader},
+	kindLengths: {tag: "slen", name: "lengths", doc: "length of each string",
+		required: true, width: 1, write: writeLengths, read: readLengths},
+	kindBytes: {tag: "strs", name: "bytes", doc: "the strings",
+		required: true, write: writeBytes, read: readStrings},
+	kindRecords: {tag: "recs", name: "records", doc: "operation, compute, of that off the processor, result, six arguments",
+		required: true, scope: eachEvent, width: maxWidth,
 		encode: encodeRecord, strings: stringsOfRecord},
-	kindDurations: {tag: "durs", name: "durations", scope: eachEvent, width: 1, absent: unknown,
+	kindDurations: {tag: "durs", name: "durations", doc: "recorded duration, -1 for unknown",
+		scope: eachEvent, width: 1, absent: unknown,
 		encode: encodeDuration},
-	kindOff: {tag: "offs", name: "off-processor times", scope: someEvents, fields: own("ready", "own", "wait", "timer", "storage"),
+	kindOff: {tag: "offs", name: "off-processor times", doc: "event; its time off the processor: ready, own, waiting, timer, storage",
+		scope: someEvents, fields: own("ready", "own", "wait", "timer", "storage"),
 		some: func(e *format.Event) bool { return e.Off.Total() != e.Off.Other }, settle: settleOff},
-	kindEdges: {tag: "edge", name: "edges", required: true, scope: someEvents, width: 5,
-		encode: encodeEdges, decode: decodeEdge, check: checkEdge},
-	kindHeld: {tag: "held", name: "compute covered by edges", required: true, scope: someEvents, fields: own("held", "expired"),
+	kindEdges: {tag: "edge", name: "edges", doc: "event; thread (0: the start), kind, event, delay",
+		required: true, scope: someEvents, width: 5,
+		some: func(e *format.Event) bool { return len(e.Edges) > 0 }, encode: encodeEdges, decode: decodeEdge, check: checkEdge},
+	kindHeld: {tag: "held", name: "compute covered by edges", doc: "event; compute that edges account for; how much of the rest a `timed` edge ends",
+		required: true, scope: someEvents, fields: own("held", "expired"),
 		some: func(e *format.Event) bool { return e.Held|e.Expired != 0 }, settle: settleHeld},
-	kindRequests: {tag: "reqs", name: "request details", required: true, scope: someEvents, fields: own("flags", "rwf", "slot", "buffer"),
+	kindRequests: {tag: "reqs", name: "request details", doc: "event of a request; its flags, flags of the read or write, registered file, registered buffer plus one",
+		required: true, scope: someEvents, fields: own("flags", "rwf", "slot", "buffer"),
 		some: func(e *format.Event) bool { return e.How != (format.How{}) }},
-	kindNames: {tag: "apps", name: "application's names", write: writeNames, read: readNames},
-	kindSpans: {tag: "span", name: "spans", scope: someEvents, width: 8, after: true,
+	kindNames: {tag: "apps", name: "application's names", doc: "path below the root, zero byte, the application's name, zero byte",
+		write: writeNames, read: readNames},
+	kindSpans: {tag: "span", name: "spans", doc: "a [span](script.md#spans): the event that follows it; time from the end of the event before to its end; duration; name; kind; result; bytes; failed",
+		scope: someEvents, width: 8, after: true,
 		check: checkSpan, strings: func([]uint64) uint16 { return 1<<spanName | 1<<spanKind }},
-	kindValues: {tag: "args", name: "arguments of spans", scope: someEvents, width: 6, after: true,
+	kindValues: {tag: "args", name: "arguments of spans", doc: "an argument of a span: the event; number of the span in the thread; position; kind and flags; value; length of the array",
+		scope: someEvents, width: 6, after: true,
 		check: checkValue, strings: stringsOfValue},
 }
 
@@ -225,9 +240,6 @@ func init() {
 }
 
 func (l *layout) encodeFields(_ *Writer, e *format.Event, n int64, dst []uint64) []uint64 {
-	if !l.some(e) {
-		return dst
-	}
 	dst = append(dst, uint64(n))
 	for _, f := range l.fields {
 		dst = append(dst, uint64(*f.Own(e)))
