@@ -57,6 +57,8 @@ type Event struct {
 	Args [MaxArgs]int64
 	Str  [MaxStrings][]byte
 
+	Enters *Header // the processes that enter the recording, and what they have open, as its remarks and descriptors tell; the Op is OpNone, and nobody changes it
+
 	Notes *Notes // what a recorder noted about the event, nil for nothing
 	Span  *Span  // the call of a library that the event is; its Op is OpNone
 	Edges []Edge // trace: what the event comes after
@@ -67,8 +69,16 @@ type Event struct {
 // recording. An unknown duration counts as 0.
 func (e *Event) End() int64 { return e.Start + max(e.Dur, 0) }
 
-// Valid reports whether the event is of a known operation, or a call of a library.
-func (e *Event) Valid() bool { return e.Op.Valid() || e.Span != nil }
+// Valid reports whether the event is of a known operation, a call of a library, or that
+// of processes that enter.
+func (e *Event) Valid() bool { return e.Op.Valid() || e.Span != nil || e.Enters != nil }
+
+// Entry returns the event of processes that enter the recording, as h tells of them: a
+// header with the remark of at least one, and the descriptors that they have open. It is
+// an event of the first thread of these.
+func Entry(h *Header, start int64) Event {
+	return Event{TID: h.Running()[0].Threads[0], Start: start, Enters: h}
+}
 
 // Bytes returns how many bytes a read or a write moved. It is 0 for any other
 // call, one that failed, and one whose result counts something else (sendmmsg).

@@ -28,7 +28,11 @@ func newCSV(w io.Writer, h *format.Header) (Writer, error) {
 
 func (c *csvWriter) Write(events []format.Event) error {
 	for i := range events {
-		if e := &events[i]; e.Span != nil {
+		e := &events[i]
+		if c.row.enters(e) {
+			continue
+		}
+		if e.Span != nil {
 			c.row.setSpan(e)
 		} else if err := c.row.set(e); err != nil {
 			return err

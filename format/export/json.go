@@ -29,6 +29,9 @@ func newJSON(w io.Writer, h *format.Header) (Writer, error) {
 func (j *jsonWriter) Write(events []format.Event) error {
 	for i := range events {
 		e := &events[i]
+		if j.row.enters(e) {
+			continue
+		}
 		if e.Span != nil {
 			j.row.setSpan(e)
 		} else if err := j.row.set(e); err != nil {

@@ -56,7 +56,7 @@ func newEvents(h *format.Header) *parquetWriter {
 
 func (p *parquetWriter) Write(events []format.Event) error {
 	for i := range events {
-		if events[i].Span != nil {
+		if p.row.enters(&events[i]) || events[i].Span != nil {
 			continue // only a Dataset has a table of spans
 		}
 		if err := p.event(&events[i]); err != nil {

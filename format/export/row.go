@@ -220,6 +220,15 @@ func (r *row) argument(column int, arg int8, e *format.Event) {
 	}
 }
 
+// enters takes the event of processes that enter the recording, which has no row, and
+// reports whether it is one.
+func (r *row) enters(e *format.Event) bool {
+	if e.Enters != nil {
+		r.files.Thread(e)
+	}
+	return e.Enters != nil
+}
+
 // set fills the row with an event.
 func (r *row) set(e *format.Event) error {
 	if err := checkOp(e); err != nil {

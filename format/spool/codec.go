@@ -18,7 +18,7 @@ const (
 	hasEdges
 	hasLine
 	isRequest
-	hasSpan
+	hasPayload // a span, or processes that enter
 )
 
 // The numbers of an event.
@@ -110,9 +110,9 @@ func (c *codec) append(dst []byte, e *format.Event) []byte {
 		head |= isRequest
 		dst = append(dst, byte(e.Via))
 	}
-	if e.Span != nil {
-		head |= hasSpan
-		dst = appendSpan(dst, e.Span)
+	if e.Span != nil || e.Enters != nil {
+		head |= hasPayload
+		dst = appendPayload(dst, e)
 	}
 	if e.Line != c.line+1 {
 		head |= hasLine
@@ -262,12 +262,9 @@ func (d *decoder) next(e *format.Event) {
 		d.fail()
 		return
 	}
-	e.Op, e.TID, e.Start, e.Dur, e.Ret = op, int32(d.thread), d.start, last[0], last[1]
-	e.Args = [format.MaxArgs]int64(last[2:])
-	e.Compute, e.Held, e.Expired, e.Off, e.Cut, e.Calls, e.Faults, e.Behind, e.Via = 0, 0, 0, format.Off{}, 0, 0, 0, 0, format.ViaCall
-	e.Str, e.Notes, e.Span, e.Edges, e.How = [format.MaxStrings][]byte{}, nil, nil, nil, format.How{}
+	*e = format.Event{Op: op, TID: int32(d.thread), Start: d.start, Dur: last[0], Ret: last[1], Args: [format.MaxArgs]int64(last[2:])}
 	d.line++
-	if d.at = at; head&(hasStr|hasOwn|hasNotes|hasEdges|hasLine|isRequest|hasSpan) != 0 {
+	if d.at = at; head&(hasStr|hasOwn|hasNotes|hasEdges|hasLine|isRequest|hasPayload) != 0 {
 		d.rest(e, head)
 	}
 	e.Line = d.line
@@ -299,8 +296,8 @@ func (d *decoder) rest(e *format.Event, head uint64) {
 	if head&isRequest != 0 {
 		e.Via = format.Via(d.uvarint())
 	}
-	if head&hasSpan != 0 {
-		e.Span = d.span()
+	if head&hasPayload != 0 {
+		d.payload(e)
 	}
 	if head&hasLine != 0 {
 		d.line = d.varint()

@@ -27,24 +27,3 @@ func BenchmarkNotes(b *testing.B) {
 		}
 	}
 }
-
-func BenchmarkAppendNotes(b *testing.B) {
-	r := Reader{}
-	texts := [][]byte{
-		[]byte(`type=reg mode=0644 size=12 cached=3 dev=8:1 ino=7 nlink=2 new ready=12000 wait=700000 calls=3`),
-		[]byte(`by=4711+2000 behind=30000 off=20000`),
-		[]byte(`ring=5 batch=17 reaped=12 submitted=0.000003000 flags=fixed|link`),
-		[]byte(`wait=5000000`),
-	}
-	var es [4]format.Event
-	for i, text := range texts {
-		es[i].Op = format.OpPread64
-		r.parseNotes(&es[i], text)
-	}
-	var line []byte
-	for b.Loop() {
-		for i := range es {
-			line = appendNotes(line[:0], &es[i])
-		}
-	}
-}

@@ -22,13 +22,13 @@ func BenchmarkNotes(b *testing.B) {
 	}
 	b.ReportAllocs()
 	var packed []byte
+	var d decoder
 	for b.Loop() {
 		var c codec
 		packed = packed[:0]
 		for i := range events {
 			packed = c.append(packed, &events[i])
 		}
-		var d decoder
 		d.begin(packed[:len(packed)+slack])
 		var e format.Event
 		d.reuse()
