@@ -96,19 +96,6 @@ func (e *Event) Failed() bool { return e.Ret < 0 && e.Ret != NoResult && e.Ret >
 // TimedOut reports whether a wait ended because its time limit had passed.
 func (e *Event) TimedOut() bool { return e.Op == OpWait && e.Ret == -ETIMEDOUT }
 
-// Clone returns a copy of e that shares no memory with it.
-func (e *Event) Clone() Event {
-	c := *e
-	for i, s := range e.Str {
-		if s != nil {
-			c.Str[i] = append([]byte{}, s...)
-		}
-	}
-	c.Notes, c.Span = e.Notes.clone(), e.Span.Clone()
-	c.Edges = append([]Edge(nil), e.Edges...)
-	return c
-}
-
 // OwnFields are the rows of the fields of an event that are 0 for most events.
 var OwnFields = [...]Field{
 	{Key: "faults", At: "read, write", Doc: "page faults in the call: its buffer was fresh",

@@ -255,19 +255,5 @@ func (e *Event) Renamed() int32 {
 	return e.Notes.Was
 }
 
-// clone returns a copy that shares no memory with n.
-func (n *Notes) clone() *Notes {
-	if n == nil {
-		return nil
-	}
-	c := *n
-	for _, text := range c.Texts() {
-		if *text != nil {
-			*text = append([]byte{}, *text...)
-		}
-	}
-	return &c
-}
-
 // Texts returns the fields that are borrowed.
 func (n *Notes) Texts() [4]*[]byte { return [...]*[]byte{&n.Target, &n.Blocks, &n.Path, &n.Text} }
