@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"pianola/format"
-	"pianola/format/script"
 )
 
 // The columns of a table that code sets. Those of fields (format.Field) have no constant.
@@ -320,7 +319,7 @@ func (r *row) fields(e *format.Event) {
 				r.text(k, *p.Text(e))
 			case columns[k].says == word:
 				n := len(r.said)
-				r.said = script.AppendPart(r.said, p, p.Int(e))
+				r.said = p.Append(r.said, p.Int(e))
 				r.text(k, r.said[n:])
 			default:
 				r.number(k, p.Int(e))

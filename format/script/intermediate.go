@@ -180,9 +180,8 @@ func (r *Reader) parseEdges(e *format.Event, text []byte) {
 		if string(key) == "after" {
 			r.edges = append(r.edges, v.edge())
 		} else if at := slices.IndexFunc(traced, func(f *format.Field) bool { return f.Key == string(key) }); at >= 0 {
-			f := traced[at]
-			n, ok := parsePart(&f.Parts[0], value)
-			if *f.Own(e) = n; !ok {
+			n, ok := traced[at].Parse(value)
+			if traced[at].Set(e, n); !ok {
 				v.fail("malformed number")
 			}
 			v.i = len(value)

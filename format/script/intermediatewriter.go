@@ -114,7 +114,7 @@ func appendEdges(dst []byte, e *format.Event, info *format.Info) []byte {
 	}
 	for _, f := range traced {
 		if f.Known(e) {
-			dst = appendNote(dst, e, f)
+			dst = f.Append(append(dst, ' '), e)
 		}
 	}
 	if e.Notes != nil && len(e.Notes.Text) > 0 {
