@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is kept is equal, NULL and empty strings too, and shares no memory.
+// Kept events are equal to the borrowed ones, also in NULL and empty strings, and share no memory with them.
 func TestKept(t *testing.T) {
 	name := []byte("a")
 	events := []Event{
