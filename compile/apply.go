@@ -136,7 +136,6 @@ func (m *model) apply(e *format.Event) {
 		m.leaveOut(s)
 	} else {
 		m.emit(s)
-		t.seen, t.owed = m.order.seen, t.owed[:0]
 	}
 	t.idle = e.End()
 	t.off.Own += behind

@@ -25,8 +25,6 @@ func (cs *contents) enlist() {
 	cs.on(cs.faulted, format.EffectFault)
 }
 
-func (cs *contents) holds(func(purpose, int)) {}
-
 // file returns the file of a successful call on a path or a descriptor, nil if it failed.
 func (s *simEvent) file() *node {
 	switch {
@@ -122,14 +120,12 @@ func end(off, size int64) int64 {
 
 func (cs *contents) lseek(s *simEvent) {
 	f := s.d
-	cs.order.after(f.moved, format.EdgeOffset)
-	f.moved = cs.order.here
+	cs.order.turn(&f.moved, format.EdgeOffset)
 	switch s.out.Word(format.Whence) {
 	case format.SeekData, format.SeekHole:
 		cs.seek(f.node, s)
 		cs.order.read(f.node, s.out.Offset(), math.MaxInt64)
-		cs.order.after(f.node.resized, format.EdgeBytes)
-		f.node.ends = cs.order.use(f.node.ends) // also if it failed: then it was beyond the end
+		cs.order.atEnd(f.node) // also if it failed: then it was beyond the end
 		f.node.searches = cs.order.use(f.node.searches)
 	}
 	if s.e.Ret < 0 {
@@ -144,15 +140,13 @@ func (cs *contents) lseek(s *simEvent) {
 		cs.ends(s, f.node, size, true)
 		cs.raise(f.node, size)
 	}
-	cs.order.after(f.node.resized, format.EdgeBytes)
-	f.node.ends = cs.order.use(f.node.ends)
+	cs.order.atEnd(f.node)
 }
 
 // advance moves the offset of an open file description, and returns the offset
 // before.
 func (cs *contents) advance(f *openFile, size int64) (off int64) {
-	cs.order.after(f.moved, format.EdgeOffset)
-	f.moved = cs.order.here
+	cs.order.turn(&f.moved, format.EdgeOffset)
 	if off = f.Offset; size > 0 {
 		f.Offset = end(f.Offset, size)
 	}
@@ -187,8 +181,7 @@ func (cs *contents) fetched(nd *node, off, size int64, short bool) {
 	cs.order.read(nd, off, end(off, max(size, 1)))
 	nd.reads = cs.order.use(nd.reads)
 	if short {
-		cs.order.after(nd.resized, format.EdgeBytes)
-		nd.ends = cs.order.use(nd.ends)
+		cs.order.atEnd(nd)
 	}
 	if size > 0 {
 		cs.order.within(nd, end(off, size))

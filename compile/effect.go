@@ -22,9 +22,12 @@ func (nm *naming) enlist() {
 	nm.on(nm.stat, format.EffectStat)
 	nm.on(nm.attribute, format.EffectSetAttr, format.EffectGetAttr)
 	nm.on(nm.readlink, format.EffectReadlink)
-	nm.on(nm.mkdir, format.EffectMkdir)
+	nm.on(func(s *simEvent) { nm.makes(s, format.TypeDir) }, format.EffectMkdir)
 	nm.on(nm.mknod, format.EffectMknod)
-	nm.on(nm.bind, format.EffectBind)
+	nm.on(func(s *simEvent) {
+		nm.binds = true
+		nm.makes(s, format.TypeSock)
+	}, format.EffectBind)
 	nm.on(nm.symlink, format.EffectSymlink)
 	nm.on(nm.link, format.EffectLink)
 	nm.on(nm.rename, format.EffectRename)
@@ -34,8 +37,6 @@ func (nm *naming) enlist() {
 	nm.always(nm.chdir, format.EffectChdir)
 	nm.always(nm.chroot, format.EffectChroot)
 }
-
-func (nm *naming) holds(func(purpose, int)) {}
 
 // opened adds the descriptor that an open made to the table.
 func (nm *naming) opened(s *simEvent) {

@@ -335,13 +335,6 @@ func (nm *naming) newAt(s *simEvent, at *entry) {
 	nm.order.renamed(at)
 }
 
-func (nm *naming) mkdir(s *simEvent) { nm.makes(s, format.TypeDir) }
-
-func (nm *naming) bind(s *simEvent) {
-	nm.binds = true
-	nm.makes(s, format.TypeSock)
-}
-
 func (nm *naming) symlink(s *simEvent) {
 	if nd := nm.makes(s, format.TypeLnk); nd != nil {
 		nd.target = string(s.e.Str[0])
@@ -350,7 +343,7 @@ func (nm *naming) symlink(s *simEvent) {
 
 func (nm *naming) mknod(s *simEvent) {
 	typ := format.TypeReg
-	if kind := s.out.Args[s.out.Op.Info().At.Mode] & 0o170000; kind != 0 && kind != 0o100000 { // S_IFMT, S_IFREG
+	if kind := s.out.Args[s.out.Op.Info().At.Mode] & 0o170000; kind != 0 && kind != modeRegular { // S_IFMT
 		typ = format.TypeFifo
 	}
 	nm.makes(s, typ)

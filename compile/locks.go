@@ -91,8 +91,6 @@ func (lk *locking) enlist() {
 	lk.when(factEnds, lk.ended)
 }
 
-func (lk *locking) holds(func(purpose, int)) {}
-
 // lockCallOf returns what a call on a descriptor does to locks, and false if it
 // does nothing. Locks of F_SETLK belong to the process, others to the open file
 // description.
@@ -185,11 +183,9 @@ func (l *locks) set(whole bool) *lockSet {
 func (lk *locking) locked(s *simEvent) {
 	switch lockWhence(s.out) {
 	case format.SeekCur:
-		lk.order.after(s.d.moved, format.EdgeOffset)
-		s.d.moved = lk.order.here
+		lk.order.turn(&s.d.moved, format.EdgeOffset)
 	case format.SeekEnd:
-		lk.order.after(s.d.node.resized, format.EdgeBytes)
-		s.d.node.ends = lk.order.use(s.d.node.ends)
+		lk.order.atEnd(s.d.node)
 	}
 	c, ok := lockCallOf(s)
 	all := s.d.node.locks

@@ -31,9 +31,11 @@ type memory struct {
 }
 
 func (mm *memory) enlist() {
+	mm.holdings = append(mm.holdings, mm.holds)
 	mm.when(factNext, mm.mapProgram)
 	mm.when(factBegan, mm.began)
 	mm.when(factExec, mm.exec)
+	mm.when(factOver, func(fact) { mm.learned.layouts = settled(mm.layouts) })
 	mm.on(mm.brk, format.EffectBrk)
 	mm.on(mm.mmap, format.EffectMap)
 	mm.on(mm.mremap, format.EffectRemap)
@@ -75,9 +77,9 @@ func (mm *memory) remaps(s *simEvent) {
 
 // newLayout returns the layout of a process that starts or execs.
 func (mm *memory) newLayout() *buffers {
-	b := &buffers{}
-	if mm.names.plan != nil {
-		b = mm.names.plan.layouts[len(mm.layouts)]
+	b := &buffers{budget: mm.budget}
+	if mm.out != nil {
+		b = mm.learned.layouts[len(mm.layouts)]
 	}
 	mm.layouts = append(mm.layouts, b)
 	mm.budget.take(forBuffers, layoutBytes)
@@ -111,9 +113,7 @@ func (mm *memory) mapFile(s *simEvent) {
 		return
 	}
 	if size <= maxMapped && b.size+size <= maxMapped {
-		before := len(b.regions)
 		b.add(s.e.Ret, size)
-		mm.budget.take(forBuffers, max(len(b.regions)-before, 0)*regionBytes)
 	}
 	at := b.placeOf(s.e.Ret, size)
 	if mm.out != nil && at == 0 {
@@ -209,8 +209,7 @@ func (mm *memory) fault(s *simEvent) {
 	mm.order.after(f.made, format.EdgeDescriptor)
 	f.uses, s.mapped = mm.order.use(f.uses), f
 	if s.e.Ret < 0 { // the file ended before the page
-		mm.order.after(nd.resized, format.EdgeBytes)
-		nd.ends = mm.order.use(nd.ends)
+		mm.order.atEnd(nd)
 		return
 	}
 	mm.order.within(nd, end(off, 1))

@@ -30,8 +30,6 @@ func (ds *descriptors) enlist() {
 	ds.always(ds.made, format.EffectEventfd)
 }
 
-func (ds *descriptors) holds(func(purpose, int)) {}
-
 // closed is told of each number that the current event closes.
 func (ds *descriptors) closed(f fact) {
 	t, d, v := f.t, f.d, numberOf(f.fd, f.d)

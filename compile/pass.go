@@ -9,30 +9,31 @@ import (
 // pass is what the concerns of one pass over a recording share. It knows them only by the
 // facts that they hear.
 type pass struct {
-	options Options
-	budget  *budget
-	learned *learned
-	report  Report
-	names   *names
-	state   *process.State
-	order   order
-	line    int64    // number of the current event in the order of the simulation
-	told    bool     // the recording tells who woke whom
-	event   simEvent // the event being simulated
-	caller  *thread  // whose event it is
-	trail   []*entry // that it passes through
-	args    argMaps
-	row     simEvent // see rowOf
-	coming  simEvent // the next event, before anything is known of it
-	cost    int64    // that its thread had to subtract before it
-	seemed  int64    // when it seemed to begin on the clock of the trace, before that was changed
-	more    more     // of the fact being told
-	hear    [numFacts][]func(fact)
-	acts    [format.NumEffects][]func(*simEvent) // see on
-	effects [format.NumEffects][]func(*simEvent) // see always
-	loop    loop
-	left    [format.NumVias]coverage.Missing // I/O on files that is left out, by interface
-	spanned bool                             // the recording has spans; known in the last pass
+	options  Options
+	budget   *budget
+	learned  *learned
+	report   Report
+	names    *names
+	state    *process.State
+	order    order
+	line     int64    // number of the current event in the order of the simulation
+	told     bool     // the recording tells who woke whom
+	event    simEvent // the event being simulated
+	caller   *thread  // whose event it is
+	trail    []*entry // that it passes through
+	args     argMaps
+	row      simEvent // see rowOf
+	coming   simEvent // the next event, before anything is known of it
+	cost     int64    // that its thread had to subtract before it
+	seemed   int64    // when it seemed to begin on the clock of the trace, before that was changed
+	more     more     // of the fact being told
+	hear     [numFacts][]func(fact)
+	acts     [format.NumEffects][]func(*simEvent) // see on
+	effects  [format.NumEffects][]func(*simEvent) // see always
+	loop     loop
+	holdings []func(add func(use purpose, bytes int)) // tell the memory that concerns take now
+	left     [format.NumVias]coverage.Missing         // I/O on files that is left out, by interface
+	spanned  bool                                     // the recording has spans; known in the last pass
 	judgement
 	trace
 }
@@ -48,8 +49,7 @@ type loop interface {
 // own, which no other concern touches. Facts come to it in the order in which they happen. It
 // answers with edges of the current event (order.after), and with events of the trace (emit).
 type concern interface {
-	enlist()                                // asks for facts and calls, by when, on and always
-	holds(add func(use purpose, bytes int)) // the memory that it takes now
+	enlist() // asks for facts and calls, by when, on and always
 }
 
 // what is a kind of fact.

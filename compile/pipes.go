@@ -93,30 +93,27 @@ type pipes struct {
 	named  map[any]*pipe // by an *entry, or the name that /proc has for a descriptor
 	found  []pipeWait
 
-	// In the last pass, where the plan has waits.
-	plan   *pipePlan
+	// In the last pass, where there are waits.
 	waits  lines[pipeWait]
 	points lines[pipePoint]
 	wait   *pipeWait  // of the current line, nil for none
 	on     *pipePoint // what it waits for
 }
 
-func newPipes(p *pass, known *plan) *pipes {
-	ps := &pipes{pass: p, named: map[any]*pipe{}}
-	if known != nil {
-		ps.plan, ps.waits, ps.points, ps.report.Unwaited = known.pipes, known.pipes.waits, known.pipes.points, known.pipes.unwaited
-	}
-	return ps
-}
-
 func (ps *pipes) enlist() {
+	ps.holdings = append(ps.holdings, ps.holds)
 	ps.when(factOpened, ps.opened)
 	ps.when(factClosed, func(f fact) { ps.unfed(f.s, f.file) })
 	ps.when(factEnds, ps.ended)
-	if ps.plan == nil || ps.told {
+	if ps.out == nil || ps.told {
 		ps.when(factActs, ps.moved)
 	}
-	if ps.plan != nil && len(ps.plan.points) > 0 {
+	if ps.out == nil {
+		ps.when(factOver, ps.over)
+		return
+	}
+	ps.waits, ps.points, ps.report.Unwaited = ps.learned.pipes.waits, ps.learned.pipes.points, ps.learned.pipes.unwaited
+	if len(ps.points) > 0 {
 		ps.when(factNext, ps.awaited)
 		ps.when(factWritten, ps.wrote)
 		ps.when(factLeft, ps.leave)
@@ -346,21 +343,26 @@ func (ps *pipes) unfed(s *simEvent, f *openFile) {
 	}
 }
 
-// planned returns which lines wait, and which lines they wait for.
-func (ps *pipes) planned() *pipePlan {
-	p := &pipePlan{waits: ps.found, unwaited: ps.report.Unwaited}
-	slices.SortStableFunc(p.waits, func(a, b pipeWait) int { return cmp.Compare(a.line, b.line) })
-	p.waits = slices.CompactFunc(p.waits, func(a, b pipeWait) bool { return a.line == b.line })
+// over decides which lines wait, and which lines they wait for.
+func (ps *pipes) over(fact) {
+	p := pipePlan{waits: inLines(ps.found), unwaited: ps.report.Unwaited}
 	for i := range p.waits {
 		p.points = append(p.points, pipePoint{line: p.waits[i].on.line, pipe: p.waits[i].pipe})
 	}
-	slices.SortStableFunc(p.points, func(a, b pipePoint) int { return cmp.Compare(a.line, b.line) })
-	p.points = slices.CompactFunc(p.points, func(a, b pipePoint) bool { return a.line == b.line })
-	return p
+	p.points = inLines(p.points)
+	ps.learned.pipes = p
 }
 
-// lines is what the plan holds for the remaining lines, in order.
-type lines[T interface{ number() int64 }] []T
+// inLines sorts elements by their lines, and keeps the first one of each line.
+func inLines[T numbered](list []T) []T {
+	slices.SortStableFunc(list, func(a, b T) int { return cmp.Compare(a.number(), b.number()) })
+	return slices.CompactFunc(list, func(a, b T) bool { return a.number() == b.number() })
+}
+
+type numbered interface{ number() int64 }
+
+// lines is what is planned for the remaining lines, in order.
+type lines[T numbered] []T
 
 // of returns the element of a line, nil for none. Lines must be queried in order.
 func (l *lines[T]) of(line int64) *T {
@@ -391,7 +393,7 @@ func (ps *pipes) awaited(fact) {
 	if w == nil {
 		return
 	}
-	on := ps.plan.find(w.on.line)
+	on := ps.learned.pipes.find(w.on.line)
 	if on.at.thread == 0 {
 		at := ps.state.Living(w.on.tid)
 		if at == nil || at.Data.(*thread).num != w.on.thread {
@@ -464,7 +466,6 @@ func (ps *pipes) row(t *thread, op format.Op, pipe int32, start, nanos int64, on
 		// waited for.
 		out.Dur = max(on.now-t.onTrace(e.Start), 0)
 	}
-	t.seen, t.owed = ps.order.seen, t.owed[:0]
 	at := ps.order.here
 	ps.emit(ps.rowOf(t, &e, out))
 	return at

@@ -3,7 +3,6 @@ package compile
 import (
 	"bytes"
 	"strconv"
-	"unsafe"
 
 	"pianola/format"
 	"pianola/format/process"
@@ -206,9 +205,7 @@ func setAt[T any](b *budget, list []T, i int, v T) []T {
 		return list
 	}
 	if n := i + 1 - len(list); n > 0 {
-		room := cap(list)
-		list = append(list, make([]T, n)...)
-		b.take(forOrder, int(unsafe.Sizeof(v))*(cap(list)-room))
+		list = grow(b, forOrder, list, make([]T, n)...)
 	}
 	list[i] = v
 	return list

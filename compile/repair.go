@@ -22,7 +22,11 @@ type learned struct {
 	woken   map[spot]int64     // where a thread waited → line at which another thread last woke one there
 	fed     map[int64]pipeCall // line of a pipe read → the received write, which has a later line
 	mpi     mpiLearned
-	bytes   int // size of the above
+	pipes   pipePlan   // of the newest pass
+	buffers []*buffers // the same, by process
+	layouts []*buffers // the same, of mapped files
+	plan    *plan      // nil in all passes but the last
+	bytes   int        // size of the above
 }
 
 func newLearned() *learned {

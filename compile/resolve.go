@@ -279,7 +279,7 @@ func (nm *naming) path(at, from *entry, slash bool) []byte {
 // each component. The result is 0 if the path can't be split there, for example
 // because the directory is renamed in the course of the trace.
 func (nm *naming) relativeTo(from *entry, mapped []byte) int {
-	if from == nil || from.dir == nil || nm.options.Paths == Flat || !nm.names.plan.stays[from.id] {
+	if from == nil || from.dir == nil || nm.options.Paths == Flat || !nm.learned.plan.stays[from.id] {
 		return 0
 	}
 	nm.names.scratch = nm.names.appendMapped(nm.names.scratch[:0], from, nm.options.Paths)
@@ -328,10 +328,7 @@ func (nm *naming) place(s *simEvent) {
 		return
 	}
 	if nm.out == nil {
-		b := s.t.proc.buffers
-		before := len(b.regions)
-		b.add(s.e.Args[i], s.e.Size())
-		nm.budget.take(forBuffers, max(len(b.regions)-before, 0)*regionBytes)
+		s.t.proc.buffers.add(s.e.Args[i], s.e.Size())
 	} else {
 		place := s.t.proc.buffers.place(s.e.Args[i])
 		if place != 0 && fresh(s.e) {

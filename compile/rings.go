@@ -87,6 +87,7 @@ type rings struct {
 }
 
 func (rs *rings) enlist() {
+	rs.holdings = append(rs.holdings, rs.holds)
 	rs.always(rs.keep, format.EffectClose)
 	rs.when(factComes, rs.closes)
 	rs.when(factAsks, rs.asks)
@@ -342,8 +343,7 @@ func (c *change) extent(length int, listed *int) (from, to int, updates bool) {
 func (rs *rings) prepares(t *thread, r *ring, op format.Op, out *format.Event, c change) {
 	out.Op, out.Ret = op, 0
 	out.Args, out.Str = [format.MaxArgs]int64{int64(r.num)}, [format.MaxStrings][]byte{}
-	rs.order.after(r.prepared, format.EdgeOrder)
-	r.prepared = rs.order.here
+	rs.order.turn(&r.prepared, format.EdgeOrder)
 	if op == format.OpRingOpen {
 		copy(out.Args[1:], r.setup[:])
 		return

@@ -105,6 +105,14 @@ type processes struct {
 }
 
 func (pr *processes) enlist() {
+	pr.holdings = append(pr.holdings, pr.holds)
+	pr.when(factOver, func(fact) {
+		pr.learned.buffers = nil
+		for _, p := range pr.list {
+			pr.learned.buffers = append(pr.learned.buffers, p.buffers)
+		}
+		settled(pr.learned.buffers)
+	})
 	pr.always(pr.fork, format.EffectFork)
 	pr.always(pr.exec, format.EffectExec)
 	pr.always(pr.ended, format.EffectExit, format.EffectExitGroup)
@@ -180,10 +188,10 @@ func (pr *processes) added(at, parent *process.Thread) {
 func (pr *processes) newProcess(of *process.Process) *proc {
 	p := &proc{Process: of, num: int32(len(pr.list) + 1)}
 	of.Data = p
-	if pr.names.plan != nil {
-		p.buffers = pr.names.plan.buffers[p.num-1]
+	if pr.out != nil {
+		p.buffers = pr.learned.buffers[p.num-1]
 	} else {
-		p.buffers = &buffers{}
+		p.buffers = &buffers{budget: pr.budget}
 	}
 	pr.list = append(pr.list, p)
 	pr.budget.take(forThreads, processBytes)

@@ -59,12 +59,12 @@ func (p *pass) emit(s *simEvent) {
 	t.now += out.Compute + max(out.Dur, 0)
 	t.events++
 	p.put(s, t.num, t.events)
+	t.seen, t.owed = p.order.seen, t.owed[:0]
 }
 
 // emitMade appends an event to the trace that is not in the recording. Its recording
 // cost is 0.
 func (p *pass) emitMade(t *thread, e, out *format.Event) {
-	t.seen, t.owed = p.order.seen, t.owed[:0]
 	p.emit(p.rowOf(t, e, out))
 	t.cost -= t.rate.Around(e.Op)
 }

@@ -138,8 +138,6 @@ func (w *ties) enlist() {
 	})
 }
 
-func (w *ties) holds(func(purpose, int)) {}
-
 // comes takes the waits before an event of a thread.
 func (w *ties) comes(f fact) {
 	t, e := f.s.t, f.s.e
