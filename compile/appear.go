@@ -30,23 +30,19 @@ func (nm *naming) appear(f fact) {
 	if info.At.Paths[0].Arg < 0 || info.Class == format.ClassProcess || e.Ret < 0 && e.Ret != eexist && e.Ret != inUse {
 		return
 	}
-	out := nm.next()
-	nm.args.canonical(e, out)
-	s := simEvent{e: e, out: out, t: t}
-	nm.order.begin(t, len(nm.table) == 1)
-	nm.trail = nm.trail[:0]
-	if nm.resolveAhead(&s) != reasonNone || s.deep || refusedChange(&s) {
+	s := nm.begin(t, e)
+	if nm.resolveAhead(s) != reasonNone || s.deep || refusedChange(s) {
 		return
 	}
 	for n, at := range s.at {
-		if at == nil || at.dir == nil || at.state != absent || !nm.needs(&s, n) {
+		if at == nil || at.dir == nil || at.state != absent || !nm.needs(s, n) {
 			continue
 		}
 		what := format.File{Type: format.TypeReg, Mode: defaultMode}
 		switch noted := noted(e); {
-		case out.Op.Info().Effect == format.EffectReadlink:
+		case s.out.Op.Info().Effect == format.EffectReadlink:
 			what.Type, what.Target = format.TypeLnk, string(noted.Target)
-		case s.slash[n] || out.Op.Info().Effect == format.EffectRmdir || out.Op.Info().Effect == format.EffectChdir || at.node != nil && at.node.holds():
+		case s.slash[n] || s.out.Op.Info().Effect == format.EffectRmdir || s.out.Op.Info().Effect == format.EffectChdir || at.node != nil && at.node.holds():
 			what.Type = format.TypeDir
 		case unshown(e) && !nm.binds:
 			what.Type, what.Mode = format.TypeSock, 0o777
@@ -112,11 +108,8 @@ func (nm *naming) makeThere(t *thread, e *format.Event, at *entry, what *format.
 	for i := range used {
 		made := &used[i]
 		made.TID, made.Start = e.TID, e.Start
-		nm.order.begin(t, len(nm.table) == 1)
-		nm.order.after(t.born, format.EdgeBirth)
+		out := nm.beginMade(t, made)
 		nm.order.named(nm.trail)
-		out := nm.next()
-		*out = *made
 		if i == 0 {
 			nm.order.renamed(at)
 			if k := out.Op.Info().At.Mode; k >= 0 {

@@ -106,17 +106,9 @@ func (m *model) apply(e *format.Event) {
 	}
 	m.order.now = e.Start
 	m.tell(factNext, s)
-	// The event is built in its place in the batch. If it is left out, the next
-	// event takes that place.
-	out := m.next()
-	m.args.canonical(e, out)
-	m.event = simEvent{e: e, out: out, t: t}
 	used := len(m.arena)
-	s = &m.event
-	m.order.begin(t, len(m.table) == 1)
+	s = m.begin(t, e)
 	m.order.after(t.born, format.EdgeBirth)
-	m.trail = m.trail[:0]
-
 	if e.Op.Info().Class == format.ClassSubmit {
 		s.why = m.rings.queued(s)
 	} else {
@@ -124,7 +116,7 @@ func (m *model) apply(e *format.Event) {
 	}
 	m.tell(factActs, s)
 	m.change(s)
-	if s.why == reasonNone && out.Op.Info().Dropped {
+	if s.why == reasonNone && s.out.Op.Info().Dropped {
 		s.why = reasonTable
 	}
 	if s.why != reasonNone {

@@ -456,10 +456,7 @@ func (ps *pipes) leave(f fact) {
 // from start on, for so many nanoseconds. It returns the place of the event.
 func (ps *pipes) row(t *thread, op format.Op, pipe int32, start, nanos int64, on *pipePoint) place {
 	e := format.Event{Op: op, Start: start, Dur: nanos, Args: [format.MaxArgs]int64{int64(pipe)}}
-	out := ps.next()
-	*out = e
-	ps.order.begin(t, false)
-	ps.order.after(t.born, format.EdgeBirth)
+	out := ps.beginMade(t, &e)
 	if on != nil {
 		ps.order.after(on.at, format.EdgeMessage)
 		// The duration does not include what recording cost the threads that it

@@ -159,13 +159,9 @@ func (rs *rings) request(t *thread, e *format.Event) {
 	if r.num == 0 {
 		rs.openRing(t, r)
 	}
-	out := rs.next()
-	rs.args.canonical(e, out)
-	rs.event = simEvent{e: e, out: out, t: t}
 	used := len(rs.arena)
+	s := rs.begin(t, e)
 	rs.order.submit(t, r)
-	rs.trail = rs.trail[:0]
-	s := &rs.event
 	rs.loop.about(s)
 	rs.loop.change(s)
 	if e.Notes.Known(format.NotedSlot) {
@@ -178,6 +174,7 @@ func (rs *rings) request(t *thread, e *format.Event) {
 		rs.leaveRequestOut(e, s.why)
 		return
 	}
+	out := s.out
 	out.How = format.How{Flags: req.Flags &^ (format.ReqSelect | format.ReqSkip), RW: req.RW}
 	if req.Flags&format.ReqFixed != 0 {
 		out.How.Slot = int64(fixed)
@@ -218,11 +215,9 @@ func (rs *rings) release(t *thread, e *format.Event, why reason) {
 	if e.Notes.Known(format.NotedSlot) || !e.Op.Info().Effect.ChangesTables() {
 		return
 	}
-	out := rs.next()
-	rs.args.canonical(e, out)
-	rs.event = simEvent{e: e, out: out, t: t, why: why}
-	rs.order.begin(t, len(rs.table) == 1)
-	rs.loop.change(&rs.event)
+	s := rs.begin(t, e)
+	s.why = why
+	rs.loop.change(s)
 	t.seen, t.owed = rs.order.seen, append(t.owed[:0], rs.order.edges...)
 }
 
@@ -306,10 +301,7 @@ func (rs *rings) openRing(t *thread, r *ring) {
 // emitQueue appends an event that prepares a ring, at the end of the thread's last one.
 func (rs *rings) emitQueue(t *thread, r *ring, op format.Op) {
 	e := format.Event{Op: op, Start: t.last}
-	out := rs.next()
-	*out = e
-	rs.order.begin(t, len(rs.table) == 1)
-	rs.order.after(t.born, format.EdgeBirth)
+	out := rs.beginMade(t, &e)
 	rs.prepares(t, r, op, out, change{whole: true})
 	rs.emitMade(t, &e, out)
 }

@@ -138,6 +138,25 @@ func (p *pass) flush() {
 // the one after it.
 func (p *pass) next() *format.Event { return &p.events[:len(p.events)+1][len(p.events)] }
 
+// begin begins an event, in its place in the batch.
+func (p *pass) begin(t *thread, e *format.Event) *simEvent {
+	out := p.next()
+	p.args.canonical(e, out)
+	p.event = simEvent{e: e, out: out, t: t}
+	p.order.begin(t, len(p.table) == 1)
+	p.trail = p.trail[:0]
+	return &p.event
+}
+
+// beginMade begins a row that is no event of the recording.
+func (p *pass) beginMade(t *thread, e *format.Event) (out *format.Event) {
+	out = p.next()
+	*out = *e
+	p.order.begin(t, len(p.table) == 1)
+	p.order.after(t.born, format.EdgeBirth)
+	return out
+}
+
 // fails ends the pass with an error, unless it is nil, after the current event.
 func (p *pass) fails(err error) {
 	if p.broken == nil {
