@@ -76,7 +76,7 @@ func init() {
 		format.EffectCopy: (*model).copied, format.EffectRange: (*model).cloned,
 		format.EffectLock: (*model).locked, format.EffectFcntl: (*model).locked,
 		format.EffectSeek: (*model).lseek, format.EffectTruncate: (*model).truncate, format.EffectAllocate: (*model).fallocate,
-		format.EffectBrk: (*model).brk, format.EffectMap: (*model).mmap, format.EffectRemap: (*model).mremap, format.EffectUnmap: (*model).unmapped,
+		format.EffectBrk: (*model).brk, format.EffectMap: (*model).mmap, format.EffectRemap: (*model).mremap, format.EffectUnmap: (*model).unmapped, format.EffectAdviseMap: (*model).unmapped,
 		format.EffectProtect: (*model).protected, format.EffectSyncMapped: (*model).onMapped, format.EffectFault: (*model).fault,
 	}
 }
@@ -328,7 +328,7 @@ func (m *model) refused(s *simEvent) bool {
 	case format.EffectSetAttr:
 		return s.e.Ret != enospc && s.e.Ret != edquot // the attributes alone can be too many
 	default:
-		return effect.ChangesNames()
+		return s.out.Op.Info().Acts.Any(format.ChangesNames)
 	}
 }
 

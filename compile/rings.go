@@ -181,7 +181,7 @@ func (m *model) unplayable(t *thread, e *format.Event, fixed int64) reason {
 
 // release applies the effect of a request that is left out to descriptors.
 func (m *model) release(t *thread, e *format.Event, why reason) {
-	if e.Notes.Known(format.NotedSlot) || !e.Op.Info().Effect.ChangesTables() {
+	if e.Notes.Known(format.NotedSlot) || !e.Op.Info().Acts.Any(format.ChangesTables) {
 		return
 	}
 	out := &m.events[:len(m.events)+1][len(m.events)]
