@@ -7,7 +7,7 @@ import "pianola/format"
 // connecting, these are the calls that programs make on the name of a socket.
 func unshown(e *format.Event) bool {
 	info := e.Op.Info()
-	return (info.Effect == format.EffectChmod || info.Effect == format.EffectUnlink) && info.At.Paths[0].Arg >= 0
+	return info.Acts.Any(format.Permits|format.Removes) && !info.Acts.Any(format.Directories) && info.At.Paths[0].Arg >= 0
 }
 
 // The modes by which mknod makes a socket and a regular file, without
@@ -40,9 +40,9 @@ func (nm *naming) appear(f fact) {
 		}
 		what := format.File{Type: format.TypeReg, Mode: defaultMode}
 		switch noted := noted(e); {
-		case s.out.Op.Info().Effect == format.EffectReadlink:
+		case s.acts().Any(format.Follows):
 			what.Type, what.Target = format.TypeLnk, string(noted.Target)
-		case s.slash[n] || s.out.Op.Info().Effect == format.EffectRmdir || s.out.Op.Info().Effect == format.EffectChdir || at.node != nil && at.node.holds():
+		case s.slash[n] || s.acts().All(format.Removes|format.Directories) || s.acts().Any(format.Enters) || at.node != nil && at.node.holds():
 			what.Type = format.TypeDir
 		case unshown(e) && !nm.binds:
 			what.Type, what.Mode = format.TypeSock, 0o777
@@ -74,7 +74,7 @@ func (nm *naming) needs(s *simEvent, n int) bool {
 	if s.e.Ret < 0 {
 		return makes
 	}
-	return !makes || s.out.Op.Info().Effect == format.EffectOpen && !nm.creates(s.e, s.at[n], s.out.OpenFlags())
+	return !makes || s.acts().Any(format.Opens) && !nm.creates(s.e, s.at[n], s.out.OpenFlags())
 }
 
 // makeThere adds calls to the trace that create a file at an entry, and its missing

@@ -14,15 +14,15 @@ type contents struct {
 }
 
 func (cs *contents) enlist() {
-	cs.on(cs.read, format.EffectRead)
-	cs.on(cs.write, format.EffectWrite)
-	cs.on(cs.copied, format.EffectCopy)
-	cs.on(cs.cloned, format.EffectRange)
-	cs.on(cs.lseek, format.EffectSeek)
-	cs.on(cs.truncate, format.EffectTruncate)
-	cs.on(cs.fallocate, format.EffectAllocate)
-	cs.on(cs.getdents, format.EffectList)
-	cs.on(cs.faulted, format.EffectFault)
+	cs.on(cs.read, format.ReadsBytes|format.Buffers)
+	cs.on(cs.write, format.WritesBytes|format.Buffers)
+	cs.on(cs.copied, format.ReadsBytes|format.WritesBytes)
+	cs.on(cs.cloned, format.Shares)
+	cs.on(cs.lseek, format.Seeks)
+	cs.on(cs.truncate, format.Cuts)
+	cs.on(cs.fallocate, format.Allocates)
+	cs.on(cs.getdents, format.Lists)
+	cs.on(cs.faulted, format.Faults)
 }
 
 // file returns the file of a successful call on a path or a descriptor, nil if it failed.

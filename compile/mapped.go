@@ -36,14 +36,14 @@ func (mm *memory) enlist() {
 	mm.when(factBegan, mm.began)
 	mm.when(factExec, mm.exec)
 	mm.when(factOver, func(fact) { mm.learned.layouts = settled(mm.layouts) })
-	mm.on(mm.brk, format.EffectBrk)
-	mm.on(mm.mmap, format.EffectMap)
-	mm.on(mm.mremap, format.EffectRemap)
-	mm.on(mm.unmapped, format.EffectUnmap, format.EffectAdviseMap)
-	mm.on(mm.protected, format.EffectProtect)
-	mm.on(mm.onMapped, format.EffectSyncMapped)
-	mm.on(mm.fault, format.EffectFault)
-	mm.always(mm.remaps, format.EffectMap, format.EffectUnmap, format.EffectRemap)
+	mm.on(mm.brk, format.Breaks)
+	mm.on(mm.mmap, format.Maps)
+	mm.on(mm.mremap, format.Remaps)
+	mm.on(mm.unmapped, format.Unmaps, format.Advises|format.InMemory)
+	mm.on(mm.protected, format.Protects)
+	mm.on(mm.onMapped, format.Syncs|format.InMemory)
+	mm.on(mm.fault, format.Faults)
+	mm.always(mm.remaps, format.Maps, format.Unmaps, format.Remaps)
 }
 
 // began gives a process its memory, unless another thread of it began before.
@@ -138,8 +138,8 @@ func (mm *memory) afterMapped(f *mapped) {
 // onMapped handles a call on memory with pages of files: it replaces the address
 // by a place, and limits the size to one run of pages.
 func (mm *memory) onMapped(s *simEvent) {
-	effect, b, p := s.out.Op.Info().Effect, s.t.proc.layout, s.t.proc
-	changes := effect == format.EffectRemap || s.out.Op == format.OpMunmap
+	acts, b, p := s.acts(), s.t.proc.layout, s.t.proc
+	changes := acts.Any(format.Remaps | format.Unmaps)
 	if changes {
 		mm.order.after(p.remapped, format.EdgeDescriptor)
 	}
@@ -150,18 +150,18 @@ func (mm *memory) onMapped(s *simEvent) {
 			mm.placeMapped(s, b, part)
 			first = false
 		}
-		if changes || effect == format.EffectProtect {
+		if changes || acts.Any(format.Protects) {
 			mm.afterMapped(f)
 		} else {
 			mm.order.after(f.made, format.EdgeDescriptor)
 		}
-		if effect == format.EffectProtect {
+		if acts.Any(format.Protects) {
 			f.made, f.uses = mm.order.here, f.uses[:0]
 		} else {
 			f.uses = mm.order.use(f.uses)
 		}
 	}
-	if effect == format.EffectRemap {
+	if acts.Any(format.Remaps) {
 		mm.remapped(s, b)
 	}
 	if changes {
@@ -231,7 +231,7 @@ func (mm *memory) fault(s *simEvent) {
 // before the recorder could read its mappings.
 func (mm *memory) mapProgram(f fact) {
 	t, e := f.s.t, f.s.e
-	if !e.Notes.Known(format.NotedPath) || e.Op.Info().Effect != format.EffectFault || e.Args[0] < 0 || e.Size() <= 0 || e.Offset() < 0 {
+	if !e.Notes.Known(format.NotedPath) || !e.Op.Info().Acts.Any(format.Faults) || e.Args[0] < 0 || e.Size() <= 0 || e.Offset() < 0 {
 		return
 	}
 	writes := e.Op.Info().Class == format.ClassWrite

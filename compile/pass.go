@@ -1,6 +1,8 @@
 package compile
 
 import (
+	"slices"
+
 	"pianola/coverage"
 	"pianola/format"
 	"pianola/format/process"
@@ -28,8 +30,8 @@ type pass struct {
 	seemed   int64    // when it seemed to begin on the clock of the trace, before that was changed
 	more     more     // of the fact being told
 	hear     [numFacts][]func(fact)
-	acts     [format.NumEffects][]func(*simEvent) // see on
-	effects  [format.NumEffects][]func(*simEvent) // see always
+	acting   byOp // see on
+	changing byOp // see always
 	loop     loop
 	holdings []func(add func(use purpose, bytes int)) // tell the memory that concerns take now
 	left     [format.NumVias]coverage.Missing         // I/O on files that is left out, by interface
@@ -96,20 +98,28 @@ type more struct {
 // when calls hears for each fact of a kind. Concerns hear it in the order of model.concerns.
 func (p *pass) when(w what, hears func(fact)) { p.hear[w] = append(p.hear[w], hears) }
 
-// on calls act for each call on files of the trace that has one of the effects.
-func (p *pass) on(act func(*simEvent), effects ...format.Effect) {
-	for _, e := range effects {
-		p.acts[e] = append(p.acts[e], act)
+// on calls act for each call on files of the trace whose operation has all of some acts, or of
+// others; 0 is for operations that have none.
+func (p *pass) on(act func(*simEvent), acts ...format.Acts) { p.acting.enter(act, acts) }
+
+// always calls change for each event whose operation has such acts, after the above. It changes
+// descriptors, threads and directories, whether or not the event is in the trace.
+func (p *pass) always(change func(*simEvent), acts ...format.Acts) { p.changing.enter(change, acts) }
+
+// byOp are functions for events of each operation.
+type byOp [format.NumOps][]func(*simEvent)
+
+func (b *byOp) enter(f func(*simEvent), acts []format.Acts) {
+	for op := range b {
+		has := format.Op(op).Info().Acts
+		if slices.ContainsFunc(acts, func(a format.Acts) bool { return has.All(a) && (a != 0 || has == 0) }) {
+			b[op] = append(b[op], f)
+		}
 	}
 }
 
-// always calls change for each event with one of the effects, after the above. It changes
-// descriptors, threads and directories, whether or not the event is in the trace.
-func (p *pass) always(change func(*simEvent), effects ...format.Effect) {
-	for _, e := range effects {
-		p.effects[e] = append(p.effects[e], change)
-	}
-}
+// acts returns what an event does if it succeeds, as far as its operation tells.
+func (s *simEvent) acts() format.Acts { return s.out.Op.Info().Acts }
 
 // tell tells the concerns that hear it a fact about an event.
 func (p *pass) tell(w what, s *simEvent) {

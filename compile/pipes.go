@@ -121,7 +121,7 @@ func (ps *pipes) enlist() {
 }
 
 func (ps *pipes) ended(f fact) {
-	if f.s.out.Op.Info().Effect == format.EffectExitGroup || f.s.t.proc.Alive() == 1 {
+	if f.s.acts().Any(format.EndsAll) || f.s.t.proc.Alive() == 1 {
 		for _, d := range f.s.t.Table.All {
 			ps.unfed(f.s, fileOf(d))
 		}
@@ -137,7 +137,7 @@ func (ps *pipes) opened(f fact) {
 		if strings.HasPrefix(f.from.Path, "pipe:[") {
 			f.file.pipe, f.file.feeds = ps.of(f.from.Path), f.from.Flags&format.WRONLY != 0
 		}
-	case f.s.out.Op.Info().Effect == format.EffectPipe:
+	case f.s.acts().Any(format.Channels):
 		if f.file.feeds = f.of != nil; f.file.feeds {
 			f.file.pipe = f.of.pipe
 		} else {
@@ -180,13 +180,13 @@ func (ps *pipes) moved(f fact) {
 	case info.Class == format.ClassRead:
 		ps.took(s, s.t.pipe(s.e.FD()))
 		ps.fed(s, s.t.pipe(s.e.OutFD()))
-	case info.Effect == format.EffectWrite:
+	case info.Acts.All(format.WritesBytes | format.Buffers):
 		if end := fileOf(s.t.Table.Find(s.e.FD())); end != nil && end.pipe != nil && !end.feeds {
 			ps.took(s, end.pipe) // vmsplice to memory
 			return
 		}
 		ps.fed(s, s.t.pipe(s.e.FD()))
-	case info.Effect == format.EffectCopy: // tee, which leaves what it reads
+	case info.Acts.All(format.ReadsBytes | format.WritesBytes): // tee, which leaves what it reads
 		ps.fed(s, s.t.pipe(s.e.OutFD()))
 	}
 }

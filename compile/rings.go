@@ -88,7 +88,7 @@ type rings struct {
 
 func (rs *rings) enlist() {
 	rs.holdings = append(rs.holdings, rs.holds)
-	rs.always(rs.keep, format.EffectClose)
+	rs.always(rs.keep, format.Closes)
 	rs.when(factComes, rs.closes)
 	rs.when(factAsks, rs.asks)
 }

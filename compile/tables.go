@@ -113,16 +113,12 @@ func (pr *processes) enlist() {
 		}
 		settled(pr.learned.buffers)
 	})
-	pr.always(pr.fork, format.EffectFork)
-	pr.always(pr.exec, format.EffectExec)
-	pr.always(pr.ended, format.EffectExit, format.EffectExitGroup)
-	pr.always(pr.waited, format.EffectWait)
-	pr.always(func(s *simEvent) { s.why = reasonTable }, format.EffectPipeline) // only compile makes them
-	pr.always(func(s *simEvent) {
-		if s.e.Ret >= 0 {
-			pr.state.Apply(s.t.Thread, s.e)
-		}
-	}, format.EffectUnshare, format.EffectUmask)
+	pr.always(pr.fork, format.Starts)
+	pr.always(pr.exec, format.Execs)
+	pr.always(pr.ended, format.Ends)
+	pr.always(pr.waited, format.Awaits)
+	pr.always(func(s *simEvent) { s.why = reasonTable }, format.Blocks|format.IsMade) // only compile makes them
+	pr.always(func(s *simEvent) { pr.state.Apply(s.t.Thread, s.e) }, format.Unshares, format.Masks)
 }
 
 func (pr *processes) holds(add func(purpose, int)) {

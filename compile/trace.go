@@ -40,11 +40,11 @@ func (p *pass) emit(s *simEvent) {
 	}
 	t.last, t.cost = e.End(), debt+t.rate.Around(e.Op)
 	switch info := out.Op.Info(); {
-	case info.Effect == format.EffectPipeline:
+	case info.Acts.All(format.Blocks | format.IsMade):
 		t.cost = debt // see leaveOut
-	case info.Effect == format.EffectWait && s.joined:
+	case info.Acts.Any(format.Awaits) && s.joined:
 		t.cost += t.rate.Inside // spent after the end of what it waited for
-	case info.Class == format.ClassProcess && info.Effect != format.EffectWait:
+	case info.Class == format.ClassProcess && !info.Acts.Any(format.Awaits):
 		// A replay does not make the call, and its duration is not time spent
 		// in I/O. So it becomes compute.
 		t.last, t.cost = e.Start, debt+t.rate.Inside+t.rate.Around(e.Op)

@@ -194,11 +194,8 @@ func blocked(e *format.Event) bool {
 	case format.TypeFifo, format.TypeSock, format.TypeChr:
 		return true
 	}
-	switch e.Op.Info().Effect {
-	case format.EffectWait, format.EffectBlock, format.EffectSubmit:
-		return true
-	}
-	return false
+	acts := e.Op.Info().Acts
+	return acts.Any(format.Awaits|format.Blocks|format.Submits) && !acts.Any(format.IsMade)
 }
 
 // message is what a thread sent at a time on the recording's clock. The zero
