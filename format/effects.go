@@ -134,7 +134,6 @@ const (
 
 	Submits   // submits requests, waits for them, or prepares that
 	Registers // registers files or buffers of a ring
-	IsMade    // only compile makes such calls
 
 	anyway  // also if the call fails
 	options // the arguments choose among the acts
@@ -172,7 +171,7 @@ var effects = [NumEffects]Acts{
 	EffectUmask:      Masks,
 	EffectUnshare:    Unshares,
 	EffectBlock:      Blocks,
-	EffectPipeline:   Blocks | IsMade,
+	EffectPipeline:   Blocks,
 
 	EffectRead:     ReadsBytes | Buffers,
 	EffectWrite:    WritesBytes | Buffers,
@@ -214,7 +213,7 @@ var effects = [NumEffects]Acts{
 	EffectSyncMapped: Syncs | InMemory,
 
 	EffectSubmit: Submits,
-	EffectQueue:  Submits | IsMade,
+	EffectQueue:  Submits,
 }
 
 // actsOf returns the acts of a row.
