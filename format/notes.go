@@ -20,9 +20,6 @@ type Notes struct {
 	Blocks []byte // how the file was allocated Late after the call, as AppendBlocks appends it
 	Late   int64  // nanoseconds
 
-	Pages int64 // whole pages of the file
-	Rest  int64 // bytes after them
-
 	Allocated int64 // bytes of a sparse file that have blocks, or had them soon
 
 	Signal int32 // that ended the process
@@ -57,7 +54,6 @@ const (
 	NotedMode
 	NotedSize
 	NotedCached
-	NotedPages
 	NotedDev
 	NotedIno
 	NotedLinks
@@ -97,10 +93,6 @@ var NoteFields = [...]Field{
 		Parts: number("bytes", func(e *Event) any { return &e.Notes.Size })},
 	{Key: "cached", Noted: NotedCached, At: "open", Doc: "pages of the file in the page cache",
 		Parts: number("pages", func(e *Event) any { return &e.Notes.Cached })},
-	{Key: "pages", Noted: NotedPages, At: "open, stat", Doc: "whole pages of the file, and bytes after them", Parts: []Part{
-		{Unit: "pages", Of: func(e *Event) any { return &e.Notes.Pages }},
-		{Before: '+', Unit: "bytes", Maybe: true, Min: 1, Of: func(e *Event) any { return &e.Notes.Rest }},
-	}},
 	{Key: "dev", Noted: NotedDev, At: "open", Doc: "device of the file, and the number of the copy of the application that a transform made", Parts: []Part{
 		{Unit: "major", Max: math.MaxInt32, Of: func(e *Event) any { return &e.Notes.Dev.Major }},
 		{Before: ':', Unit: "minor", Max: math.MaxInt32, Of: func(e *Event) any { return &e.Notes.Dev.Minor }},

@@ -81,8 +81,7 @@ func (d *decoder) noteFile(n *format.Notes, flags Flags, details *Details) {
 		return
 	}
 	n.Type, n.Mode, n.Size = fileTypes[details.Mode>>12&0xf], details.Mode&0o7777, int64(details.Size)
-	n.Pages, n.Rest = n.Size/int64(pageBytes), n.Size%int64(pageBytes)
-	n.Has |= format.NotedType | format.NotedMode | format.NotedSize | format.NotedPages
+	n.Has |= format.NotedType | format.NotedMode | format.NotedSize
 	if flags&FlagFile == 0 {
 		return
 	}
