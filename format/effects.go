@@ -148,7 +148,6 @@ const (
 
 	Submits   // submits requests, waits for them, or prepares that
 	Registers // registers files or buffers of a ring
-	IsMade    // only compile makes such calls
 
 	anyway  // also if the call fails
 	options // the arguments choose among the acts
@@ -186,7 +185,7 @@ var effects = [NumEffects]Acts{
 	EffectUmask:      Masks,
 	EffectUnshare:    Unshares,
 	EffectBlock:      Blocks,
-	EffectPipeline:   Blocks | IsMade,
+	EffectPipeline:   Blocks,
 
 	EffectRead:     ReadsBytes | Buffers,
 	EffectWrite:    WritesBytes | Buffers,
@@ -228,7 +227,7 @@ var effects = [NumEffects]Acts{
 	EffectSyncMapped: Syncs | InMemory,
 
 	EffectSubmit: Submits,
-	EffectQueue:  Submits | IsMade,
+	EffectQueue:  Submits,
 }
 
 // unsure are the errors of each effect that can be about what a trace does not hold: some of the
