@@ -116,7 +116,7 @@ func (m *model) apply(e *format.Event) {
 	}
 	m.tell(factActs, s)
 	m.change(s)
-	if s.why == reasonNone && s.out.Op.Info().Dropped {
+	if s.why == reasonNone && (s.out.Op.Info().Dropped || e.Op.Info().Kind == format.MadeKind) {
 		s.why = reasonTable
 	}
 	if s.why != reasonNone {

@@ -117,7 +117,6 @@ func (pr *processes) enlist() {
 	pr.always(pr.exec, format.Execs)
 	pr.always(pr.ended, format.Ends)
 	pr.always(pr.waited, format.Awaits)
-	pr.always(func(s *simEvent) { s.why = reasonTable }, format.Blocks|format.IsMade) // only compile makes them
 	pr.always(func(s *simEvent) { pr.state.Apply(s.t.Thread, s.e) }, format.Unshares, format.Masks)
 }
 

@@ -40,7 +40,7 @@ func (p *pass) emit(s *simEvent) {
 	}
 	t.last, t.cost = e.End(), debt+t.rate.Around(e.Op)
 	switch info := out.Op.Info(); {
-	case info.Acts.All(format.Blocks | format.IsMade):
+	case info.Kind == format.MadeKind && info.Class == format.ClassProcess:
 		t.cost = debt // see leaveOut
 	case info.Acts.Any(format.Awaits) && s.joined:
 		t.cost += t.rate.Inside // spent after the end of what it waited for

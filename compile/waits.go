@@ -194,8 +194,7 @@ func blocked(e *format.Event) bool {
 	case format.TypeFifo, format.TypeSock, format.TypeChr:
 		return true
 	}
-	acts := e.Op.Info().Acts
-	return acts.Any(format.Awaits|format.Blocks|format.Submits) && !acts.Any(format.IsMade)
+	return e.Op.Info().Acts.Any(format.Awaits|format.Blocks|format.Submits) && e.Kind() != format.MadeKind
 }
 
 // message is what a thread sent at a time on the recording's clock. The zero
