@@ -24,10 +24,9 @@ const (
 // Older recordings and imports lack bind. In those, a file that appears and is used
 // only by calls on sockets is taken for a socket: its owner binds it, sets its mode,
 // and removes it at the end.
-func (nm *naming) appear(f fact) {
-	t, e := f.s.t, f.s.e
-	info := e.Op.Info()
-	if info.At.Paths[0].Arg < 0 || info.Class == format.ClassProcess || e.Ret < 0 && e.Ret != eexist && e.Ret != inUse {
+func (nm *naming) appear(next *simEvent) {
+	t, e := next.t, next.e
+	if e.Ret < 0 && e.Ret != eexist && e.Ret != inUse {
 		return
 	}
 	s := nm.begin(t, e)

@@ -105,7 +105,7 @@ func (m *model) apply(e *format.Event) {
 		m.tell(factAsks, s)
 	}
 	m.order.now = e.Start
-	m.tell(factNext, s)
+	m.making.call(e.Op, s)
 	used := len(m.arena)
 	s = m.begin(t, e)
 	m.order.after(t.born, format.EdgeBirth)
@@ -179,9 +179,7 @@ func (m *model) about(s *simEvent) {
 		if e.Ret >= 0 {
 			m.naming.passed(s)
 		}
-		for _, act := range m.acting[s.out.Op] {
-			act(s)
-		}
+		m.acting.call(s.out.Op, s)
 	}
 	for i := range s.slash {
 		if s.slash[i] && e.Ret >= 0 && s.at[i].node != nil && s.at[i].node.typ == format.TypeUnknown {
@@ -194,9 +192,7 @@ func (m *model) about(s *simEvent) {
 // trace.
 func (m *model) change(s *simEvent) {
 	m.descriptors.renumber(s)
-	for _, change := range m.changing[s.out.Op] {
-		change(s)
-	}
+	m.changing.call(s.out.Op, s)
 	if s.why == reasonNone && s.deep {
 		s.why = reasonDeep
 	}

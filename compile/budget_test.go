@@ -140,7 +140,7 @@ func TestFollowedIsBounded(t *testing.T) {
 	one := &thread{num: 1}
 	for other := range int32(10 * maxFollowed) {
 		one.gap.causes = []cause{{place: place{thread: other + 2}, kind: format.EdgeWake}}
-		w.tie(fact{s: &simEvent{t: one, out: &format.Event{Op: format.OpSync}}})
+		w.tie(&simEvent{t: one, out: &format.Event{Op: format.OpSync}})
 	}
 	require.Len(t, one.followed.of, maxFollowed)
 }

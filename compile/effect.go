@@ -17,7 +17,7 @@ type naming struct {
 }
 
 func (nm *naming) enlist() {
-	nm.when(factNext, nm.appear)
+	nm.ahead(nm.appear, func(i *format.Info) bool { return i.At.Paths[0].Arg >= 0 && i.Class != format.ClassProcess })
 	nm.on(nm.looked, 0, format.Permits)
 	nm.on(nm.stat, format.Stats)
 	nm.on(nm.attribute, format.Attributes)

@@ -32,7 +32,7 @@ type memory struct {
 
 func (mm *memory) enlist() {
 	mm.holdings = append(mm.holdings, mm.holds)
-	mm.when(factNext, mm.mapProgram)
+	mm.ahead(mm.mapProgram, has([]format.Acts{format.Faults}))
 	mm.when(factBegan, mm.began)
 	mm.when(factExec, mm.exec)
 	mm.when(factOver, func(fact) { mm.learned.layouts = settled(mm.layouts) })
@@ -229,9 +229,9 @@ func (mm *memory) fault(s *simEvent) {
 // is shared and can be written. One that reads shows nothing, so that a later write may have
 // to map the page again. A fault without an address gets one here: the process had ended
 // before the recorder could read its mappings.
-func (mm *memory) mapProgram(f fact) {
-	t, e := f.s.t, f.s.e
-	if !e.Notes.Known(format.NotedPath) || !e.Op.Info().Acts.Any(format.Faults) || e.Args[0] < 0 || e.Size() <= 0 || e.Offset() < 0 {
+func (mm *memory) mapProgram(s *simEvent) {
+	t, e := s.t, s.e
+	if !e.Notes.Known(format.NotedPath) || e.Args[0] < 0 || e.Size() <= 0 || e.Offset() < 0 {
 		return
 	}
 	writes := e.Op.Info().Class == format.ClassWrite

@@ -20,7 +20,7 @@ type descriptors struct {
 }
 
 func (ds *descriptors) enlist() {
-	ds.when(factNext, ds.repair)
+	ds.ahead(ds.repair, func(i *format.Info) bool { return i.At.FD >= 0 && i.Class != format.ClassMemory })
 	ds.when(factClosed, ds.closed)
 	ds.when(factBegan, ds.began)
 	ds.always(ds.close, format.Closes)

@@ -32,6 +32,7 @@ type pass struct {
 	hear     [numFacts][]func(fact)
 	acting   byOp // see on
 	changing byOp // see always
+	making   byOp // see ahead
 	loop     loop
 	holdings []func(add func(use purpose, bytes int)) // tell the memory that concerns take now
 	left     [format.NumVias]coverage.Missing         // I/O on files that is left out, by interface
@@ -61,7 +62,6 @@ const (
 	factComes   what = iota // an event comes
 	factTimed               // the event comes, and its time on the trace's clock is known
 	factAsks                // its requests come before it
-	factNext                // the trace gets what must be before it
 	factActs                // what it is about is known
 	factOpened              // a descriptor of file was made, or was open at the start as from tells
 	factClosed              // thread t closes a descriptor of file
@@ -100,21 +100,38 @@ func (p *pass) when(w what, hears func(fact)) { p.hear[w] = append(p.hear[w], he
 
 // on calls act for each call on files of the trace whose operation has all of some acts, or of
 // others; 0 is for operations that have none.
-func (p *pass) on(act func(*simEvent), acts ...format.Acts) { p.acting.enter(act, acts) }
+func (p *pass) on(act func(*simEvent), acts ...format.Acts) { p.acting.enter(act, has(acts)) }
 
 // always calls change for each event whose operation has such acts, after the above. It changes
 // descriptors, threads and directories, whether or not the event is in the trace.
-func (p *pass) always(change func(*simEvent), acts ...format.Acts) { p.changing.enter(change, acts) }
+func (p *pass) always(change func(*simEvent), acts ...format.Acts) {
+	p.changing.enter(change, has(acts))
+}
+
+// ahead calls make before an event of some operations is simulated. It puts into the trace what
+// must be there before.
+func (p *pass) ahead(make func(*simEvent), of func(*format.Info) bool) { p.making.enter(make, of) }
+
+func has(acts []format.Acts) func(*format.Info) bool {
+	return func(i *format.Info) bool {
+		return slices.ContainsFunc(acts, func(a format.Acts) bool { return i.Acts.All(a) && (a != 0 || i.Acts == 0) })
+	}
+}
 
 // byOp are functions for events of each operation.
 type byOp [format.NumOps][]func(*simEvent)
 
-func (b *byOp) enter(f func(*simEvent), acts []format.Acts) {
+func (b *byOp) enter(f func(*simEvent), of func(*format.Info) bool) {
 	for op := range b {
-		has := format.Op(op).Info().Acts
-		if slices.ContainsFunc(acts, func(a format.Acts) bool { return has.All(a) && (a != 0 || has == 0) }) {
+		if of(format.Op(op).Info()) {
 			b[op] = append(b[op], f)
 		}
+	}
+}
+
+func (b *byOp) call(op format.Op, s *simEvent) {
+	for _, f := range b[op] {
+		f(s)
 	}
 }
 

@@ -114,7 +114,7 @@ func (ps *pipes) enlist() {
 	}
 	ps.waits, ps.points, ps.report.Unwaited = ps.learned.pipes.waits, ps.learned.pipes.points, ps.learned.pipes.unwaited
 	if len(ps.points) > 0 {
-		ps.when(factNext, ps.awaited)
+		ps.ahead(ps.awaited, func(*format.Info) bool { return true })
 		ps.when(factWritten, ps.wrote)
 		ps.when(factLeft, ps.leave)
 	}
@@ -387,7 +387,7 @@ func (p *pipePlan) find(line int64) *pipePoint {
 // awaited finds the point that the current line waits for. If the line of the awaited write
 // is yet to come, its event is emitted first, at the time when it began: its thread has been
 // in the call since its last line.
-func (ps *pipes) awaited(fact) {
+func (ps *pipes) awaited(*simEvent) {
 	w := ps.waits.of(ps.line)
 	ps.wait, ps.on = nil, nil
 	if w == nil {
