@@ -6,6 +6,7 @@ import (
 	"time"
 	"unsafe"
 
+	"pianola/bpf"
 	"pianola/record"
 )
 
@@ -35,17 +36,17 @@ var errRecord = errors.New("malformed record")
 type drain struct {
 	ring   *ring
 	writer *record.Writer
-	look   func() error               // at each look at the ring
-	joined func(recorderJoined) error // of a process that enters the cgroup
-	probes *probes                    // nil without layers
-	woken  <-chan struct{}            // gets a value when the drain must look at the ring early; nil without layers
+	look   func() error            // at each look at the ring
+	joined func(bpf.CJoined) error // of a process that enters the cgroup
+	probes *probes                 // nil without layers
+	woken  <-chan struct{}         // gets a value when the drain must look at the ring early; nil without layers
 
 	// The last of each.
 	call       record.Call
 	submission record.Submission
 	completion record.Completion
 	fault      record.Fault
-	space      recorderSpace
+	space      bpf.CSpace
 	span       record.Span
 }
 
@@ -145,7 +146,7 @@ func (d *drain) add(b []byte) (full bool, err error) {
 		}
 		return d.writer.Fault(&d.fault), nil
 	case joined:
-		var j recorderJoined
+		var j bpf.CJoined
 		if copy((*[unsafe.Sizeof(j)]byte)(unsafe.Pointer(&j))[:], b) < joinedSize {
 			return false, errRecord
 		}

@@ -4,27 +4,28 @@ import (
 	"encoding/binary"
 	"unsafe"
 
+	"pianola/bpf"
 	"pianola/format"
 	"pianola/record"
 )
 
 // member is a thread that is followed, as followTree tells of it.
-type member = recorderMember
+type member = bpf.CMember
 
 // The sizes of records and of what they are made of: a plain record ends
 // within the event.
 const (
-	plainSize   = int(unsafe.Offsetof(recorderEvent{}.More))
-	eventSize   = int(unsafe.Sizeof(recorderEvent{}))
-	detailsSize = int(unsafe.Sizeof(recorderDetails{}))
+	plainSize   = int(unsafe.Offsetof(bpf.CEvent{}.More))
+	eventSize   = int(unsafe.Sizeof(bpf.CEvent{}))
+	detailsSize = int(unsafe.Sizeof(bpf.CDetails{}))
 )
 
 const (
-	durBits   = recorderBitsDUR_BITS
-	typeShift = recorderBitsTYPE_SHIFT
-	nrBits    = recorderBitsNR_BITS
-	flagRich  = record.Flags(recorderFlagFLAG_RICH)
-	flagWide  = record.Flags(recorderFlagFLAG_WIDE)
+	durBits   = bpf.CBitsDUR_BITS
+	typeShift = bpf.CBitsTYPE_SHIFT
+	nrBits    = bpf.CBitsNR_BITS
+	flagRich  = record.Flags(bpf.CFlagFLAG_RICH)
+	flagWide  = record.Flags(bpf.CFlagFLAG_WIDE)
 )
 
 // requestKind tells records of requests from those of calls, by the number where a
@@ -33,23 +34,23 @@ type requestKind uint16
 
 const (
 	noRequest requestKind = 0
-	submitted requestKind = requestKind(recorderNumberNR_SUBMITTED)
-	completed requestKind = requestKind(recorderNumberNR_COMPLETED)
-	faulted   requestKind = requestKind(recorderNumberNR_FAULT)
-	begun     requestKind = requestKind(recorderNumberNR_SPACE)
-	mapped    requestKind = requestKind(recorderNumberNR_PROGRAM)
-	joined    requestKind = requestKind(recorderNumberNR_JOINED)
-	spanned   requestKind = requestKind(recorderNumberNR_SPAN)
+	submitted requestKind = requestKind(bpf.CNumberNR_SUBMITTED)
+	completed requestKind = requestKind(bpf.CNumberNR_COMPLETED)
+	faulted   requestKind = requestKind(bpf.CNumberNR_FAULT)
+	begun     requestKind = requestKind(bpf.CNumberNR_SPACE)
+	mapped    requestKind = requestKind(bpf.CNumberNR_PROGRAM)
+	joined    requestKind = requestKind(bpf.CNumberNR_JOINED)
+	spanned   requestKind = requestKind(bpf.CNumberNR_SPAN)
 )
 
 const (
-	submissionSize = int(unsafe.Sizeof(recorderSubmission{}))
-	completionSize = int(unsafe.Offsetof(recorderOpened{}.Details))
-	faultSize      = int(unsafe.Offsetof(recorderFault{}.Off))
-	spaceSize      = int(unsafe.Offsetof(recorderSpace{}.Address))
-	joinedSize     = int(unsafe.Sizeof(recorderJoined{}))
-	flagAIO        = uint16(recorderRequestFlagFLAG_AIO)
-	opcodeMask     = 1<<recorderBitsOPCODE_BITS - 1
+	submissionSize = int(unsafe.Sizeof(bpf.CSubmission{}))
+	completionSize = int(unsafe.Offsetof(bpf.COpened{}.Details))
+	faultSize      = int(unsafe.Offsetof(bpf.CFault{}.Off))
+	spaceSize      = int(unsafe.Offsetof(bpf.CSpace{}.Address))
+	joinedSize     = int(unsafe.Sizeof(bpf.CJoined{}))
+	flagAIO        = uint16(bpf.CRequestFlagFLAG_AIO)
+	opcodeMask     = 1<<bpf.CBitsOPCODE_BITS - 1
 )
 
 // requestIn returns what a record of the ring holds of a request.
@@ -57,7 +58,7 @@ func requestIn(b []byte) requestKind {
 	if len(b) < joinedSize {
 		return noRequest
 	}
-	nr := requestKind(binary.NativeEndian.Uint16(b[unsafe.Offsetof(recorderEvent{}.Nr):]))
+	nr := requestKind(binary.NativeEndian.Uint16(b[unsafe.Offsetof(bpf.CEvent{}.Nr):]))
 	if nr >= spanned && nr <= submitted {
 		return nr
 	}
@@ -69,26 +70,26 @@ func viewFault(b []byte, f *record.Fault) bool {
 	if len(b) < faultSize {
 		return false
 	}
-	var raw recorderFault
+	var raw bpf.CFault
 	copy((*[unsafe.Sizeof(raw)]byte)(unsafe.Pointer(&raw))[:], b)
 	*f = record.Fault{Start: int64(raw.Start), Took: int64(raw.Took), Space: raw.Space, Ino: raw.Ino, First: raw.First, Dev: raw.Dev, Pages: raw.Pages,
 		Calls: raw.Calls, TID: int32(raw.Tid), Flags: record.FaultFlags(raw.Flags &^ rested)}
 	if raw.Flags&rested == 0 {
 		return true
 	}
-	f.Taken = int64(raw.Off[recorderOffKindOFF_RECORDER])
+	f.Taken = int64(raw.Off[bpf.COffKindOFF_RECORDER])
 	parts := f.Off.Parts() // the order is that of enum off_kind
-	for i, v := range raw.Off[:recorderOffKindOFF_RECORDER] {
+	for i, v := range raw.Off[:bpf.COffKindOFF_RECORDER] {
 		*parts[i] = int64(v)
 	}
 	return len(b) >= int(unsafe.Sizeof(raw))
 }
 
-const rested = uint16(recorderFaultFlagFAULT_RESTED)
+const rested = uint16(bpf.CFaultFlagFAULT_RESTED)
 
 // viewSpace fills s from a record of an address space that begins, or has a new mapping
 // of a program.
-func viewSpace(b []byte, s *recorderSpace) bool {
+func viewSpace(b []byte, s *bpf.CSpace) bool {
 	return copy((*[unsafe.Sizeof(*s)]byte)(unsafe.Pointer(s))[:], b) >= spaceSize
 }
 
@@ -104,7 +105,7 @@ func viewSubmission(b []byte, s *record.Submission) bool {
 	if len(b) < submissionSize {
 		return false
 	}
-	raw := (*recorderSubmission)(unsafe.Pointer(unsafe.SliceData(b)))
+	raw := (*bpf.CSubmission)(unsafe.Pointer(unsafe.SliceData(b)))
 	*s = record.Submission{ID: record.RequestID{Key: raw.Key, Process: int32(raw.Process)}, Via: viaOf(raw.Flags),
 		Unreadable: record.Flags(raw.Flags)&record.FlagUnreadable != 0, Start: int64(raw.Start), Begun: int64(raw.Begun), Batch: int64(raw.Batch),
 		TID: int32(raw.Tid), Ring: int32(raw.Ring), Reaped: raw.Reaped, Index: raw.Index, Type: uint32(raw.Flags >> typeShift), Entry: *(*record.Entry)(unsafe.Pointer(&raw.Entry)),
@@ -117,13 +118,13 @@ func viewSubmission(b []byte, s *record.Submission) bool {
 
 // viewCompletion is view for a record of a request that is complete.
 func viewCompletion(b []byte, c *record.Completion) {
-	var raw recorderOpened
+	var raw bpf.COpened
 	copy((*[completionSize]byte)(unsafe.Pointer(&raw))[:], b)
 	r := &raw.C
 	*c = record.Completion{ID: record.RequestID{Key: r.Key, Process: int32(r.Process)}, Via: viaOf(r.Flags), Opcode: uint8(r.Flags & opcodeMask),
 		Type: uint32(r.Flags >> typeShift), End: int64(r.End), Ret: r.Ret}
 	if b = b[completionSize:]; len(b) >= detailsSize {
-		details := (*recorderDetails)(unsafe.Pointer(unsafe.SliceData(b)))
+		details := (*bpf.CDetails)(unsafe.Pointer(unsafe.SliceData(b)))
 		c.Details, c.Created = (*record.Details)(unsafe.Pointer(details)), details.Pad[0] != 0
 	}
 }
@@ -137,7 +138,7 @@ func view(b []byte, c *record.Call) bool {
 	}
 	// A plain record is shorter than the type, so no pointer may say that it
 	// is one.
-	var raw recorderEvent
+	var raw bpf.CEvent
 	copy((*[eventSize]byte)(unsafe.Pointer(&raw))[:], b)
 	flags := record.Flags(raw.Flags)
 	nr, calls := uint32(raw.Nr)&(1<<nrBits-1), uint32(raw.Nr)>>nrBits
@@ -156,9 +157,9 @@ func view(b []byte, c *record.Call) bool {
 	if inSpaces[nr] {
 		c.Space, c.Channel = c.Channel, 0
 	}
-	c.Calls, c.Taken = raw.Calls, int64(raw.Off[recorderOffKindOFF_RECORDER])
+	c.Calls, c.Taken = raw.Calls, int64(raw.Off[bpf.COffKindOFF_RECORDER])
 	parts := c.Off.Parts() // the order is that of enum off_kind
-	for i, v := range raw.Off[:recorderOffKindOFF_RECORDER] {
+	for i, v := range raw.Off[:bpf.COffKindOFF_RECORDER] {
 		*parts[i] = int64(v)
 	}
 	if flags&flagRich == 0 {

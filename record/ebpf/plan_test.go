@@ -8,38 +8,39 @@ import (
 	"github.com/cilium/ebpf/btf"
 	"github.com/stretchr/testify/require"
 
+	"pianola/bpf"
 	"pianola/format"
 	"pianola/record"
 )
 
 func TestPlans(t *testing.T) {
-	plan := func(kind recorderKind, reg, first, second uint8) recorderPlan {
-		return recorderPlan{Kind: uint8(kind), Reg: reg, String: [2]uint8{first, second}}
+	plan := func(kind bpf.CKind, reg, first, second uint8) bpf.CPlan {
+		return bpf.CPlan{Kind: uint8(kind), Reg: reg, String: [2]uint8{first, second}}
 	}
 	tests := []struct {
 		op   format.Op
-		want recorderPlan
+		want bpf.CPlan
 	}{
-		{format.OpPread64, plan(recorderKindKIND_IO, 1, 0, 0)},
-		{format.OpPwrite64, plan(recorderKindKIND_IO, 0, 0, 0)},
-		{format.OpSendto, plan(recorderKindKIND_WIDE, 0, 0, 0)},
-		{format.OpRecvmsg, plan(recorderKindKIND_WIDE, 1, 0, 0)},
-		{format.OpEventfd2, plan(recorderKindKIND_PLAIN, 0, 0, 0)},
-		{format.OpLseek, plan(recorderKindKIND_PLAIN, 0, 0, 0)},
-		{format.OpMmap, plan(recorderKindKIND_WIDE, 0, 0, 0)},
-		{format.OpSetxattr, plan(recorderKindKIND_ACL, 0, 1, 2)},
-		{format.OpFsetxattr, plan(recorderKindKIND_ACL, 0, 2, 0)},
-		{format.OpMemfdCreate, plan(recorderKindKIND_OPEN, 0, 1, 0)},
-		{format.OpSendfile, plan(recorderKindKIND_OFFSETS, 1<<2, 0, 0)},
-		{format.OpCopyFileRange, plan(recorderKindKIND_OFFSETS, 1<<1|1<<3, 0, 0)},
-		{format.OpRenameat2, plan(recorderKindKIND_RICH, 0, 2, 4)},
-		{format.OpSymlinkat, plan(recorderKindKIND_RICH, 0, 1, 3)},
-		{format.OpOpenat, plan(recorderKindKIND_OPEN, 0, 2, 0)},
-		{format.OpStatx, plan(recorderKindKIND_STATX, 4, 2, 0)},
-		{format.OpNewfstatat, plan(recorderKindKIND_STAT, 2, 2, 0)},
-		{format.OpReadlinkat, plan(recorderKindKIND_READLINK, 2, 2, 0)},
-		{format.OpWritev, plan(recorderKindKIND_IOVEC, 3, 0, 0)},
-		{format.OpPreadv2, plan(recorderKindKIND_IOVEC, 4, 0, 0)},
+		{format.OpPread64, plan(bpf.CKindKIND_IO, 1, 0, 0)},
+		{format.OpPwrite64, plan(bpf.CKindKIND_IO, 0, 0, 0)},
+		{format.OpSendto, plan(bpf.CKindKIND_WIDE, 0, 0, 0)},
+		{format.OpRecvmsg, plan(bpf.CKindKIND_WIDE, 1, 0, 0)},
+		{format.OpEventfd2, plan(bpf.CKindKIND_PLAIN, 0, 0, 0)},
+		{format.OpLseek, plan(bpf.CKindKIND_PLAIN, 0, 0, 0)},
+		{format.OpMmap, plan(bpf.CKindKIND_WIDE, 0, 0, 0)},
+		{format.OpSetxattr, plan(bpf.CKindKIND_ACL, 0, 1, 2)},
+		{format.OpFsetxattr, plan(bpf.CKindKIND_ACL, 0, 2, 0)},
+		{format.OpMemfdCreate, plan(bpf.CKindKIND_OPEN, 0, 1, 0)},
+		{format.OpSendfile, plan(bpf.CKindKIND_OFFSETS, 1<<2, 0, 0)},
+		{format.OpCopyFileRange, plan(bpf.CKindKIND_OFFSETS, 1<<1|1<<3, 0, 0)},
+		{format.OpRenameat2, plan(bpf.CKindKIND_RICH, 0, 2, 4)},
+		{format.OpSymlinkat, plan(bpf.CKindKIND_RICH, 0, 1, 3)},
+		{format.OpOpenat, plan(bpf.CKindKIND_OPEN, 0, 2, 0)},
+		{format.OpStatx, plan(bpf.CKindKIND_STATX, 4, 2, 0)},
+		{format.OpNewfstatat, plan(bpf.CKindKIND_STAT, 2, 2, 0)},
+		{format.OpReadlinkat, plan(bpf.CKindKIND_READLINK, 2, 2, 0)},
+		{format.OpWritev, plan(bpf.CKindKIND_IOVEC, 3, 0, 0)},
+		{format.OpPreadv2, plan(bpf.CKindKIND_IOVEC, 4, 0, 0)},
 	}
 	for _, test := range tests {
 		t.Run(test.op.String(), func(t *testing.T) { require.Equal(t, test.want, planOf(test.op)) })
@@ -54,16 +55,16 @@ func TestEveryRowHasAPlan(t *testing.T) {
 			require.NotEqual(t, format.ReadNothing, info.Reads, "%s: its arguments must be read from memory", op)
 		}
 		if info.Result == format.ResultNone {
-			require.Equal(t, uint8(recorderKindKIND_EXIT), p.Kind, "%s does not return", op)
+			require.Equal(t, uint8(bpf.CKindKIND_EXIT), p.Kind, "%s does not return", op)
 		}
 		if info.Effect == format.EffectExec {
-			require.Equal(t, uint8(recorderKindKIND_EXEC), p.Kind, "%s replaces its registers", op)
+			require.Equal(t, uint8(bpf.CKindKIND_EXEC), p.Kind, "%s replaces its registers", op)
 		}
 		for _, a := range []format.Arch{format.AMD64, format.ARM64} {
 			if nr := info.Sys[a]; nr >= 0 {
 				require.Equal(t, p, plans(a, true, false)[nr], "%s on %s", op, a)
 				if record.Maps(op) {
-					require.Equal(t, uint8(recorderKindKIND_SPACE), plans(a, false, true)[nr].Kind, "%s on %s", op, a)
+					require.Equal(t, uint8(bpf.CKindKIND_SPACE), plans(a, false, true)[nr].Kind, "%s on %s", op, a)
 				}
 			}
 		}
@@ -81,7 +82,7 @@ func TestEveryRowHasAPlan(t *testing.T) {
 // The Go types are made from the C ones; this proves that the compiler laid
 // them out as view reads them.
 func TestLayout(t *testing.T) {
-	spec, err := loadRecorder()
+	spec, err := bpf.LoadC()
 	require.NoError(t, err)
 	var scratch *btf.Struct
 	require.NoError(t, spec.Types.TypeByName("scratch", &scratch))
@@ -101,59 +102,59 @@ func TestLayout(t *testing.T) {
 		}
 		return append(all, fmt.Sprint(reflect.TypeOf(of).Size()))
 	}
-	require.Equal(t, fields(recorderDetails{}), fields(record.Details{}))
-	require.Equal(t, uint32(format.MaxSys), spec.Maps[recorderMapLost].MaxEntries)
-	require.Equal(t, uint32(4*format.MaxSys), spec.Variables[recorderVarPlans].Size())
+	require.Equal(t, fields(bpf.CDetails{}), fields(record.Details{}))
+	require.Equal(t, uint32(format.MaxSys), spec.Maps[bpf.CMapLost].MaxEntries)
+	require.Equal(t, uint32(4*format.MaxSys), spec.Variables[bpf.CVarPlans].Size())
 }
 
 // The program and package record mean the same by a number.
 func TestNumbers(t *testing.T) {
-	for flag, want := range map[record.Flags]recorderFlag{
-		record.FlagStat:       recorderFlagFLAG_STAT,
-		record.FlagFile:       recorderFlagFLAG_FILE,
-		record.FlagCreated:    recorderFlagFLAG_CREATED,
-		record.FlagTarget:     recorderFlagFLAG_TARGET,
-		record.FlagUnreadable: recorderFlagFLAG_UNREADABLE,
-		record.FlagSignal:     recorderFlagFLAG_SIGNAL,
-		record.FlagKilled:     recorderFlagFLAG_KILLED,
-		record.FlagRenumbered: recorderFlagFLAG_RENUMBERED,
-		record.FlagUNIX:       recorderFlagFLAG_UNIX,
-		record.FlagBatch:      recorderFlagFLAG_BATCH,
+	for flag, want := range map[record.Flags]bpf.CFlag{
+		record.FlagStat:       bpf.CFlagFLAG_STAT,
+		record.FlagFile:       bpf.CFlagFLAG_FILE,
+		record.FlagCreated:    bpf.CFlagFLAG_CREATED,
+		record.FlagTarget:     bpf.CFlagFLAG_TARGET,
+		record.FlagUnreadable: bpf.CFlagFLAG_UNREADABLE,
+		record.FlagSignal:     bpf.CFlagFLAG_SIGNAL,
+		record.FlagKilled:     bpf.CFlagFLAG_KILLED,
+		record.FlagRenumbered: bpf.CFlagFLAG_RENUMBERED,
+		record.FlagUNIX:       bpf.CFlagFLAG_UNIX,
+		record.FlagBatch:      bpf.CFlagFLAG_BATCH,
 	} {
 		require.EqualValues(t, want, flag)
 	}
-	for state, want := range map[record.StringState]recorderStringState{
-		record.StringNull:       recorderStringStateSTRING_NULL,
-		record.StringWhole:      recorderStringStateSTRING_WHOLE,
-		record.StringCut:        recorderStringStateSTRING_CUT,
-		record.StringUnreadable: recorderStringStateSTRING_UNREADABLE,
+	for state, want := range map[record.StringState]bpf.CStringState{
+		record.StringNull:       bpf.CStringStateSTRING_NULL,
+		record.StringWhole:      bpf.CStringStateSTRING_WHOLE,
+		record.StringCut:        bpf.CStringStateSTRING_CUT,
+		record.StringUnreadable: bpf.CStringStateSTRING_UNREADABLE,
 	} {
 		require.EqualValues(t, want, state)
 	}
-	for flag, want := range map[record.FaultFlags]recorderFaultFlag{
-		record.FaultWrite:   recorderFaultFlagFAULT_WRITE,
-		record.FaultPage:    recorderFaultFlagFAULT_PAGE,
-		record.FaultAround:  recorderFaultFlagFAULT_AROUND,
-		record.FaultProgram: recorderFaultFlagFAULT_PROGRAM,
-		record.FaultFilled:  recorderFaultFlagFAULT_FILLED,
-		record.FaultFailed:  recorderFaultFlagFAULT_FAILED,
+	for flag, want := range map[record.FaultFlags]bpf.CFaultFlag{
+		record.FaultWrite:   bpf.CFaultFlagFAULT_WRITE,
+		record.FaultPage:    bpf.CFaultFlagFAULT_PAGE,
+		record.FaultAround:  bpf.CFaultFlagFAULT_AROUND,
+		record.FaultProgram: bpf.CFaultFlagFAULT_PROGRAM,
+		record.FaultFilled:  bpf.CFaultFlagFAULT_FILLED,
+		record.FaultFailed:  bpf.CFaultFlagFAULT_FAILED,
 	} {
 		require.EqualValues(t, want, flag)
 	}
-	for place, want := range map[format.Place]recorderPlace{
-		format.PlaceOff:   recorderPlacePLACE_OFF,
-		format.PlaceAddr:  recorderPlacePLACE_ADDR,
-		format.PlaceAddr3: recorderPlacePLACE_ADDR3,
+	for place, want := range map[format.Place]bpf.CPlace{
+		format.PlaceOff:   bpf.CPlacePLACE_OFF,
+		format.PlaceAddr:  bpf.CPlacePLACE_ADDR,
+		format.PlaceAddr3: bpf.CPlacePLACE_ADDR3,
 	} {
 		require.EqualValues(t, want, place)
 	}
-	for number, want := range map[int]recorderNumber{
-		record.NrWait: recorderNumberNR_WAIT,
-		record.NrSpan: recorderNumberNR_SPAN,
+	for number, want := range map[int]bpf.CNumber{
+		record.NrWait: bpf.CNumberNR_WAIT,
+		record.NrSpan: bpf.CNumberNR_SPAN,
 	} {
 		require.EqualValues(t, want, number)
 	}
-	require.EqualValues(t, recorderFileTypeTYPE_PSEUDO, record.PseudoType)
-	require.Equal(t, format.NumOpcodes, 1<<recorderBitsOPCODE_BITS)
-	require.Equal(t, format.MaxSys, 1<<recorderBitsNR_BITS)
+	require.EqualValues(t, bpf.CFileTypeTYPE_PSEUDO, record.PseudoType)
+	require.Equal(t, format.NumOpcodes, 1<<bpf.CBitsOPCODE_BITS)
+	require.Equal(t, format.MaxSys, 1<<bpf.CBitsNR_BITS)
 }

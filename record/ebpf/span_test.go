@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"pianola/bpf"
 	"pianola/format"
 	"pianola/internal/testkit/recordkit"
 	"pianola/layer"
@@ -146,7 +147,7 @@ func TestSpansForced(t *testing.T) {
 // Calls that are too deep within one another are counted, and those above them recorded.
 func TestSpansDeep(t *testing.T) {
 	const calls = 30
-	deep := len(recorderFrames{}.Frame)
+	deep := len(bpf.CFrames{}.Frame)
 	lines, r := spansOf(t, false, "deep", nil)
 	require.Len(t, lines, deep)
 	require.Equal(t, "queue:q_deep(29) = 29", lines[deep-1])
@@ -425,7 +426,7 @@ func TestViewSpan(t *testing.T) {
 	l, err := layer.Load("testdata/queue.json")
 	require.NoError(t, err)
 	p := planSpans(&record.Options{Layers: []*layer.Layer{l}})
-	raw := recorderSpan{Start: 1, Took: 2, Ret: 3, Tid: 4, Nr: uint16(record.NrSpan), Function: 1}
+	raw := bpf.CSpan{Start: 1, Took: 2, Ret: 3, Tid: 4, Nr: uint16(record.NrSpan), Function: 1}
 	b := unsafe.Slice((*byte)(unsafe.Pointer(&raw)), spanSize)
 	require.Equal(t, spanned, requestIn(b))
 	var s record.Span
