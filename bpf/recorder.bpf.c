@@ -18,36 +18,6 @@
 /* "GPL" opens the helpers that read memory. */
 char LICENSE[] SEC("license") = "GPL";
 
-/* For bpf2go, which makes Go only of the types that something uses. */
-const enum thread_flag *unused_thread_flag __attribute__((unused));
-const enum counted *unused_counted __attribute__((unused));
-const enum kind *unused_kind __attribute__((unused));
-const enum flag *unused_flag __attribute__((unused));
-const enum number *unused_number __attribute__((unused));
-const enum bits *unused_bits __attribute__((unused));
-const enum file_type *unused_file_type __attribute__((unused));
-const enum request_flag *unused_request_flag __attribute__((unused));
-const enum untracked_kind *unused_untracked __attribute__((unused));
-const enum place *unused_place __attribute__((unused));
-const enum string_state *unused_string_state __attribute__((unused));
-const struct member *unused_member __attribute__((unused));
-const enum missing_kind *unused_missing __attribute__((unused));
-const enum off_kind *unused_off __attribute__((unused));
-const enum timed_by *unused_timed __attribute__((unused));
-const enum wait_kind *unused_wait __attribute__((unused));
-const enum sample_kind *unused_sample_kind __attribute__((unused));
-const struct fault *unused_fault __attribute__((unused));
-const enum fault_flag *unused_fault_flag __attribute__((unused));
-const struct space *unused_space __attribute__((unused));
-const struct submission *unused_submission __attribute__((unused));
-const struct opened *unused_opened __attribute__((unused));
-const struct joined *unused_joined __attribute__((unused));
-const struct cgroup_path *unused_cgroup_path __attribute__((unused));
-const struct span *unused_span __attribute__((unused));
-const struct span_plan *unused_span_plan __attribute__((unused));
-const enum piece_kind *unused_piece_kind __attribute__((unused));
-const enum piece_count *unused_piece_count __attribute__((unused));
-
 INLINE int is_lock(u32 cmd)
 {
 	return (cmd >= F_GETLK && cmd <= F_SETLKW) || (cmd >= F_OFD_GETLK && cmd <= F_OFD_SETLKW);

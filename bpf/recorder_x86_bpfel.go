@@ -20,18 +20,22 @@ const (
 	CBitsTYPE_SHIFT  CBits = 12
 	CBitsNR_BITS     CBits = 9
 	CBitsOPCODE_BITS CBits = 6
+	CBitsMAX_CALLS   CBits = 127
 )
-
-type CBounds struct {
-	_     structs.HostLayout
-	Below uint64
-	High  uint64
-	Fixed uint64
-}
 
 type CCgroupPath struct {
 	_  structs.HostLayout
 	Fd int32
+}
+
+type CCompletion struct {
+	_       structs.HostLayout
+	End     uint64
+	Key     uint64
+	Ret     int64
+	Process uint32
+	Nr      CNumber
+	Flags   CFlag
 }
 
 type CCounted uint32
@@ -43,17 +47,33 @@ const (
 )
 
 type CDetails struct {
-	_      structs.HostLayout
-	Size   uint64
-	Blocks uint64
-	Cached uint64
-	Ino    uint64
-	Dev    uint32
-	Nlink  uint32
-	Mode   uint32
-	Len    [2]uint16
-	State  [2]uint8
-	Pad    [6]uint8
+	_       structs.HostLayout
+	Size    uint64
+	Blocks  uint64
+	Cached  uint64
+	Ino     uint64
+	Dev     uint32
+	Nlink   uint32
+	Mode    uint32
+	Len     [2]uint16
+	State   [2]CStringState
+	Created uint8
+	Pad     [5]uint8
+}
+
+type CEntry struct {
+	_       structs.HostLayout
+	Opcode  uint8
+	Flags   uint8
+	Buf     uint16
+	Fd      int32
+	Off     uint64
+	Addr    uint64
+	Len     uint64
+	Addr3   uint64
+	Sum     uint64
+	OpFlags uint32
+	Fd2     int32
 }
 
 type CEvent struct {
@@ -63,7 +83,7 @@ type CEvent struct {
 	Ret     int64
 	Tid     uint32
 	Nr      uint16
-	Flags   uint16
+	Flags   CFlag
 	Args    [4]uint64
 	More    [2]uint64
 	Off     [6]uint64
@@ -81,18 +101,17 @@ type CFault struct {
 	Took  uint64
 	Space uint64
 	Tid   uint32
-	Nr    uint16
-	Flags uint16
+	Nr    CNumber
+	Flags CFaultFlag
 	Ino   uint64
 	First uint64
 	Dev   uint32
 	Pages uint32
 	Calls uint32
 	Pad   uint32
-	Off   [6]uint64
 }
 
-type CFaultFlag uint32
+type CFaultFlag uint16
 
 const (
 	CFaultFlagFAULT_WRITE   CFaultFlag = 1
@@ -120,7 +139,7 @@ const (
 	CFileTypeTYPE_PSEUDO CFileType = 15
 )
 
-type CFlag uint32
+type CFlag uint16
 
 const (
 	CFlagFLAG_RICH       CFlag = 1
@@ -135,36 +154,8 @@ const (
 	CFlagFLAG_WIDE       CFlag = 512
 	CFlagFLAG_UNIX       CFlag = 1024
 	CFlagFLAG_BATCH      CFlag = 2048
+	CFlagFLAG_AIO        CFlag = 2048
 )
-
-type CFlight struct {
-	_        structs.HostLayout
-	Requests int64
-	Since    uint64
-}
-
-type CFrames struct {
-	_     structs.HostLayout
-	Space uint64
-	Depth uint32
-	Told  uint32
-	Frame [24]struct {
-		_        structs.HostLayout
-		Sp       uint64
-		Start    uint64
-		Function uint32
-		Read     uint32
-		Slots    [16]uint64
-		Before   [4]uint64
-	}
-}
-
-type CInbox struct {
-	_        structs.HostLayout
-	Channel  uint64
-	Sent     uint32
-	Received uint32
-}
 
 type CInner struct {
 	_   structs.HostLayout
@@ -179,11 +170,11 @@ type CJoined struct {
 	Parent uint32
 	Pad    uint32
 	Tid    uint32
-	Nr     uint16
+	Nr     CNumber
 	Flags  uint16
 }
 
-type CKind uint32
+type CKind uint8
 
 const (
 	CKindKIND_NONE      CKind = 0
@@ -226,6 +217,18 @@ const (
 	CKindKIND_EXIT      CKind = 33
 )
 
+type CLimit uint32
+
+const (
+	CLimitMAX_IOCTLS  CLimit = 16
+	CLimitMAX_PIECES  CLimit = 4
+	CLimitMAX_SLOTS   CLimit = 16
+	CLimitMAX_FRAMES  CLimit = 24
+	CLimitMAX_NUMBERS CLimit = 512
+	CLimitSPAN_ROOM   CLimit = 4096
+	CLimitSPAN_PIECES CLimit = 8192
+)
+
 type CMapped struct {
 	_      structs.HostLayout
 	Faults uint64
@@ -259,17 +262,18 @@ const (
 	CMissingKindNUM_MISSING       CMissingKind = 8
 )
 
-type CNumber uint32
+type CNumber uint16
 
 const (
-	CNumberNR_WAIT      CNumber = 511
-	CNumberNR_SUBMITTED CNumber = 510
-	CNumberNR_COMPLETED CNumber = 509
-	CNumberNR_FAULT     CNumber = 508
-	CNumberNR_SPACE     CNumber = 507
-	CNumberNR_PROGRAM   CNumber = 506
-	CNumberNR_JOINED    CNumber = 505
+	CNumberNR_OTHERS    CNumber = 504
 	CNumberNR_SPAN      CNumber = 504
+	CNumberNR_JOINED    CNumber = 505
+	CNumberNR_PROGRAM   CNumber = 506
+	CNumberNR_SPACE     CNumber = 507
+	CNumberNR_FAULT     CNumber = 508
+	CNumberNR_COMPLETED CNumber = 509
+	CNumberNR_SUBMITTED CNumber = 510
+	CNumberNR_WAIT      CNumber = 511
 )
 
 type COffKind uint32
@@ -284,21 +288,22 @@ const (
 	COffKindNUM_OFF      COffKind = 6
 )
 
-type COpened struct {
-	_ structs.HostLayout
-	C struct {
-		_       structs.HostLayout
-		End     uint64
-		Key     uint64
-		Ret     int64
-		Process uint32
-		Nr      uint16
-		Flags   uint16
-	}
-	Details CDetails
+type CParameters uint32
+
+const (
+	CParametersNUM_PARAMETERS CParameters = 6
+)
+
+type CPiece struct {
+	_     structs.HostLayout
+	Kind  CPieceKind
+	Slot  uint8
+	Size  uint8
+	Count CPieceCount
+	Times uint32
 }
 
-type CPieceCount uint32
+type CPieceCount uint8
 
 const (
 	CPieceCountCOUNT_POINTED CPieceCount = 128
@@ -306,7 +311,7 @@ const (
 	CPieceCountCOUNT_ONE     CPieceCount = 255
 )
 
-type CPieceKind uint32
+type CPieceKind uint8
 
 const (
 	CPieceKindPIECE_STRING       CPieceKind = 1
@@ -316,7 +321,7 @@ const (
 	CPieceKindPIECE_ARRAY_BEFORE CPieceKind = 5
 )
 
-type CPlace uint32
+type CPlace uint8
 
 const (
 	CPlacePLACE_OFF   CPlace = 2
@@ -326,48 +331,32 @@ const (
 
 type CPlan struct {
 	_      structs.HostLayout
-	Kind   uint8
+	Kind   CKind
 	String [2]uint8
 	Reg    uint8
 }
 
-type CProcessor struct {
-	_        structs.HostLayout
-	Clock    uint64
-	Recorder uint64
-	Since    uint64
-	Waited   uint32
-	Calls    uint32
-	Turn     uint32
-	Turns    uint32
-	Wakings  uint32
-	Faulted  uint32
-	Pad      [4]uint32
+type CProgram struct {
+	_       structs.HostLayout
+	Start   uint64
+	Space   uint64
+	Address uint64
+	Tid     uint32
+	Nr      CNumber
+	Flags   uint16
+	Length  uint64
+	Offset  uint64
+	Ino     uint64
+	Dev     uint32
+	Pad     uint32
 }
-
-type CRequestFlag uint32
-
-const (
-	CRequestFlagFLAG_AIO CRequestFlag = 2048
-)
 
 type CRequestPlan struct {
 	_        structs.HostLayout
 	Recorded uint8
 	Vector   uint8
 	Opens    uint8
-	String   [2]uint8
-}
-
-type CRingInfo struct {
-	_       structs.HostLayout
-	Number  uint32
-	Tid     uint32
-	Batch   uint64
-	Begun   uint64
-	Looked  uint64
-	Head    uint32
-	Waiting uint32
+	String   [2]CPlace
 }
 
 type CRingKey struct {
@@ -392,27 +381,14 @@ const (
 	CSampleKindNUM_SAMPLES   CSampleKind = 3
 )
 
-type CScratch struct {
-	_       structs.HostLayout
-	Event   CEvent
-	Details CDetails
-	Data    [16384]uint8
-}
-
 type CSpace struct {
-	_       structs.HostLayout
-	Start   uint64
-	Space   uint64
-	Parent  uint64
-	Tid     uint32
-	Nr      uint16
-	Flags   uint16
-	Address uint64
-	Length  uint64
-	Offset  uint64
-	Ino     uint64
-	Dev     uint32
-	Pad     uint32
+	_      structs.HostLayout
+	Start  uint64
+	Space  uint64
+	Parent uint64
+	Tid    uint32
+	Nr     CNumber
+	Flags  uint16
 }
 
 type CSpan struct {
@@ -421,47 +397,26 @@ type CSpan struct {
 	Took     uint64
 	Ret      int64
 	Tid      uint32
-	Nr       uint16
+	Nr       CNumber
 	Flags    uint16
 	Function uint32
 	Pad      uint32
 	Len      [4]uint16
-	State    [4]uint8
+	State    [4]CStringState
 	Pad2     [4]uint8
 	Slots    [16]uint64
 }
 
-type CSpanArray struct {
-	_     structs.HostLayout
-	Owner uint32
-	Bytes uint32
-	State uint64
-	Data  [4096]uint8
-}
-
 type CSpanPlan struct {
-	_     structs.HostLayout
-	Piece [4]struct {
-		_     structs.HostLayout
-		Kind  uint8
-		Slot  uint8
-		Size  uint8
-		Count uint8
-		Times uint32
-	}
+	_      structs.HostLayout
+	Piece  [4]CPiece
 	Pieces uint8
 	Stack  uint8
 	Array  uint8
 	Pad    [5]uint8
 }
 
-type CSpanScratch struct {
-	_    structs.HostLayout
-	Span CSpan
-	Data [12296]uint8
-}
-
-type CStringState uint32
+type CStringState uint8
 
 const (
 	CStringStateSTRING_NULL       CStringState = 0
@@ -471,41 +426,22 @@ const (
 )
 
 type CSubmission struct {
-	_     structs.HostLayout
-	Start uint64
-	Key   uint64
-	Begun uint64
-	Tid   uint32
-	Nr    uint16
-	Flags uint16
-	Entry struct {
-		_       structs.HostLayout
-		Opcode  uint8
-		Flags   uint8
-		Buf     uint16
-		Fd      int32
-		Off     uint64
-		Addr    uint64
-		Len     uint64
-		Addr3   uint64
-		Sum     uint64
-		OpFlags uint32
-		Fd2     int32
-	}
+	_       structs.HostLayout
+	Start   uint64
+	Key     uint64
+	Begun   uint64
+	Tid     uint32
+	Nr      CNumber
+	Flags   CFlag
+	Entry   CEntry
 	Batch   uint64
 	Ring    uint32
 	Reaped  uint32
 	Index   uint32
 	Process uint32
 	Len     [2]uint16
-	State   [2]uint8
+	State   [2]CStringState
 	Pad     [2]uint8
-}
-
-type CSubmissionScratch struct {
-	_    structs.HostLayout
-	S    CSubmission
-	Data [16384]uint8
 }
 
 type CTally struct {
@@ -528,13 +464,13 @@ type CThread struct {
 	Blocked     uint64
 	Nr          uint16
 	Timed       uint16
-	Flags       uint16
+	Flags       CThreadFlag
 	Rested      uint16
 	Tid         uint32
 	Calls       uint32
 	Inner       uint32
 	Child       uint32
-	Counted     uint32
+	Counted     CCounted
 	Pad         uint32
 	Args        [6]uint64
 	Off         [6]uint64
@@ -568,12 +504,13 @@ type CThread struct {
 	InData      uint32
 	Waits       uint32
 	Fault       CFault
+	FaultOff    [6]uint64
 	FaultCount  uint64
 	Majors      uint64
 	Mapping     uint64
 }
 
-type CThreadFlag uint32
+type CThreadFlag uint16
 
 const (
 	CThreadFlagTHREAD_ALONE      CThreadFlag = 1
@@ -583,7 +520,7 @@ const (
 	CThreadFlagTHREAD_MET        CThreadFlag = 16
 )
 
-type CTimedBy uint32
+type CTimedBy uint8
 
 const (
 	CTimedByTIMED_NOT    CTimedBy = 0
@@ -604,7 +541,7 @@ const (
 	CUntrackedKindNUM_UNTRACKED     CUntrackedKind = 6
 )
 
-type CWaitKind uint32
+type CWaitKind uint8
 
 const (
 	CWaitKindWAIT_OTHER  CWaitKind = 0
@@ -618,123 +555,96 @@ const (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	CMapFilepages         = "filepages"
-	CMapFiles             = "files"
-	CMapFrames            = "frames"
-	CMapInboxes           = "inboxes"
-	CMapInners            = "inners"
-	CMapLibraries         = "libraries"
-	CMapLost              = "lost"
-	CMapRing              = "ring"
-	CMapRings             = "rings"
-	CMapScratches         = "scratches"
-	CMapSpaces            = "spaces"
-	CMapSpanArrays        = "span_arrays"
-	CMapSpanPlans         = "span_plans"
-	CMapSpanScratches     = "span_scratches"
-	CMapSubmissions       = "submissions"
-	CMapThreads           = "threads"
-	CProgCgroupAttach     = "cgroup_attach"
-	CProgFaultFails       = "fault_fails"
-	CProgFaultKernel      = "fault_kernel"
-	CProgFaultUser        = "fault_user"
-	CProgFindCgroup       = "find_cgroup"
-	CProgFollowSelf       = "follow_self"
-	CProgFollowTree       = "follow_tree"
-	CProgHoldChildren     = "hold_children"
-	CProgMapAround        = "map_around"
-	CProgMapDirty         = "map_dirty"
-	CProgMapExisting      = "map_existing"
-	CProgMapFault         = "map_fault"
-	CProgMapHuge          = "map_huge"
-	CProgProcessExec      = "process_exec"
-	CProgProcessExit      = "process_exit"
-	CProgProcessFork      = "process_fork"
-	CProgSchedSwitch      = "sched_switch"
-	CProgSchedWaking      = "sched_waking"
-	CProgSettleLiving     = "settle_living"
-	CProgSockReceive      = "sock_receive"
-	CProgSockSend         = "sock_send"
-	CProgSpanBegins       = "span_begins"
-	CProgSpanBoth         = "span_both"
-	CProgSpanEnds         = "span_ends"
-	CProgSysEnter         = "sys_enter"
-	CProgSysExit          = "sys_exit"
-	CProgUnfollowSelf     = "unfollow_self"
-	CProgUringComplete    = "uring_complete"
-	CProgUringCreate      = "uring_create"
-	CProgUringSubmit      = "uring_submit"
-	CVarAdded             = "added"
-	CVarAioFlight         = "aio_flight"
-	CVarAioTaken          = "aio_taken"
-	CVarByCgroup          = "by_cgroup"
-	CVarCanCast           = "can_cast"
-	CVarCgroupId          = "cgroup_id"
-	CVarCgroupRoot        = "cgroup_root"
-	CVarChannels          = "channels"
-	CVarEvery             = "every"
-	CVarHolding           = "holding"
-	CVarHuge              = "huge"
-	CVarIoctls            = "ioctls"
-	CVarLastBatch         = "last_batch"
-	CVarLastRing          = "last_ring"
-	CVarLive              = "live"
-	CVarMappings          = "mappings"
-	CVarMissing           = "missing"
-	CVarMoved             = "moved"
-	CVarPageBytes         = "page_bytes"
-	CVarPidns             = "pidns"
-	CVarPlans             = "plans"
-	CVarPolledFlight      = "polled_flight"
-	CVarProcessors        = "processors"
-	CVarRecorder          = "recorder"
-	CVarRequests          = "requests"
-	CVarSamples           = "samples"
-	CVarTimed             = "timed"
-	CVarUnmapped          = "unmapped"
-	CVarUntracked         = "untracked"
-	CVarUnusedBits        = "unused_bits"
-	CVarUnusedCgroupPath  = "unused_cgroup_path"
-	CVarUnusedCounted     = "unused_counted"
-	CVarUnusedFault       = "unused_fault"
-	CVarUnusedFaultFlag   = "unused_fault_flag"
-	CVarUnusedFileType    = "unused_file_type"
-	CVarUnusedFlag        = "unused_flag"
-	CVarUnusedJoined      = "unused_joined"
-	CVarUnusedKind        = "unused_kind"
-	CVarUnusedMember      = "unused_member"
-	CVarUnusedMissing     = "unused_missing"
-	CVarUnusedNumber      = "unused_number"
-	CVarUnusedOff         = "unused_off"
-	CVarUnusedOpened      = "unused_opened"
-	CVarUnusedPieceCount  = "unused_piece_count"
-	CVarUnusedPieceKind   = "unused_piece_kind"
-	CVarUnusedPlace       = "unused_place"
-	CVarUnusedRequestFlag = "unused_request_flag"
-	CVarUnusedSampleKind  = "unused_sample_kind"
-	CVarUnusedSpace       = "unused_space"
-	CVarUnusedSpan        = "unused_span"
-	CVarUnusedSpanPlan    = "unused_span_plan"
-	CVarUnusedStringState = "unused_string_state"
-	CVarUnusedSubmission  = "unused_submission"
-	CVarUnusedThreadFlag  = "unused_thread_flag"
-	CVarUnusedTimed       = "unused_timed"
-	CVarUnusedUntracked   = "unused_untracked"
-	CVarUnusedWait        = "unused_wait"
-	CVarUringDone         = "uring_done"
-	CVarUringFlight       = "uring_flight"
-	CVarWaits             = "waits"
-	CVarWatching          = "watching"
-	CVarWithFaults        = "with_faults"
-	CVarWithFlight        = "with_flight"
-	CVarWithGlobals       = "with_globals"
-	CVarWithLibraries     = "with_libraries"
-	CVarWithMaps          = "with_maps"
-	CVarWithMemory        = "with_memory"
-	CVarWithOff           = "with_off"
-	CVarWithRequests      = "with_requests"
-	CVarWithType          = "with_type"
-	CVarWritable          = "writable"
+	CMapFilepages      = "filepages"
+	CMapFiles          = "files"
+	CMapFrames         = "frames"
+	CMapInboxes        = "inboxes"
+	CMapInners         = "inners"
+	CMapLibraries      = "libraries"
+	CMapLost           = "lost"
+	CMapRing           = "ring"
+	CMapRings          = "rings"
+	CMapScratches      = "scratches"
+	CMapSpaces         = "spaces"
+	CMapSpanArrays     = "span_arrays"
+	CMapSpanPlans      = "span_plans"
+	CMapSpanScratches  = "span_scratches"
+	CMapSubmissions    = "submissions"
+	CMapThreads        = "threads"
+	CProgCgroupAttach  = "cgroup_attach"
+	CProgFaultFails    = "fault_fails"
+	CProgFaultKernel   = "fault_kernel"
+	CProgFaultUser     = "fault_user"
+	CProgFindCgroup    = "find_cgroup"
+	CProgFollowSelf    = "follow_self"
+	CProgFollowTree    = "follow_tree"
+	CProgHoldChildren  = "hold_children"
+	CProgMapAround     = "map_around"
+	CProgMapDirty      = "map_dirty"
+	CProgMapExisting   = "map_existing"
+	CProgMapFault      = "map_fault"
+	CProgMapHuge       = "map_huge"
+	CProgProcessExec   = "process_exec"
+	CProgProcessExit   = "process_exit"
+	CProgProcessFork   = "process_fork"
+	CProgSchedSwitch   = "sched_switch"
+	CProgSchedWaking   = "sched_waking"
+	CProgSettleLiving  = "settle_living"
+	CProgSockReceive   = "sock_receive"
+	CProgSockSend      = "sock_send"
+	CProgSpanBegins    = "span_begins"
+	CProgSpanBoth      = "span_both"
+	CProgSpanEnds      = "span_ends"
+	CProgSysEnter      = "sys_enter"
+	CProgSysExit       = "sys_exit"
+	CProgUnfollowSelf  = "unfollow_self"
+	CProgUringComplete = "uring_complete"
+	CProgUringCreate   = "uring_create"
+	CProgUringSubmit   = "uring_submit"
+	CVarAdded          = "added"
+	CVarAioFlight      = "aio_flight"
+	CVarAioTaken       = "aio_taken"
+	CVarByCgroup       = "by_cgroup"
+	CVarCanCast        = "can_cast"
+	CVarCgroupId       = "cgroup_id"
+	CVarCgroupRoot     = "cgroup_root"
+	CVarChannels       = "channels"
+	CVarEvery          = "every"
+	CVarExported       = "exported"
+	CVarHolding        = "holding"
+	CVarHuge           = "huge"
+	CVarIoctls         = "ioctls"
+	CVarLastBatch      = "last_batch"
+	CVarLastRing       = "last_ring"
+	CVarLive           = "live"
+	CVarMappings       = "mappings"
+	CVarMissing        = "missing"
+	CVarMoved          = "moved"
+	CVarPageBytes      = "page_bytes"
+	CVarPidns          = "pidns"
+	CVarPlans          = "plans"
+	CVarPolledFlight   = "polled_flight"
+	CVarProcessors     = "processors"
+	CVarRecorder       = "recorder"
+	CVarRequests       = "requests"
+	CVarSamples        = "samples"
+	CVarTimed          = "timed"
+	CVarUnmapped       = "unmapped"
+	CVarUntracked      = "untracked"
+	CVarUringDone      = "uring_done"
+	CVarUringFlight    = "uring_flight"
+	CVarWaits          = "waits"
+	CVarWatching       = "watching"
+	CVarWithFaults     = "with_faults"
+	CVarWithFlight     = "with_flight"
+	CVarWithGlobals    = "with_globals"
+	CVarWithLibraries  = "with_libraries"
+	CVarWithMaps       = "with_maps"
+	CVarWithMemory     = "with_memory"
+	CVarWithOff        = "with_off"
+	CVarWithRequests   = "with_requests"
+	CVarWithType       = "with_type"
+	CVarWritable       = "writable"
 )
 
 // LoadC returns the embedded CollectionSpec for C.
@@ -837,77 +747,50 @@ type CMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type CVariableSpecs struct {
-	Added             *ebpf.VariableSpec `ebpf:"added"`
-	AioFlight         *ebpf.VariableSpec `ebpf:"aio_flight"`
-	AioTaken          *ebpf.VariableSpec `ebpf:"aio_taken"`
-	ByCgroup          *ebpf.VariableSpec `ebpf:"by_cgroup"`
-	CanCast           *ebpf.VariableSpec `ebpf:"can_cast"`
-	CgroupId          *ebpf.VariableSpec `ebpf:"cgroup_id"`
-	CgroupRoot        *ebpf.VariableSpec `ebpf:"cgroup_root"`
-	Channels          *ebpf.VariableSpec `ebpf:"channels"`
-	Every             *ebpf.VariableSpec `ebpf:"every"`
-	Holding           *ebpf.VariableSpec `ebpf:"holding"`
-	Huge              *ebpf.VariableSpec `ebpf:"huge"`
-	Ioctls            *ebpf.VariableSpec `ebpf:"ioctls"`
-	LastBatch         *ebpf.VariableSpec `ebpf:"last_batch"`
-	LastRing          *ebpf.VariableSpec `ebpf:"last_ring"`
-	Live              *ebpf.VariableSpec `ebpf:"live"`
-	Mappings          *ebpf.VariableSpec `ebpf:"mappings"`
-	Missing           *ebpf.VariableSpec `ebpf:"missing"`
-	Moved             *ebpf.VariableSpec `ebpf:"moved"`
-	PageBytes         *ebpf.VariableSpec `ebpf:"page_bytes"`
-	Pidns             *ebpf.VariableSpec `ebpf:"pidns"`
-	Plans             *ebpf.VariableSpec `ebpf:"plans"`
-	PolledFlight      *ebpf.VariableSpec `ebpf:"polled_flight"`
-	Processors        *ebpf.VariableSpec `ebpf:"processors"`
-	Recorder          *ebpf.VariableSpec `ebpf:"recorder"`
-	Requests          *ebpf.VariableSpec `ebpf:"requests"`
-	Samples           *ebpf.VariableSpec `ebpf:"samples"`
-	Timed             *ebpf.VariableSpec `ebpf:"timed"`
-	Unmapped          *ebpf.VariableSpec `ebpf:"unmapped"`
-	Untracked         *ebpf.VariableSpec `ebpf:"untracked"`
-	UnusedBits        *ebpf.VariableSpec `ebpf:"unused_bits"`
-	UnusedCgroupPath  *ebpf.VariableSpec `ebpf:"unused_cgroup_path"`
-	UnusedCounted     *ebpf.VariableSpec `ebpf:"unused_counted"`
-	UnusedFault       *ebpf.VariableSpec `ebpf:"unused_fault"`
-	UnusedFaultFlag   *ebpf.VariableSpec `ebpf:"unused_fault_flag"`
-	UnusedFileType    *ebpf.VariableSpec `ebpf:"unused_file_type"`
-	UnusedFlag        *ebpf.VariableSpec `ebpf:"unused_flag"`
-	UnusedJoined      *ebpf.VariableSpec `ebpf:"unused_joined"`
-	UnusedKind        *ebpf.VariableSpec `ebpf:"unused_kind"`
-	UnusedMember      *ebpf.VariableSpec `ebpf:"unused_member"`
-	UnusedMissing     *ebpf.VariableSpec `ebpf:"unused_missing"`
-	UnusedNumber      *ebpf.VariableSpec `ebpf:"unused_number"`
-	UnusedOff         *ebpf.VariableSpec `ebpf:"unused_off"`
-	UnusedOpened      *ebpf.VariableSpec `ebpf:"unused_opened"`
-	UnusedPieceCount  *ebpf.VariableSpec `ebpf:"unused_piece_count"`
-	UnusedPieceKind   *ebpf.VariableSpec `ebpf:"unused_piece_kind"`
-	UnusedPlace       *ebpf.VariableSpec `ebpf:"unused_place"`
-	UnusedRequestFlag *ebpf.VariableSpec `ebpf:"unused_request_flag"`
-	UnusedSampleKind  *ebpf.VariableSpec `ebpf:"unused_sample_kind"`
-	UnusedSpace       *ebpf.VariableSpec `ebpf:"unused_space"`
-	UnusedSpan        *ebpf.VariableSpec `ebpf:"unused_span"`
-	UnusedSpanPlan    *ebpf.VariableSpec `ebpf:"unused_span_plan"`
-	UnusedStringState *ebpf.VariableSpec `ebpf:"unused_string_state"`
-	UnusedSubmission  *ebpf.VariableSpec `ebpf:"unused_submission"`
-	UnusedThreadFlag  *ebpf.VariableSpec `ebpf:"unused_thread_flag"`
-	UnusedTimed       *ebpf.VariableSpec `ebpf:"unused_timed"`
-	UnusedUntracked   *ebpf.VariableSpec `ebpf:"unused_untracked"`
-	UnusedWait        *ebpf.VariableSpec `ebpf:"unused_wait"`
-	UringDone         *ebpf.VariableSpec `ebpf:"uring_done"`
-	UringFlight       *ebpf.VariableSpec `ebpf:"uring_flight"`
-	Waits             *ebpf.VariableSpec `ebpf:"waits"`
-	Watching          *ebpf.VariableSpec `ebpf:"watching"`
-	WithFaults        *ebpf.VariableSpec `ebpf:"with_faults"`
-	WithFlight        *ebpf.VariableSpec `ebpf:"with_flight"`
-	WithGlobals       *ebpf.VariableSpec `ebpf:"with_globals"`
-	WithLibraries     *ebpf.VariableSpec `ebpf:"with_libraries"`
-	WithMaps          *ebpf.VariableSpec `ebpf:"with_maps"`
-	WithMemory        *ebpf.VariableSpec `ebpf:"with_memory"`
-	WithOff           *ebpf.VariableSpec `ebpf:"with_off"`
-	WithRequests      *ebpf.VariableSpec `ebpf:"with_requests"`
-	WithType          *ebpf.VariableSpec `ebpf:"with_type"`
-	Writable          *ebpf.VariableSpec `ebpf:"writable"`
+	Added         *ebpf.VariableSpec `ebpf:"added"`
+	AioFlight     *ebpf.VariableSpec `ebpf:"aio_flight"`
+	AioTaken      *ebpf.VariableSpec `ebpf:"aio_taken"`
+	ByCgroup      *ebpf.VariableSpec `ebpf:"by_cgroup"`
+	CanCast       *ebpf.VariableSpec `ebpf:"can_cast"`
+	CgroupId      *ebpf.VariableSpec `ebpf:"cgroup_id"`
+	CgroupRoot    *ebpf.VariableSpec `ebpf:"cgroup_root"`
+	Channels      *ebpf.VariableSpec `ebpf:"channels"`
+	Every         *ebpf.VariableSpec `ebpf:"every"`
+	Exported      *ebpf.VariableSpec `ebpf:"exported"`
+	Holding       *ebpf.VariableSpec `ebpf:"holding"`
+	Huge          *ebpf.VariableSpec `ebpf:"huge"`
+	Ioctls        *ebpf.VariableSpec `ebpf:"ioctls"`
+	LastBatch     *ebpf.VariableSpec `ebpf:"last_batch"`
+	LastRing      *ebpf.VariableSpec `ebpf:"last_ring"`
+	Live          *ebpf.VariableSpec `ebpf:"live"`
+	Mappings      *ebpf.VariableSpec `ebpf:"mappings"`
+	Missing       *ebpf.VariableSpec `ebpf:"missing"`
+	Moved         *ebpf.VariableSpec `ebpf:"moved"`
+	PageBytes     *ebpf.VariableSpec `ebpf:"page_bytes"`
+	Pidns         *ebpf.VariableSpec `ebpf:"pidns"`
+	Plans         *ebpf.VariableSpec `ebpf:"plans"`
+	PolledFlight  *ebpf.VariableSpec `ebpf:"polled_flight"`
+	Processors    *ebpf.VariableSpec `ebpf:"processors"`
+	Recorder      *ebpf.VariableSpec `ebpf:"recorder"`
+	Requests      *ebpf.VariableSpec `ebpf:"requests"`
+	Samples       *ebpf.VariableSpec `ebpf:"samples"`
+	Timed         *ebpf.VariableSpec `ebpf:"timed"`
+	Unmapped      *ebpf.VariableSpec `ebpf:"unmapped"`
+	Untracked     *ebpf.VariableSpec `ebpf:"untracked"`
+	UringDone     *ebpf.VariableSpec `ebpf:"uring_done"`
+	UringFlight   *ebpf.VariableSpec `ebpf:"uring_flight"`
+	Waits         *ebpf.VariableSpec `ebpf:"waits"`
+	Watching      *ebpf.VariableSpec `ebpf:"watching"`
+	WithFaults    *ebpf.VariableSpec `ebpf:"with_faults"`
+	WithFlight    *ebpf.VariableSpec `ebpf:"with_flight"`
+	WithGlobals   *ebpf.VariableSpec `ebpf:"with_globals"`
+	WithLibraries *ebpf.VariableSpec `ebpf:"with_libraries"`
+	WithMaps      *ebpf.VariableSpec `ebpf:"with_maps"`
+	WithMemory    *ebpf.VariableSpec `ebpf:"with_memory"`
+	WithOff       *ebpf.VariableSpec `ebpf:"with_off"`
+	WithRequests  *ebpf.VariableSpec `ebpf:"with_requests"`
+	WithType      *ebpf.VariableSpec `ebpf:"with_type"`
+	Writable      *ebpf.VariableSpec `ebpf:"writable"`
 }
 
 // CObjects contains all objects after they have been loaded into the kernel.
@@ -973,77 +856,50 @@ func (m *CMaps) Close() error {
 //
 // It can be passed to LoadCObjects or ebpf.CollectionSpec.LoadAndAssign.
 type CVariables struct {
-	Added             *ebpf.Variable `ebpf:"added"`
-	AioFlight         *ebpf.Variable `ebpf:"aio_flight"`
-	AioTaken          *ebpf.Variable `ebpf:"aio_taken"`
-	ByCgroup          *ebpf.Variable `ebpf:"by_cgroup"`
-	CanCast           *ebpf.Variable `ebpf:"can_cast"`
-	CgroupId          *ebpf.Variable `ebpf:"cgroup_id"`
-	CgroupRoot        *ebpf.Variable `ebpf:"cgroup_root"`
-	Channels          *ebpf.Variable `ebpf:"channels"`
-	Every             *ebpf.Variable `ebpf:"every"`
-	Holding           *ebpf.Variable `ebpf:"holding"`
-	Huge              *ebpf.Variable `ebpf:"huge"`
-	Ioctls            *ebpf.Variable `ebpf:"ioctls"`
-	LastBatch         *ebpf.Variable `ebpf:"last_batch"`
-	LastRing          *ebpf.Variable `ebpf:"last_ring"`
-	Live              *ebpf.Variable `ebpf:"live"`
-	Mappings          *ebpf.Variable `ebpf:"mappings"`
-	Missing           *ebpf.Variable `ebpf:"missing"`
-	Moved             *ebpf.Variable `ebpf:"moved"`
-	PageBytes         *ebpf.Variable `ebpf:"page_bytes"`
-	Pidns             *ebpf.Variable `ebpf:"pidns"`
-	Plans             *ebpf.Variable `ebpf:"plans"`
-	PolledFlight      *ebpf.Variable `ebpf:"polled_flight"`
-	Processors        *ebpf.Variable `ebpf:"processors"`
-	Recorder          *ebpf.Variable `ebpf:"recorder"`
-	Requests          *ebpf.Variable `ebpf:"requests"`
-	Samples           *ebpf.Variable `ebpf:"samples"`
-	Timed             *ebpf.Variable `ebpf:"timed"`
-	Unmapped          *ebpf.Variable `ebpf:"unmapped"`
-	Untracked         *ebpf.Variable `ebpf:"untracked"`
-	UnusedBits        *ebpf.Variable `ebpf:"unused_bits"`
-	UnusedCgroupPath  *ebpf.Variable `ebpf:"unused_cgroup_path"`
-	UnusedCounted     *ebpf.Variable `ebpf:"unused_counted"`
-	UnusedFault       *ebpf.Variable `ebpf:"unused_fault"`
-	UnusedFaultFlag   *ebpf.Variable `ebpf:"unused_fault_flag"`
-	UnusedFileType    *ebpf.Variable `ebpf:"unused_file_type"`
-	UnusedFlag        *ebpf.Variable `ebpf:"unused_flag"`
-	UnusedJoined      *ebpf.Variable `ebpf:"unused_joined"`
-	UnusedKind        *ebpf.Variable `ebpf:"unused_kind"`
-	UnusedMember      *ebpf.Variable `ebpf:"unused_member"`
-	UnusedMissing     *ebpf.Variable `ebpf:"unused_missing"`
-	UnusedNumber      *ebpf.Variable `ebpf:"unused_number"`
-	UnusedOff         *ebpf.Variable `ebpf:"unused_off"`
-	UnusedOpened      *ebpf.Variable `ebpf:"unused_opened"`
-	UnusedPieceCount  *ebpf.Variable `ebpf:"unused_piece_count"`
-	UnusedPieceKind   *ebpf.Variable `ebpf:"unused_piece_kind"`
-	UnusedPlace       *ebpf.Variable `ebpf:"unused_place"`
-	UnusedRequestFlag *ebpf.Variable `ebpf:"unused_request_flag"`
-	UnusedSampleKind  *ebpf.Variable `ebpf:"unused_sample_kind"`
-	UnusedSpace       *ebpf.Variable `ebpf:"unused_space"`
-	UnusedSpan        *ebpf.Variable `ebpf:"unused_span"`
-	UnusedSpanPlan    *ebpf.Variable `ebpf:"unused_span_plan"`
-	UnusedStringState *ebpf.Variable `ebpf:"unused_string_state"`
-	UnusedSubmission  *ebpf.Variable `ebpf:"unused_submission"`
-	UnusedThreadFlag  *ebpf.Variable `ebpf:"unused_thread_flag"`
-	UnusedTimed       *ebpf.Variable `ebpf:"unused_timed"`
-	UnusedUntracked   *ebpf.Variable `ebpf:"unused_untracked"`
-	UnusedWait        *ebpf.Variable `ebpf:"unused_wait"`
-	UringDone         *ebpf.Variable `ebpf:"uring_done"`
-	UringFlight       *ebpf.Variable `ebpf:"uring_flight"`
-	Waits             *ebpf.Variable `ebpf:"waits"`
-	Watching          *ebpf.Variable `ebpf:"watching"`
-	WithFaults        *ebpf.Variable `ebpf:"with_faults"`
-	WithFlight        *ebpf.Variable `ebpf:"with_flight"`
-	WithGlobals       *ebpf.Variable `ebpf:"with_globals"`
-	WithLibraries     *ebpf.Variable `ebpf:"with_libraries"`
-	WithMaps          *ebpf.Variable `ebpf:"with_maps"`
-	WithMemory        *ebpf.Variable `ebpf:"with_memory"`
-	WithOff           *ebpf.Variable `ebpf:"with_off"`
-	WithRequests      *ebpf.Variable `ebpf:"with_requests"`
-	WithType          *ebpf.Variable `ebpf:"with_type"`
-	Writable          *ebpf.Variable `ebpf:"writable"`
+	Added         *ebpf.Variable `ebpf:"added"`
+	AioFlight     *ebpf.Variable `ebpf:"aio_flight"`
+	AioTaken      *ebpf.Variable `ebpf:"aio_taken"`
+	ByCgroup      *ebpf.Variable `ebpf:"by_cgroup"`
+	CanCast       *ebpf.Variable `ebpf:"can_cast"`
+	CgroupId      *ebpf.Variable `ebpf:"cgroup_id"`
+	CgroupRoot    *ebpf.Variable `ebpf:"cgroup_root"`
+	Channels      *ebpf.Variable `ebpf:"channels"`
+	Every         *ebpf.Variable `ebpf:"every"`
+	Exported      *ebpf.Variable `ebpf:"exported"`
+	Holding       *ebpf.Variable `ebpf:"holding"`
+	Huge          *ebpf.Variable `ebpf:"huge"`
+	Ioctls        *ebpf.Variable `ebpf:"ioctls"`
+	LastBatch     *ebpf.Variable `ebpf:"last_batch"`
+	LastRing      *ebpf.Variable `ebpf:"last_ring"`
+	Live          *ebpf.Variable `ebpf:"live"`
+	Mappings      *ebpf.Variable `ebpf:"mappings"`
+	Missing       *ebpf.Variable `ebpf:"missing"`
+	Moved         *ebpf.Variable `ebpf:"moved"`
+	PageBytes     *ebpf.Variable `ebpf:"page_bytes"`
+	Pidns         *ebpf.Variable `ebpf:"pidns"`
+	Plans         *ebpf.Variable `ebpf:"plans"`
+	PolledFlight  *ebpf.Variable `ebpf:"polled_flight"`
+	Processors    *ebpf.Variable `ebpf:"processors"`
+	Recorder      *ebpf.Variable `ebpf:"recorder"`
+	Requests      *ebpf.Variable `ebpf:"requests"`
+	Samples       *ebpf.Variable `ebpf:"samples"`
+	Timed         *ebpf.Variable `ebpf:"timed"`
+	Unmapped      *ebpf.Variable `ebpf:"unmapped"`
+	Untracked     *ebpf.Variable `ebpf:"untracked"`
+	UringDone     *ebpf.Variable `ebpf:"uring_done"`
+	UringFlight   *ebpf.Variable `ebpf:"uring_flight"`
+	Waits         *ebpf.Variable `ebpf:"waits"`
+	Watching      *ebpf.Variable `ebpf:"watching"`
+	WithFaults    *ebpf.Variable `ebpf:"with_faults"`
+	WithFlight    *ebpf.Variable `ebpf:"with_flight"`
+	WithGlobals   *ebpf.Variable `ebpf:"with_globals"`
+	WithLibraries *ebpf.Variable `ebpf:"with_libraries"`
+	WithMaps      *ebpf.Variable `ebpf:"with_maps"`
+	WithMemory    *ebpf.Variable `ebpf:"with_memory"`
+	WithOff       *ebpf.Variable `ebpf:"with_off"`
+	WithRequests  *ebpf.Variable `ebpf:"with_requests"`
+	WithType      *ebpf.Variable `ebpf:"with_type"`
+	Writable      *ebpf.Variable `ebpf:"writable"`
 }
 
 // CPrograms contains all programs after they have been loaded into the kernel.

@@ -41,7 +41,7 @@ s32 holding;  /* its thread whose next child is stopped before its first instruc
 
 /* Of so many runs of the program one is measured. No power of two, for programs
  * make their calls in such turns. */
-u32 every = 61;
+u32 every; /* set at load */
 struct sample samples[NUM_SAMPLES];
 
 INLINE int is_turn(u32 *turn)

@@ -242,12 +242,6 @@ INLINE void submit(struct task_struct *task, struct io_kiocb *request, struct io
 		send_submission(&s);
 }
 
-/* A completion with what is known of the file that it opened. */
-struct opened {
-	struct completion c;
-	struct details details;
-};
-
 /* Describes the file behind a descriptor, as read_file does. */
 INLINE int describe(struct details *d, struct task_struct *task, u64 fd)
 {
@@ -257,7 +251,7 @@ INLINE int describe(struct details *d, struct task_struct *task, u64 fd)
 	if (!inode)
 		return 0;
 	describe_inode(d, inode);
-	d->pad[0] = !!(LOAD(file, f_mode) & FMODE_CREATED);
+	d->created = !!(LOAD(file, f_mode) & FMODE_CREATED);
 	return 1;
 }
 
@@ -558,10 +552,6 @@ INLINE void send_batch(struct thread *t, struct task_struct *task, struct pt_reg
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 }
 
-/* What io_uring_register takes, where a list of it is sent. */
-enum { REGISTER_BUFFERS = 0, REGISTER_FILES = 2, REGISTER_FILES_UPDATE = 6, REGISTER_FILES2 = 13, REGISTER_FILES_UPDATE2 = 14,
-       REGISTER_BUFFERS2 = 15, REGISTER_BUFFERS_UPDATE = 16 };
-
 /* struct io_uring_rsrc_register and struct io_uring_rsrc_update2, whose beginning is
  * that of struct io_uring_files_update. */
 struct registration {
@@ -592,27 +582,27 @@ INLINE u32 read_registered(struct scratch *s)
 
 	s->event.more[0] = 0;
 	switch ((u32)args[1] & 0x7fffffff) {
-	case REGISTER_BUFFERS:
+	case IORING_REGISTER_BUFFERS:
 		size = sizeof(struct iovec);
 		/* fall through */
-	case REGISTER_FILES:
+	case IORING_REGISTER_FILES:
 		break;
-	case REGISTER_BUFFERS2:
+	case IORING_REGISTER_BUFFERS2:
 		size = sizeof(struct iovec);
 		/* fall through */
-	case REGISTER_FILES2:
+	case IORING_REGISTER_FILES2:
 		bpf_probe_read_user(&all, sizeof(all), (void *)data);
 		data = all.data;
 		n = all.nr;
 		break;
-	case REGISTER_FILES_UPDATE:
+	case IORING_REGISTER_FILES_UPDATE:
 		bpf_probe_read_user(&some, 16, (void *)data);
 		data = some.data;
 		break;
-	case REGISTER_BUFFERS_UPDATE:
+	case IORING_REGISTER_BUFFERS_UPDATE:
 		size = sizeof(struct iovec);
 		/* fall through */
-	case REGISTER_FILES_UPDATE2:
+	case IORING_REGISTER_FILES_UPDATE2:
 		bpf_probe_read_user(&some, sizeof(some), (void *)data);
 		data = some.data;
 		n = some.nr;

@@ -180,12 +180,12 @@ func attach(ctx context.Context, o *record.Options, what target, s record.Sink) 
 // recording says how it stood, before its first event. The recording's header has the
 // state of those that were listed at a time, in nanoseconds; they can leave and enter
 // again.
-func newcomers(o *record.Options, known []process, listed int64, w *record.Writer) func(bpf.CJoined) error {
+func newcomers(o *record.Options, known []process, listed int64, w *record.Writer) func(*bpf.CJoined) error {
 	told := make(map[int32]bool)
 	for _, p := range known {
 		told[p.pid] = true
 	}
-	return func(j bpf.CJoined) error {
+	return func(j *bpf.CJoined) error {
 		pid := int32(j.Tid)
 		if told[pid] && int64(j.Start) < listed {
 			return nil

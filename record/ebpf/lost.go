@@ -58,17 +58,6 @@ func recursed[P interface {
 	return sum, nil
 }
 
-// lostNames is what a result calls records of something else than a call.
-var lostNames = map[int]string{
-	int(bpf.CNumberNR_SUBMITTED): "submissions",
-	int(bpf.CNumberNR_COMPLETED): "completions",
-	int(bpf.CNumberNR_FAULT):     "faults",
-	int(bpf.CNumberNR_SPACE):     "spaces",
-	int(bpf.CNumberNR_PROGRAM):   "programs",
-	int(bpf.CNumberNR_JOINED):    "processes",
-	int(bpf.CNumberNR_SPAN):      "spans",
-}
-
 // untrackedNames is what a result calls what could not be followed.
 var untrackedNames = [bpf.CUntrackedKindNUM_UNTRACKED]string{
 	bpf.CUntrackedKindUNTRACKED_THREAD:  "threads",
@@ -82,9 +71,9 @@ var untrackedNames = [bpf.CUntrackedKindNUM_UNTRACKED]string{
 // addTo counts in a result what has been lost.
 func (l *lost) addTo(r *record.Result) {
 	for nr, n := range l.byNumber {
-		name, ok := lostNames[nr]
-		if !ok {
-			name = record.OpOf(format.HostArch, nr).String()
+		name := record.OpOf(format.HostArch, nr).String()
+		if i := bpf.CNumber(nr) - bpf.CNumberNR_OTHERS; int(i) < len(records) {
+			name = records[i].name
 		}
 		r.AddLost(name, n)
 	}

@@ -60,7 +60,7 @@ func plans(a format.Arch, memory, faults bool) (plans [format.MaxSys]bpf.CPlan) 
 		recorded := record.Records(op, memory)
 		switch {
 		case faults && op != format.OpNone && record.Maps(op):
-			plans[nr] = bpf.CPlan{Kind: uint8(bpf.CKindKIND_SPACE)}
+			plans[nr] = bpf.CPlan{Kind: bpf.CKindKIND_SPACE}
 			if recorded && !memory {
 				plans[nr].Reg = 1 // whatever it concerns
 			}
@@ -85,16 +85,16 @@ var inSpaces = func() (in [format.MaxSys]bool) {
 // program can't count the requests are, and nothing of them is recorded.
 func planCounts(plans *[format.MaxSys]bpf.CPlan, uncounted []coverage.Kind) {
 	count := func(nr int, kind coverage.Kind) {
-		plans[nr] = bpf.CPlan{Kind: uint8(bpf.CKindKIND_COUNT), Reg: uint8(slices.Index(missingKinds[:], kind))}
+		plans[nr] = bpf.CPlan{Kind: bpf.CKindKIND_COUNT, Reg: uint8(slices.Index(missingKinds[:], kind))}
 	}
 	for nr, kind := range record.Unrecorded {
 		count(nr, kind)
 		if counted, ok := counts[nr]; ok {
-			plans[nr].Kind = uint8(counted)
+			plans[nr].Kind = counted
 		}
 	}
 	for nr, kind := range batches {
-		plans[nr] = bpf.CPlan{Kind: uint8(kind)}
+		plans[nr] = bpf.CPlan{Kind: kind}
 	}
 	if slices.Contains(uncounted, coverage.Uring) {
 		count(unix.SYS_IO_URING_ENTER, coverage.Uring)
@@ -117,7 +117,7 @@ func requestPlans() (plans [format.NumOpcodes]bpf.CRequestPlan) {
 			p.Opens = 1
 		}
 		for i, place := range o.Strings() {
-			p.String[i] = uint8(place)
+			p.String[i] = bpf.CPlace(place)
 		}
 	}
 	return plans
@@ -125,31 +125,31 @@ func requestPlans() (plans [format.NumOpcodes]bpf.CRequestPlan) {
 
 func planOf(op format.Op) bpf.CPlan {
 	info := op.Info()
-	p := bpf.CPlan{Kind: uint8(bpf.CKindKIND_PLAIN)}
+	p := bpf.CPlan{Kind: bpf.CKindKIND_PLAIN}
 	switch {
 	case info.Effect == format.EffectSend || info.Effect == format.EffectReceive:
-		p.Kind = uint8(bpf.CKindKIND_WIDE) // the type of the descriptor is known
+		p.Kind = bpf.CKindKIND_WIDE // the type of the descriptor is known
 		if info.Effect == format.EffectReceive {
 			p.Reg = 1
 		}
 	case info.Class == format.ClassRead || info.Class == format.ClassWrite:
-		p.Kind = uint8(bpf.CKindKIND_IO)
+		p.Kind = bpf.CKindKIND_IO
 		if info.Class == format.ClassRead {
 			p.Reg = 1
 		}
 	case len(info.Args) > plainArgs:
-		p.Kind = uint8(bpf.CKindKIND_WIDE)
+		p.Kind = bpf.CKindKIND_WIDE
 	}
 	n := 0
 	for i := range info.Args {
 		if info.Args[i].Kind.IsString() {
-			p.Kind = uint8(bpf.CKindKIND_RICH)
+			p.Kind = bpf.CKindKIND_RICH
 			p.String[n] = uint8(i + 1)
 			n++
 		}
 	}
 	if info.Reads != format.ReadNothing {
-		p.Kind = uint8(kinds[info.Reads])
+		p.Kind = kinds[info.Reads]
 	}
 	switch info.Reads {
 	case format.ReadIovec:
@@ -169,10 +169,8 @@ func planOf(op format.Op) bpf.CPlan {
 // plainArgs is how many arguments a plain record holds.
 const plainArgs = len(bpf.CEvent{}.Args)
 
-const maxIoctls = 16 // MAX_IOCTLS; the table has fewer, so a 0 ends them
-
-// requests returns the ioctls that are recorded.
-func requests() (all [maxIoctls]uint32) {
+// requests returns the ioctls that are recorded. There is room for more, so a 0 ends them.
+func requests() (all [bpf.CLimitMAX_IOCTLS]uint32) {
 	for i, f := range format.IoctlRequest.Flags {
 		all[i] = uint32(f.Native[format.HostArch])
 	}
@@ -181,7 +179,7 @@ func requests() (all [maxIoctls]uint32) {
 
 // timed returns by what result calls end because a time has come (their pages of
 // the manual).
-func timed() (by [format.MaxSys]uint8) {
+func timed() (by [format.MaxSys]bpf.CTimedBy) {
 	for how, numbers := range map[bpf.CTimedBy][]int{
 		bpf.CTimedByTIMED_ALWAYS: {unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP},
 		bpf.CTimedByTIMED_ZERO:   append([]int{unix.SYS_PPOLL, unix.SYS_PSELECT6, unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2, unix.SYS_IO_GETEVENTS, unix.SYS_IO_PGETEVENTS}, olderPolls...),
@@ -189,14 +187,14 @@ func timed() (by [format.MaxSys]uint8) {
 			unix.SYS_MQ_TIMEDRECEIVE, unix.SYS_ACCEPT, unix.SYS_ACCEPT4},
 	} {
 		for _, nr := range numbers {
-			by[nr] = uint8(how)
+			by[nr] = how
 		}
 	}
 	return by
 }
 
 // waits returns what the calls wait for that are not recorded.
-func waits() (kinds [format.MaxSys]uint8) {
+func waits() (kinds [format.MaxSys]bpf.CWaitKind) {
 	for kind, numbers := range map[bpf.CWaitKind][]int{
 		bpf.CWaitKindWAIT_FUTEX:  {unix.SYS_FUTEX, unix.SYS_FUTEX_WAITV},
 		bpf.CWaitKindWAIT_POLL:   append([]int{unix.SYS_PPOLL, unix.SYS_PSELECT6, unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2, unix.SYS_IO_URING_ENTER}, olderPolls...),
@@ -204,7 +202,7 @@ func waits() (kinds [format.MaxSys]uint8) {
 		bpf.CWaitKindWAIT_SIGNAL: {unix.SYS_RT_SIGTIMEDWAIT, unix.SYS_RT_SIGSUSPEND},
 	} {
 		for _, nr := range numbers {
-			kinds[nr] = uint8(kind)
+			kinds[nr] = kind
 		}
 	}
 	return kinds

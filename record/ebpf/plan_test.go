@@ -1,8 +1,6 @@
 package ebpf
 
 import (
-	"fmt"
-	"reflect"
 	"testing"
 
 	"github.com/cilium/ebpf/btf"
@@ -15,7 +13,7 @@ import (
 
 func TestPlans(t *testing.T) {
 	plan := func(kind bpf.CKind, reg, first, second uint8) bpf.CPlan {
-		return bpf.CPlan{Kind: uint8(kind), Reg: reg, String: [2]uint8{first, second}}
+		return bpf.CPlan{Kind: kind, Reg: reg, String: [2]uint8{first, second}}
 	}
 	tests := []struct {
 		op   format.Op
@@ -55,16 +53,16 @@ func TestEveryRowHasAPlan(t *testing.T) {
 			require.NotEqual(t, format.ReadNothing, info.Reads, "%s: its arguments must be read from memory", op)
 		}
 		if info.Result == format.ResultNone {
-			require.Equal(t, uint8(bpf.CKindKIND_EXIT), p.Kind, "%s does not return", op)
+			require.Equal(t, bpf.CKindKIND_EXIT, p.Kind, "%s does not return", op)
 		}
 		if info.Effect == format.EffectExec {
-			require.Equal(t, uint8(bpf.CKindKIND_EXEC), p.Kind, "%s replaces its registers", op)
+			require.Equal(t, bpf.CKindKIND_EXEC, p.Kind, "%s replaces its registers", op)
 		}
 		for _, a := range []format.Arch{format.AMD64, format.ARM64} {
 			if nr := info.Sys[a]; nr >= 0 {
 				require.Equal(t, p, plans(a, true, false)[nr], "%s on %s", op, a)
 				if record.Maps(op) {
-					require.Equal(t, uint8(bpf.CKindKIND_SPACE), plans(a, false, true)[nr].Kind, "%s on %s", op, a)
+					require.Equal(t, bpf.CKindKIND_SPACE, plans(a, false, true)[nr].Kind, "%s on %s", op, a)
 				}
 			}
 		}
@@ -76,7 +74,7 @@ func TestEveryRowHasAPlan(t *testing.T) {
 	require.Zero(t, plans(format.AMD64, true, true)[39], "getpid is no I/O")
 	require.Zero(t, plans(format.AMD64, false, false)[format.OpMmap.Info().Sys[format.AMD64]], "memory only if asked for")
 	require.NotZero(t, plans(format.AMD64, false, true)[format.OpMsync.Info().Sys[format.AMD64]], "msync writes files")
-	require.Less(t, len(format.IoctlRequest.Flags), maxIoctls)
+	require.Less(t, len(format.IoctlRequest.Flags), int(bpf.CLimitMAX_IOCTLS))
 }
 
 // The Go types are made from the C ones; this proves that the compiler laid
@@ -94,67 +92,6 @@ func TestLayout(t *testing.T) {
 	require.Equal(t, 64, plainSize)
 	require.Equal(t, 160, eventSize)
 	require.Equal(t, 56, detailsSize)
-	fields := func(of any) (all []string) {
-		for _, f := range reflect.VisibleFields(reflect.TypeOf(of)) {
-			if f.IsExported() && f.Name != "Pad" {
-				all = append(all, fmt.Sprintf("%s at %d, %d bytes", f.Name, f.Offset, f.Type.Size()))
-			}
-		}
-		return append(all, fmt.Sprint(reflect.TypeOf(of).Size()))
-	}
-	require.Equal(t, fields(bpf.CDetails{}), fields(record.Details{}))
 	require.Equal(t, uint32(format.MaxSys), spec.Maps[bpf.CMapLost].MaxEntries)
 	require.Equal(t, uint32(4*format.MaxSys), spec.Variables[bpf.CVarPlans].Size())
-}
-
-// The program and package record mean the same by a number.
-func TestNumbers(t *testing.T) {
-	for flag, want := range map[record.Flags]bpf.CFlag{
-		record.FlagStat:       bpf.CFlagFLAG_STAT,
-		record.FlagFile:       bpf.CFlagFLAG_FILE,
-		record.FlagCreated:    bpf.CFlagFLAG_CREATED,
-		record.FlagTarget:     bpf.CFlagFLAG_TARGET,
-		record.FlagUnreadable: bpf.CFlagFLAG_UNREADABLE,
-		record.FlagSignal:     bpf.CFlagFLAG_SIGNAL,
-		record.FlagKilled:     bpf.CFlagFLAG_KILLED,
-		record.FlagRenumbered: bpf.CFlagFLAG_RENUMBERED,
-		record.FlagUNIX:       bpf.CFlagFLAG_UNIX,
-		record.FlagBatch:      bpf.CFlagFLAG_BATCH,
-	} {
-		require.EqualValues(t, want, flag)
-	}
-	for state, want := range map[record.StringState]bpf.CStringState{
-		record.StringNull:       bpf.CStringStateSTRING_NULL,
-		record.StringWhole:      bpf.CStringStateSTRING_WHOLE,
-		record.StringCut:        bpf.CStringStateSTRING_CUT,
-		record.StringUnreadable: bpf.CStringStateSTRING_UNREADABLE,
-	} {
-		require.EqualValues(t, want, state)
-	}
-	for flag, want := range map[record.FaultFlags]bpf.CFaultFlag{
-		record.FaultWrite:   bpf.CFaultFlagFAULT_WRITE,
-		record.FaultPage:    bpf.CFaultFlagFAULT_PAGE,
-		record.FaultAround:  bpf.CFaultFlagFAULT_AROUND,
-		record.FaultProgram: bpf.CFaultFlagFAULT_PROGRAM,
-		record.FaultFilled:  bpf.CFaultFlagFAULT_FILLED,
-		record.FaultFailed:  bpf.CFaultFlagFAULT_FAILED,
-	} {
-		require.EqualValues(t, want, flag)
-	}
-	for place, want := range map[format.Place]bpf.CPlace{
-		format.PlaceOff:   bpf.CPlacePLACE_OFF,
-		format.PlaceAddr:  bpf.CPlacePLACE_ADDR,
-		format.PlaceAddr3: bpf.CPlacePLACE_ADDR3,
-	} {
-		require.EqualValues(t, want, place)
-	}
-	for number, want := range map[int]bpf.CNumber{
-		record.NrWait: bpf.CNumberNR_WAIT,
-		record.NrSpan: bpf.CNumberNR_SPAN,
-	} {
-		require.EqualValues(t, want, number)
-	}
-	require.EqualValues(t, bpf.CFileTypeTYPE_PSEUDO, record.PseudoType)
-	require.Equal(t, format.NumOpcodes, 1<<bpf.CBitsOPCODE_BITS)
-	require.Equal(t, format.MaxSys, 1<<bpf.CBitsNR_BITS)
 }

@@ -197,6 +197,7 @@ func configure(spec *ebpf.CollectionSpec, c *config, kernel *btf.Spec, uncounted
 		bpf.CVarWithRequests:  withRequests(spec),
 		bpf.CVarRequests:      requestPlans(),
 		bpf.CVarPageBytes:     uint32(os.Getpagesize()),
+		bpf.CVarEvery:         uint32(measureEvery),
 	} {
 		if err := spec.Variables[name].Set(value); err != nil {
 			return fmt.Errorf("set %s of the eBPF program: %w", name, err)
@@ -263,7 +264,7 @@ func (p *program) close() error {
 // follow begins to record the first thread of the process of a pidfd. It must
 // not end before follow returns, unless followTree comes after.
 func (p *program) follow(pidfd int) error {
-	err := p.coll.Maps[bpf.CMapThreads].Put(int32(pidfd), &bpf.CThread{Counted: uint32(bpf.CCountedCOUNTED_LIVE)})
+	err := p.coll.Maps[bpf.CMapThreads].Put(int32(pidfd), &bpf.CThread{Counted: bpf.CCountedCOUNTED_LIVE})
 	if errors.Is(err, ebpf.ErrKeyNotExist) {
 		err = os.ErrProcessDone // it has been reaped as well
 	}

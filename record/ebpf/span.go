@@ -27,7 +27,7 @@ import (
 )
 
 var spanLimits = record.SpanLimits{
-	Registers: map[format.Arch]int{format.AMD64: 6, format.ARM64: 8}[format.HostArch],
+	Registers: int(bpf.CParametersNUM_PARAMETERS),
 	Slots:     len(bpf.CSpan{}.Slots),
 	Pieces:    len(bpf.CSpan{}.Len),
 }
@@ -139,15 +139,15 @@ func configureSpans(spec *ebpf.CollectionSpec, c *config, kernel *btf.Spec) prob
 		plan := bpf.CSpanPlan{Pieces: uint8(len(probe.Pieces)), Stack: uint8(probe.Stack)}
 		for j, piece := range probe.Pieces {
 			to := &plan.Piece[j]
-			to.Kind, to.Slot, to.Size = uint8(pieceKinds[piece.Kind]), uint8(piece.Slot), uint8(piece.Number.Size)
-			to.Count, to.Times = uint8(bpf.CPieceCountCOUNT_ONE), piece.Count.Times
+			to.Kind, to.Slot, to.Size = pieceKinds[piece.Kind], uint8(piece.Slot), uint8(piece.Number.Size)
+			to.Count, to.Times = bpf.CPieceCountCOUNT_ONE, piece.Count.Times
 			switch piece.Count.Of {
 			case layer.CountArg:
-				to.Count = uint8(piece.Count.Arg)
+				to.Count = bpf.CPieceCount(piece.Count.Arg)
 			case layer.CountPointed:
-				to.Count = uint8(bpf.CPieceCountCOUNT_POINTED) | uint8(piece.Count.Arg)
+				to.Count = bpf.CPieceCountCOUNT_POINTED | bpf.CPieceCount(piece.Count.Arg)
 			case layer.CountResult:
-				to.Count = uint8(bpf.CPieceCountCOUNT_RESULT)
+				to.Count = bpf.CPieceCountCOUNT_RESULT
 			}
 			if piece.Kind == record.SpanArrayBefore {
 				plan.Array = uint8(j) + 1
@@ -226,7 +226,7 @@ func (p *probes) opened(c *record.Call) error {
 	if info.Effect == format.EffectExec {
 		return p.executed(c)
 	}
-	if info.Effect != format.EffectOpen || c.Details.State[0] != record.StringWhole {
+	if info.Effect != format.EffectOpen || c.Details.State[0] != bpf.CStringStateSTRING_WHOLE {
 		return nil
 	}
 	path := unsafe.String(unsafe.SliceData(c.Text), int(c.Details.Len[0]))
@@ -508,21 +508,4 @@ func linkSession(prog *ebpf.Program, file string, offsets, cookies []uint64) (li
 		return nil, os.NewSyscallError("bpf", errno)
 	}
 	return link.NewFromFD(int(fd))
-}
-
-const spanSize = int(unsafe.Sizeof(bpf.CSpan{}))
-
-// viewSpan is view for a record of a span.
-func (p *probes) viewSpan(b []byte, s *record.Span) bool {
-	if len(b) < spanSize || p == nil {
-		return false
-	}
-	raw := (*bpf.CSpan)(unsafe.Pointer(unsafe.SliceData(b)))
-	if uint64(raw.Function) >= uint64(len(p.all)) {
-		return false
-	}
-	p.calls[raw.Function]++
-	*s = record.Span{Start: int64(raw.Start), Dur: int64(raw.Took), Ret: raw.Ret, TID: int32(raw.Tid), Probe: p.all[raw.Function],
-		Slots: raw.Slots[:], Len: raw.Len[:], State: unsafe.Slice((*record.StringState)(&raw.State[0]), len(raw.State)), Data: b[spanSize:]}
-	return true
 }
