@@ -86,6 +86,9 @@ func (m *model) apply(e *format.Event) error {
 	if e.Span != nil {
 		return m.span(e)
 	}
+	if e.Enters != nil {
+		return m.enter(e)
+	}
 	t := m.thread(e)
 	if e.Via != format.ViaCall { // the call that submits it comes next
 		t.requests = append(t.requests, e.Clone())

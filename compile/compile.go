@@ -181,10 +181,8 @@ func (m *model) run(in *intake) error {
 		r = m.overlaps
 	}
 	batch := make([]format.Event, readBatch)
-	entered := 0
 	for {
 		n, err := r.Read(batch)
-		newcomers := in.newcomers()
 		for i := range batch[:n] {
 			if !m.started {
 				m.start(in, &batch[i])
@@ -192,11 +190,6 @@ func (m *model) run(in *intake) error {
 			m.line++
 			if m.overlaps != nil {
 				m.overlaps.now = i
-			}
-			for ; entered < len(newcomers) && newcomers[entered].before <= m.line; entered++ {
-				if err := m.enter(newcomers[entered].header, &batch[i]); err != nil {
-					return err
-				}
 			}
 			if err := m.apply(&batch[i]); err != nil {
 				return err

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"pianola/format"
@@ -23,17 +22,8 @@ type intake struct {
 	spanned bool           // there are spans; valid after the last event
 	overlap overlap        // valid after the last event
 
-	mu      sync.Mutex
-	entered []newcomers // in the order of the events; under mu
-
 	stopped atomic.Bool
 	done    chan struct{} // closed when the reading of src has ended
-}
-
-// newcomers are processes that enter the recording.
-type newcomers struct {
-	before int64          // the event with this number, from 1
-	header *format.Header // how they stood
 }
 
 // take starts the goroutine that reads src.
@@ -54,8 +44,7 @@ func (in *intake) stop() {
 
 func (in *intake) read(src format.Reader) error {
 	c := format.NewCausal(src)
-	var n int64                // events so far
-	var remarks, described int // of the header that were looked at
+	var n int64 // events so far
 	for !in.stopped.Load() {
 		e, err := c.Next()
 		if errors.Is(err, io.EOF) {
@@ -65,20 +54,14 @@ func (in *intake) read(src format.Reader) error {
 		if err != nil {
 			return err
 		}
-		h := src.Header()
 		if in.first == nil {
-			in.first = snapshot(h)
-			remarks, described = len(h.Meta), len(h.Descriptors)
+			in.first = snapshot(src.Header())
 		}
 		n++
 		if e.Span != nil {
 			in.spanned = true
 		} else if orders(e) {
 			in.overlap.add(e, n)
-		}
-		if len(h.Meta) > remarks || len(h.Descriptors) > described {
-			in.enter(n, &format.Header{Meta: slices.Clone(h.Meta[remarks:]), Descriptors: slices.Clone(h.Descriptors[described:])})
-			remarks, described = len(h.Meta), len(h.Descriptors)
 		}
 		if err := in.events.Append(e); err != nil {
 			return err
@@ -102,23 +85,6 @@ func orders(e *format.Event) bool {
 		return locks
 	}
 	return info.At.Paths[0].Arg >= 0
-}
-
-// enter notes what a header newly tells of before an event.
-func (in *intake) enter(before int64, h *format.Header) {
-	if len(h.Running()) == 0 {
-		return
-	}
-	in.mu.Lock()
-	in.entered = append(in.entered, newcomers{before, h})
-	in.mu.Unlock()
-}
-
-// newcomers returns those before events that the Reader of events has returned, and maybe more.
-func (in *intake) newcomers() []newcomers {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	return in.entered
 }
 
 // snapshot returns a copy of h, which the Reader does not change.

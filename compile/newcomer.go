@@ -9,14 +9,13 @@ import (
 	"pianola/format/process"
 )
 
-// enter takes the processes that a header tells of, which enter the recording before an event. The
-// trace opens their files by calls: it can't do that before the start, when files that the trace
+// enter takes the processes that enter the recording. The trace opens their files by calls: it can't do that before the start, when files that the trace
 // makes or renames do not have their names yet.
-func (m *model) enter(h *format.Header, before *format.Event) error {
-	if err := m.leave(h, before); err != nil {
+func (m *model) enter(e *format.Event) error {
+	h, at := e.Enters, max(e.Start, 0)
+	if err := m.leave(h, e); err != nil {
 		return err
 	}
-	at := max(before.Start, 0)
 	m.entering = true
 	m.state.Enter(h, at)
 	m.entering = false

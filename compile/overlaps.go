@@ -93,12 +93,11 @@ func (o *overlap) addFar(e *format.Event, line int64) {
 
 // overlaps reads the events of a recording in the order of their effects.
 type overlaps struct {
-	events  *spool.Reader
-	batch   []format.Event
-	n, i    int
-	err     error // why there are no more events
-	fences  []int64
-	entered []newcomers
+	events *spool.Reader
+	batch  []format.Event
+	n, i   int
+	err    error // why there are no more events
+	fences []int64
 
 	follower *process.Follower
 	titles   titles
@@ -159,7 +158,7 @@ func newOverlaps(in *intake, b *budget, r *Report) *overlaps {
 	h := *in.first
 	h.Threads = nil // these have the kernel's ids
 	o := &overlaps{
-		events: in.events.Reader(), batch: make([]format.Event, readBatch), entered: in.newcomers(),
+		events: in.events.Reader(), batch: make([]format.Event, readBatch),
 		follower: process.New(&h, followedFiles), titles: newTitles(), sure: h.TellsWakers(), budget: b, report: r,
 	}
 	o.follower.Closed, o.follower.Dropped = o.titles.closed, o.titles.dropped
@@ -246,12 +245,10 @@ func (o *overlaps) fetch() {
 	*s = slot{event: o.batch[o.i].Clone()}
 	o.i++
 	e := &s.event
-	for len(o.entered) > 0 && o.entered[0].before <= o.next+1 {
-		o.follower.Enter(o.entered[0].header, max(e.Start, 0))
-		o.fences = append(o.fences, o.next)
-		o.entered = o.entered[1:]
-	}
 	switch {
+	case e.Enters != nil:
+		o.follower.Thread(e)
+		o.fences = append(o.fences, o.next)
 	case e.Span != nil:
 	case e.Via != format.ViaCall:
 		s.claim = requested(o.follower.Thread(e), e)

@@ -143,10 +143,10 @@ func (m *model) request(t *thread, e *format.Event) error {
 	}
 	out.How = format.How{Flags: req.Flags &^ (format.ReqSelect | format.ReqSkip), RW: req.RW}
 	if req.Flags&format.ReqFixed != 0 {
-		out.How.Slot = uint32(fixed)
+		out.How.Slot = int64(fixed)
 	}
 	if e.Notes.Known(format.NotedBuf) && req.Flags&format.ReqSelect == 0 {
-		out.How.Buf = uint32(req.Buf) + 1
+		out.How.Buf = int64(req.Buf) + 1
 	}
 	if err := m.emitRequest(t, r, e, out); err != nil {
 		return err

@@ -36,9 +36,7 @@ type Causal struct {
 	n, i    int
 	err     error
 	started bool
-	remarks int // of the header that were looked at
-
-	ahead lookahead
+	ahead   lookahead
 
 	alive   map[int32]bool
 	last    int32 // a living thread, 0 for none; most events are of the same thread as the one before
@@ -145,7 +143,7 @@ func (c *Causal) read() *Event {
 // event of the thread is held back for that.
 func (c *Causal) unborn(e *Event) bool {
 	switch {
-	case e.TID == c.last && e.TID != 0, !e.Valid(), len(c.alive) == 0, c.alive[e.TID], len(c.held[e.TID]) > 0:
+	case e.TID == c.last && e.TID != 0, !e.Valid(), e.Enters != nil, len(c.alive) == 0, c.alive[e.TID], len(c.held[e.TID]) > 0:
 		return false
 	}
 	was := e.Renamed()
@@ -183,13 +181,13 @@ func (c *Causal) fetch() *Event {
 		if !c.started {
 			c.begin()
 		}
-		c.admitRunning()
 	}
 	c.i++
 	return &c.batch[c.i-1]
 }
 
-// begin admits the threads of a trace that no other thread creates.
+// begin admits the threads of a trace that no other thread creates, and those that ran when
+// the recording began.
 func (c *Causal) begin() {
 	c.started = true
 	for i, t := range c.r.Header().Threads {
@@ -197,27 +195,25 @@ func (c *Causal) begin() {
 			c.alive[int32(i+1)] = true
 		}
 	}
+	c.enter(c.r.Header())
 }
 
-// admitRunning admits the threads that the header newly names: those that ran when the
-// recording began, and those of processes that entered it since.
-func (c *Causal) admitRunning() {
-	h := c.r.Header()
-	if len(h.Meta) == c.remarks {
-		return
-	}
-	for _, p := range (&Header{Meta: h.Meta[c.remarks:]}).Running() {
+// enter admits the threads of the processes that already run when a header tells of them.
+func (c *Causal) enter(h *Header) {
+	for _, p := range h.Running() {
 		for _, tid := range p.Threads {
 			c.alive[tid] = true
 		}
 	}
-	c.remarks = len(h.Meta)
 }
 
 // admit reports whether e can be returned now. If not, the caller holds it back.
 func (c *Causal) admit(e *Event) bool {
 	if !e.Valid() {
 		return true // the caller reports the error
+	}
+	if e.Enters != nil {
+		c.enter(e.Enters)
 	}
 	if was := e.Renamed(); was != 0 && c.alive[was] {
 		delete(c.alive, was)

@@ -88,16 +88,16 @@ func (s *Span) Clone() *Span {
 	return &c
 }
 
-// calls is a reader of the events of a source that are no spans.
-type calls struct{ Reader }
+// spanless is a reader of the events of a source that are no spans.
+type spanless struct{ Reader }
 
 // WithoutSpans returns a reader of the events of r that are no spans.
-func WithoutSpans(r Reader) Reader { return calls{r} }
+func WithoutSpans(r Reader) Reader { return spanless{r} }
 
 // Read implements Reader.
-func (c calls) Read(events []Event) (int, error) {
+func (s spanless) Read(events []Event) (int, error) {
 	for {
-		n, err := c.Reader.Read(events)
+		n, err := s.Reader.Read(events)
 		stay := 0
 		for i := range events[:n] {
 			if events[i].Span == nil {

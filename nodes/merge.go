@@ -60,7 +60,9 @@ func (s *source) Read(events []format.Event) (int, error) {
 	n, err := s.Reader.Read(events)
 	for i := range events[:n] {
 		e := &events[i]
-		e.Start = s.clock.at(e.Start)
+		if e.Start = s.clock.at(e.Start); e.Enters != nil {
+			*e = format.Entry(transform.NodeHeader(e.Enters, s.number, s.rename), e.Start)
+		}
 		e.Line = 0    // of one recording of several
 		if s.shares { // ranks of the other nodes on the machine, which its recorder does not know, had the processor
 			e.Off.Own, e.Off.Ready = e.Off.Own+e.Off.Ready, 0

@@ -154,6 +154,10 @@ func (c *Collector) add(e *format.Event) error {
 	if c.tracker == nil {
 		c.tracker = newTracker(&format.Header{}, c.Rows)
 	}
+	if e.Enters != nil {
+		c.tracker.Thread(e)
+		return nil
+	}
 	if e.Span != nil {
 		by := c.tracker.Thread(e)
 		c.spans.calls.from, c.spans.calls.to, c.spans.calls.lanes = c.From, c.To, &c.tracker.threads.lanes

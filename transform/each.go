@@ -42,6 +42,7 @@ func (r *each) Read(events []format.Event) (int, error) {
 				v = r.change(r.Header(), e)
 			}
 			switch {
+			case e.Enters != nil:
 			case e.Span != nil:
 				if !keeps(r.Header(), e) {
 					continue

@@ -49,7 +49,7 @@ func (k ids) rename(e *format.Event) {
 // renameCall replaces the ids in the call of an event, and reports whether it has
 // some.
 func (k ids) renameCall(e *format.Event) bool {
-	if !e.Valid() {
+	if !e.Valid() || e.Enters != nil {
 		return false
 	}
 	e.TID = int32(k.of(int64(e.TID)))

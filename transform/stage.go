@@ -96,7 +96,7 @@ func (s *staged) Read(events []format.Event) (int, error) {
 		if en := s.next(); en != nil {
 			keep := en.verdict == Keep
 			switch {
-			case en.Span != nil:
+			case !en.Op.Valid():
 			case keep:
 				s.carried.give(&en.Event)
 			default:
@@ -153,6 +153,8 @@ func (s *staged) advance() {
 			if keeps(s.source.Header(), e) {
 				s.push(e)
 			}
+		case e.Enters != nil:
+			s.enter(e)
 		case !e.Op.Valid():
 			s.push(e) // compile reports what is wrong with it
 		default:
@@ -167,6 +169,28 @@ func (s *staged) advance() {
 			last.end(s)
 		}
 	}
+}
+
+// enter takes processes that enter the recording. A stage changes what a header tells of
+// them as it changes that of the recording.
+func (s *staged) enter(e *format.Event) {
+	s.Thread(e)
+	h := e.Enters
+	if k, ok := s.stage.(headed); ok {
+		h = entered(k.header(h))
+	}
+	s.push(e).Event = format.Entry(h, e.Start)
+}
+
+// entered returns a header with what h tells of processes.
+func entered(h *format.Header) *format.Header {
+	out := &format.Header{Descriptors: h.Descriptors}
+	for _, m := range h.Meta {
+		if m.Key == format.MetaProcess {
+			out.Meta = append(out.Meta, m)
+		}
+	}
+	return out
 }
 
 // maxFiles bounds the files that are followed, as many as a replay accepts by

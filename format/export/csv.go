@@ -2,7 +2,6 @@ package export
 
 import (
 	"io"
-	"strings"
 
 	"pianola/format"
 )
@@ -17,13 +16,23 @@ type csvWriter struct {
 
 func newCSV(w io.Writer, h *format.Header) (Writer, error) {
 	c := &csvWriter{out: newText(w), row: newRow(h)}
-	c.out.b = append(append(c.out.b, strings.Join(columnNames[:], ",")...), "\r\n"...)
+	for k := range columns {
+		if k > 0 {
+			c.out.b = append(c.out.b, ',')
+		}
+		c.out.b = append(c.out.b, columns[k].name...)
+	}
+	c.out.b = append(c.out.b, "\r\n"...)
 	return c, nil
 }
 
 func (c *csvWriter) Write(events []format.Event) error {
 	for i := range events {
-		if e := &events[i]; e.Span != nil {
+		e := &events[i]
+		if c.row.enters(e) {
+			continue
+		}
+		if e.Span != nil {
 			c.row.setSpan(e)
 		} else if err := c.row.set(e); err != nil {
 			return err

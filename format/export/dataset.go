@@ -242,6 +242,9 @@ func (d *Dataset) Write(events []format.Event) error {
 	row := d.events.row
 	for i := range events {
 		e := &events[i]
+		if row.enters(e) {
+			continue
+		}
 		if e.Span != nil {
 			l := row.standing(e.TID)
 			t, err := d.of(l.rank)

@@ -58,6 +58,10 @@ func newIolog(h *format.Header, emit func(*logged, string, int64, int64)) *iolog
 
 // apply emits what fio does for an event.
 func (l *iolog) apply(e *format.Event) error {
+	if e.Enters != nil {
+		l.files.Thread(e)
+		return nil
+	}
 	if err := checkOp(e); err != nil {
 		return err
 	}

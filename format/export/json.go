@@ -29,6 +29,9 @@ func newJSON(w io.Writer, h *format.Header) (Writer, error) {
 func (j *jsonWriter) Write(events []format.Event) error {
 	for i := range events {
 		e := &events[i]
+		if j.row.enters(e) {
+			continue
+		}
 		if e.Span != nil {
 			j.row.setSpan(e)
 		} else if err := j.row.set(e); err != nil {
@@ -68,7 +71,7 @@ func (j *jsonWriter) Close() error { return j.out.flush() }
 
 // column writes a column that is not null.
 func (j *jsonWriter) column(k int, v *value) {
-	j.key(columnNames[k])
+	j.key(columns[k].name)
 	switch v.kind {
 	case name:
 		j.name = format.AppendName(j.name[:0], v.text)

@@ -110,6 +110,9 @@ func (p *perfetto) Write(events []format.Event) error {
 	for i := range events {
 		e := &events[i]
 		start := max(e.Start, 0)
+		if p.row.enters(e) {
+			continue
+		}
 		if e.Span != nil {
 			p.span(e, start)
 		} else {

@@ -36,6 +36,9 @@ func newStrace(w io.Writer, h *format.Header) (Writer, error) {
 func (s *straceWriter) Write(events []format.Event) error {
 	for i := range events {
 		e := &events[i]
+		if e.Enters != nil {
+			continue // strace says nothing of it
+		}
 		if err := checkOp(e); err != nil {
 			return err
 		}

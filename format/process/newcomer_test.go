@@ -8,21 +8,27 @@ import (
 	"pianola/format"
 )
 
-// A process that the header tells of after the first event begins with what it has open.
+// A process that enters after the first event begins with what it has open.
 func TestNewcomer(t *testing.T) {
-	h := &format.Header{}
-	f := New(h, 10)
+	f := New(&format.Header{}, 10)
 	first := &format.Event{Op: format.OpRead, TID: 1, Ret: 1}
 	f.Thread(first)
-	h.Meta = append(h.Meta, format.Meta{Key: format.MetaProcess, Value: `7 threads=7,9 cwd="/srv" umask=027`})
-	h.Descriptors = append(h.Descriptors, format.Descriptor{Process: 7, FD: 3, Offset: 5, Path: "/srv/file"})
+	enters := format.Entry(&format.Header{
+		Meta:        []format.Meta{{Key: format.MetaProcess, Value: `7 threads=7,9 cwd="/srv" umask=027`}},
+		Descriptors: []format.Descriptor{{Process: 7, FD: 3, Offset: 5, Path: "/srv/file"}},
+	}, 20)
+	entered := f.Thread(&enters)
+	require.Equal(t, int64(20), entered.Created)
+	file, d := f.About(entered, &enters)
+	require.Nil(t, file)
+	f.Apply(entered, &enters, file, d)
 
 	read := &format.Event{Op: format.OpRead, TID: 9, Args: [format.MaxArgs]int64{3, 0, 2}, Ret: 2}
 	thread := f.Thread(read)
 	require.Equal(t, int32(7), thread.Process.ID)
 	require.Equal(t, "/srv", thread.Dir.Path)
 	require.Equal(t, int64(0o27), thread.Dir.Mask)
-	file, d := f.About(thread, read)
+	file, d = f.About(thread, read)
 	require.Equal(t, "/srv/file", file.Name)
 	from, to, ok := f.Move(read, d)
 	require.True(t, ok)

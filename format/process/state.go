@@ -36,14 +36,12 @@ type State struct {
 	threads
 	tables
 
-	header    *format.Header
-	describe  func(*format.Descriptor) *Description // of Start
-	remarks   int                                   // of the header that grow has used
-	described int                                   // the same of its descriptors
-	home      string                                // working directory at the start, empty if unknown
-	mask      int64                                 // umask at the start
-	command   string
-	initial   map[int32]*Table // of processes without an event so far
+	header   *format.Header
+	describe func(*format.Descriptor) *Description // of Start
+	home     string                                // working directory at the start, empty if unknown
+	mask     int64                                 // umask at the start
+	command  string
+	initial  map[int32]*Table // of processes without an event so far
 
 	// ExitsAlone says that exit_group ends only the thread that calls it,
 	// because events of the others can follow.
@@ -65,20 +63,11 @@ func NewState(h *format.Header) *State {
 }
 
 // Start adds the processes that already ran, and the descriptors that were open
-// before the first event, if describe returns a description for them.
-//
-// The header can grow later: a process that enters the recording then is added before its
-// first event, with what it has open.
+// before the first event, if describe returns a description for them. It describes those of
+// processes that enter, too.
 func (s *State) Start(describe func(d *format.Descriptor) *Description) {
 	s.describe = describe
-	s.grow()
-}
-
-// grow adds the processes that the header newly tells of.
-func (s *State) grow() {
-	h := &format.Header{Meta: s.header.Meta[s.remarks:], Descriptors: s.header.Descriptors[s.described:]}
-	s.remarks, s.described = len(s.header.Meta), len(s.header.Descriptors)
-	s.addRunning(h, 0)
+	s.addRunning(s.header, 0)
 }
 
 // Enter adds the processes that a header tells of, at a time. A known process either left the
@@ -122,11 +111,6 @@ func (s *State) addRunning(h *format.Header, at int64) {
 	}
 }
 
-// grown reports whether the header tells of more processes than the State has.
-func (s *State) grown() bool {
-	return s.describe != nil && (len(s.header.Meta) > s.remarks || len(s.header.Descriptors) > s.described)
-}
-
 // beginning returns the first table of a process whose creation is not in the
 // recording.
 func (s *State) beginning(process int32, first bool) *Table {
@@ -143,18 +127,17 @@ func (s *State) beginning(process int32, first bool) *Table {
 }
 
 // Thread returns the thread of an event. If the recording does not show its
-// creation, it starts a process, or joins its process in a trace.
+// creation, it starts a process, or joins its process in a trace. It adds the processes
+// that enter with an event.
 func (s *State) Thread(e *format.Event) *Thread {
+	if e.Enters != nil {
+		s.Enter(e.Enters, max(e.Start, 0))
+	}
 	if t := s.current; t != nil && t.TID == e.TID && e.Notes == nil {
 		return t
 	}
 	if t := s.find(e); t != nil {
 		return t
-	}
-	if s.grown() {
-		if s.grow(); s.find(e) != nil {
-			return s.current
-		}
 	}
 	first, command := !s.met, ""
 	if first {

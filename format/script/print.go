@@ -21,6 +21,9 @@ var failures = func() (t [1024]string) {
 // preceding line. The event is a span or its operation is valid; addresses are printed
 // as arguments, Compute and Edges are not printed.
 func AppendEvent(dst []byte, e *format.Event, delta int64) []byte {
+	if e.Enters != nil {
+		return e.Enters.Append(dst)
+	}
 	dst = append(format.AppendInt(dst, int64(e.TID)), ' ')
 	dst = append(format.AppendSeconds(dst, delta), ' ')
 	if e.Span != nil {

@@ -34,9 +34,6 @@ const MaxEmpty = 1 << 22
 // ErrEmpty is the error of a source with more.
 var ErrEmpty = fmt.Errorf("more than %d empty lines", MaxEmpty)
 
-// processLine begins the line of a process.
-const processLine = "# " + format.MetaProcess + ":"
-
 // SyntaxError is an error in the text of a script. Lines count from 1.
 type SyntaxError struct {
 	File string
@@ -76,6 +73,11 @@ type Reader struct {
 	announced   bool // a version line has set the dialect
 	headerBytes int
 
+	begun    bool           // an event was read
+	entering *format.Header // of processes that enter before the next event; nil for none
+	second   format.Event   // read, and to be returned by the next Read
+	waiting  bool           // there is a second
+
 	cursor cursor
 	arena  []byte        // strings with escapes, and other text that is not in buf
 	edges  []format.Edge // of the events of one Read
@@ -111,23 +113,22 @@ func (r *Reader) Header() *format.Header { return &r.header }
 
 // Read implements format.Reader. Syntax errors are of type *SyntaxError. It
 // returns fewer events than it could at the end of what is buffered, because
-// strings without escapes are parts of the buffer, and before a process that enters: the
-// header has that with the events that follow.
+// strings without escapes are parts of the buffer. Processes that enter the recording after
+// the first event are an event before the next one.
 func (r *Reader) Read(events []format.Event) (int, error) {
 	if len(events) == 0 || r.err != nil {
 		return 0, r.err
+	}
+	if r.waiting {
+		events[0], r.waiting = r.second, false
+		return 1, nil
 	}
 	r.arena, r.edges, r.notes = r.arena[:0], r.edges[:0], r.notes[:0]
 	r.spans.Reset()
 	n := 0
 	for n < len(events) {
-		at := r.start
 		line, ok := r.nextLine(n == 0)
 		if !ok {
-			break
-		}
-		if n > 0 && len(line) > 0 && line[0] == '#' && bytes.HasPrefix(line, []byte(processLine)) {
-			r.start = at
 			break
 		}
 		r.line++
@@ -147,13 +148,35 @@ func (r *Reader) Read(events []format.Event) (int, error) {
 			if len(r.waits.timers) > 0 {
 				r.waits.settle(&events[n])
 			}
+			if r.entering != nil {
+				n = r.enter(events, n)
+			}
+			r.begun = true
 			n++
 		}
+	}
+	if n == 0 && r.entering != nil && r.err == io.EOF {
+		events[0], r.entering = format.Entry(r.entering, r.clock), nil
+		n++
 	}
 	if n > 0 {
 		return n, nil
 	}
 	return 0, r.err
+}
+
+// enter puts the event of the processes that enter before the n-th event, and returns the
+// number of the last one that is filled.
+func (r *Reader) enter(events []format.Event, n int) int {
+	first := format.Entry(r.entering, events[n].Start)
+	r.entering = nil
+	first, events[n] = events[n], first
+	if n+1 == len(events) {
+		r.second, r.waiting = first, true
+		return n
+	}
+	events[n+1] = first
+	return n + 1
 }
 
 // nextLine returns the next line without its end, and false where there is
@@ -300,7 +323,7 @@ func (r *Reader) parseHeader(line []byte) error {
 		return err
 	}
 	if d == Unrecognised {
-		if err := r.header.ParseLine(line); err != nil {
+		if err := r.headerOf(line).ParseLine(line); err != nil {
 			return err
 		}
 		more, err := r.names.add(&r.header, r.line)
@@ -312,6 +335,26 @@ func (r *Reader) parseHeader(line []byte) error {
 	}
 	r.dialect, r.announced = d, true
 	return nil
+}
+
+// headerOf returns the header that a line belongs to: that of processes that enter, if it
+// tells of one after the first event, or of what one has open.
+func (r *Reader) headerOf(line []byte) *format.Header {
+	switch {
+	case !r.begun || r.dialect == Intermediate:
+	case bytes.HasPrefix(line, []byte("# "+format.MetaProcess+": ")):
+		var one format.Header
+		if one.ParseLine(line) != nil || len(one.Running()) == 0 {
+			break
+		}
+		if r.entering == nil {
+			r.entering = &format.Header{}
+		}
+		return r.entering
+	case r.entering != nil && bytes.HasPrefix(line, []byte("# fd: ")):
+		return r.entering
+	}
+	return &r.header
 }
 
 // skip counts a line that holds no event.

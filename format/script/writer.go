@@ -49,10 +49,7 @@ func (b *buffer) header(h *format.Header) error {
 }
 
 func checkOp(e *format.Event) error {
-	if e.Span != nil {
-		return nil
-	}
-	if !e.Op.Valid() {
+	if !e.Valid() {
 		return fmt.Errorf("write script: operation %d is not in the table", e.Op)
 	}
 	return nil

@@ -15,6 +15,7 @@
 //	times    compute, held, cut, faults and off: varints; with hasTimes
 //	notes    the fields: varints; target and text: as strings; with hasNotes
 //	edges    uvarint, their number, then the fields of each: varints; with hasEdges
-//	span     its names, its arguments and the rest: varints, and strings; with hasSpan
+//	payload  a byte, 1 for a span: its names, its arguments and the rest: varints, and strings;
+//	         2 for processes that enter: the lines of a header, as a string; with hasPayload
 //	line     varint; with hasLine, else one more than that of the event before
 package spool

@@ -1,10 +1,41 @@
 package spool
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"pianola/format"
 )
+
+// The payloads of an event without an operation.
+const (
+	payloadSpan = 1 + iota
+	payloadEnters
+)
+
+func appendPayload(dst []byte, e *format.Event) []byte {
+	if e.Span != nil {
+		return appendSpan(append(dst, payloadSpan), e.Span)
+	}
+	return appendBytes(append(dst, payloadEnters), e.Enters.Append(nil))
+}
+
+// payload decodes what appendPayload appended.
+func (d *decoder) payload(e *format.Event) {
+	switch d.uvarint() {
+	case payloadSpan:
+		e.Span = d.span()
+	case payloadEnters:
+		e.Enters = &format.Header{}
+		for line := range bytes.Lines(d.bytes()) {
+			if e.Enters.ParseLine(bytes.TrimSuffix(line, []byte("\n"))) != nil {
+				d.fail()
+			}
+		}
+	default:
+		d.fail()
+	}
+}
 
 // appendSpan appends all of a span.
 func appendSpan(dst []byte, s *format.Span) []byte {

@@ -15,6 +15,8 @@ func TestSpans(t *testing.T) {
 			{Kind: format.ValueNumbers, Numbers: []int64{1, -2}}, {}, {Kind: format.ValuePointed, Int: 1 << 60}, {Kind: format.ValueAddr, Int: 16},
 		}}},
 		{Op: format.OpFsync, TID: 7, Start: 6, Dur: 1, Line: 4},
+		format.Entry(&format.Header{Meta: []format.Meta{{Key: format.MetaProcess, Value: `9 threads=9,10 cwd="/a\\nb"`}},
+			Descriptors: []format.Descriptor{{Process: 9, FD: 3, Path: "/srv/a"}}}, 4),
 		{TID: 7, Start: 5, Dur: 9, Line: 5, Span: &format.Span{Layer: "a", Function: "b", Bytes: 0}},
 	}
 	var b Buffer
