@@ -33,7 +33,7 @@ var allowed = map[string][]string{
 	"pianola/record/parts":               {"pianola/coverage", "pianola/filter", "pianola/format", "pianola/format/process", "pianola/format/spool", "pianola/record", "golang.org/x/sys/"},
 	"pianola/record/ranks":               {"pianola/format", "pianola/internal/launcher", "pianola/internal/ownfile", "pianola/record", "golang.org/x/sys/"},
 	"pianola/nodes":                      {"pianola/coverage", "pianola/format", "pianola/format/process", "pianola/mpi", "pianola/transform"},
-	"pianola/record/ptrace":              {"pianola/coverage", "pianola/format", "pianola/internal/futex", "pianola/record", "pianola/stats", "golang.org/x/sys/"},
+	"pianola/record/ptrace":              {"pianola/bpf", "pianola/coverage", "pianola/format", "pianola/internal/futex", "pianola/record", "pianola/stats", "golang.org/x/sys/"},
 	"pianola/format/process":             {"pianola/format"},
 	"pianola/device":                     {"pianola/format", "pianola/format/process", "pianola/internal/files", "pianola/table"},
 	"pianola/filter":                     {"pianola/format", "pianola/internal/glob"},

@@ -5,7 +5,7 @@
 set -eu
 . "$(dirname "$0")/lib.sh"
 has "$1" || { echo "no $1: generated files are not compared"; exit 0; }
-sums() { cksum bpf/*_bpfel.go bpf/*_bpfel.o layer/*.json; }
+sums() { cksum bpf/headers/format.h bpf/*_bpfel.go bpf/*_bpfel.o layer/*.json; }
 before=$(sums)
 at "go generate"
 CLANG=$1 "${GO-go}" generate ./...
