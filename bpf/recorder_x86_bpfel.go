@@ -84,8 +84,7 @@ type CEvent struct {
 	Tid     uint32
 	Nr      uint16
 	Flags   CFlag
-	Args    [4]uint64
-	More    [2]uint64
+	Args    [6]uint64
 	Off     [6]uint64
 	Woken   uint64
 	Channel uint64
@@ -220,6 +219,7 @@ const (
 type CLimit uint32
 
 const (
+	CLimitPLAIN_ARGS  CLimit = 4
 	CLimitMAX_IOCTLS  CLimit = 16
 	CLimitMAX_PIECES  CLimit = 4
 	CLimitMAX_SLOTS   CLimit = 16

@@ -14,19 +14,18 @@
 #define STAT_MODE 24
 #define STAT_SIZE 48
 
-/* The registers keep the arguments until the call returns, except over execve. */
-INLINE void read_four(u64 args[4], const struct pt_regs *regs)
+/* Returns an argument of a system call. The registers keep them until it returns, except
+ * over execve. */
+INLINE u64 arg_of(const struct pt_regs *regs, u32 i)
 {
-	args[0] = regs->di;
-	args[1] = regs->si;
-	args[2] = regs->dx;
-	args[3] = regs->r10;
-}
-
-INLINE void read_more(u64 args[2], const struct pt_regs *regs)
-{
-	args[0] = regs->r8;
-	args[1] = regs->r9;
+	switch (i) {
+	case 0: return regs->di;
+	case 1: return regs->si;
+	case 2: return regs->dx;
+	case 3: return regs->r10;
+	case 4: return regs->r8;
+	default: return regs->r9;
+	}
 }
 
 enum parameters { NUM_PARAMETERS = 6 };
@@ -79,19 +78,7 @@ INLINE s64 call_of(const struct pt_regs *regs)
 #define STAT_SIZE 48
 
 /* The result takes the place of the first argument, which is kept apart. */
-INLINE void read_four(u64 args[4], const struct pt_regs *regs)
-{
-	args[0] = regs->orig_x0;
-	args[1] = regs->regs[1];
-	args[2] = regs->regs[2];
-	args[3] = regs->regs[3];
-}
-
-INLINE void read_more(u64 args[2], const struct pt_regs *regs)
-{
-	args[0] = regs->regs[4];
-	args[1] = regs->regs[5];
-}
+INLINE u64 arg_of(const struct pt_regs *regs, u32 i) { return i ? regs->regs[i] : regs->orig_x0; }
 
 enum parameters { NUM_PARAMETERS = 8 };
 
@@ -122,13 +109,12 @@ INLINE s64 call_of(const struct pt_regs *regs)
 #error "unknown architecture"
 #endif
 
-/* Returns the first argument of a call. */
-INLINE u64 first_of(const struct pt_regs *regs)
+/* Reads the first n arguments of a call. */
+INLINE void read_args(u64 *args, const struct pt_regs *regs, u32 n)
 {
-	u64 args[4];
-
-	read_four(args, regs);
-	return args[0];
+#pragma unroll
+	for (u32 i = 0; i < n; i++)
+		args[i] = arg_of(regs, i);
 }
 
 /* The layouts below are the same on every 64-bit architecture. */

@@ -86,8 +86,8 @@ INLINE int shows_file(struct task_struct *task, u64 address)
  * memory, some calls that do not are taken for such. */
 INLINE int concerns_files(struct task_struct *task, const struct pt_regs *regs)
 {
+	u64 from = arg_of(regs, 0), to = from + arg_of(regs, 1), low;
 	struct bounds *b;
-	u64 args[4], low;
 
 	if (!mappings)
 		return 0;
@@ -95,22 +95,15 @@ INLINE int concerns_files(struct task_struct *task, const struct pt_regs *regs)
 	if (!b)
 		return 0;
 	low = ~b->below;
-	read_four(args, regs);
-	if (args[0] + args[1] <= low || args[0] >= b->high)
+	if (to <= low || from >= b->high)
 		return 0;
-	return b->fixed || args[0] <= low || args[0] + args[1] >= b->high || shows_file(task, args[0]) ||
-	       shows_file(task, args[0] + args[1] - 1);
+	return b->fixed || from <= low || to >= b->high || shows_file(task, from) || shows_file(task, to - 1);
 }
 
 /* Reports whether a call of mmap is one that can concern files. */
 INLINE int may_map_file(struct task_struct *task, const struct pt_regs *regs)
 {
-	u64 args[4];
-
-	if (maps_file(regs))
-		return 1;
-	read_four(args, regs);
-	return with_maps && args[3] & MAP_FIXED && concerns_files(task, regs);
+	return maps_file(regs) || (with_maps && arg_of(regs, 3) & MAP_FIXED && concerns_files(task, regs));
 }
 
 /* A process begins with the address space of another one or with a copy of it, before it runs. */

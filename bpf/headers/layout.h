@@ -7,7 +7,7 @@
  * things. All have thread, number and flags at the same place, in the first 32 bytes.
  * Records of calls have three shapes, told apart by their flags:
  *
- *   plain   struct event up to more: 64 bytes, a line of the cache
+ *   plain   struct event with four arguments: 64 bytes, a line of the cache
  *   wide    struct event (FLAG_WIDE)
  *   rich    struct event (FLAG_WIDE | FLAG_RICH), struct details, string 0, string 1
  *
@@ -21,6 +21,7 @@
 #include "helpers.h"
 
 enum limit {
+	PLAIN_ARGS = 4, /* of a call whose record is plain */
 	MAX_IOCTLS = 16,
 	MAX_PIECES = 4,
 	MAX_SLOTS = 16,    /* registers of arguments, and words on the stack behind them */
@@ -154,8 +155,7 @@ struct event {
 	u32 tid;
 	u16 nr;    /* in a plain record above NR_BITS the calls that were not recorded since the last event */
 	enum flag flags; /* above TYPE_SHIFT the type of the descriptor, as in a mode; 0 unknown */
-	u64 args[4];
-	u64 more[2]; /* arguments 4 and 5 */
+	u64 args[6]; /* in a plain record PLAIN_ARGS */
 	u64 off[NUM_OFF]; /* nanoseconds off the processor between the last event and this one */
 	u64 woken;   /* nanoseconds from the waking that ended its last wait within the call, to its end */
 	u64 channel; /* that the call sent to or received from, 0 for none; of calls on memory, and of exec, the address space */
@@ -165,7 +165,7 @@ struct event {
 	u32 behind;  /* nanoseconds within the call for which it could run, but another followed thread had the processor */
 };
 
-#define PLAIN_BYTES __builtin_offsetof(struct event, more)
+#define PLAIN_BYTES __builtin_offsetof(struct event, args[PLAIN_ARGS])
 
 struct details {
 	u64 size;   /* bytes */

@@ -14,7 +14,7 @@ type member = bpf.CMember
 // The sizes of records and of what they are made of: a plain record ends
 // within the event.
 const (
-	plainSize   = int(unsafe.Offsetof(bpf.CEvent{}.More))
+	plainSize   = int(unsafe.Offsetof(bpf.CEvent{}.Args)) + 8*plainArgs
 	eventSize   = int(unsafe.Sizeof(bpf.CEvent{}))
 	detailsSize = int(unsafe.Sizeof(bpf.CDetails{}))
 	spanSize    = int(unsafe.Sizeof(bpf.CSpan{}))
@@ -125,16 +125,14 @@ func view(b []byte, c *record.Call) bool {
 	copy((*[eventSize]byte)(unsafe.Pointer(&raw))[:], b)
 	nr, calls := uint32(raw.Nr)&(1<<bpf.CBitsNR_BITS-1), uint32(raw.Nr)>>bpf.CBitsNR_BITS
 	*c = record.Call{Start: int64(raw.Start), Dur: int64(raw.Dur & (1<<bpf.CBitsDUR_BITS - 1)), Faults: uint32(raw.Dur >> bpf.CBitsDUR_BITS), Ret: raw.Ret,
-		TID: int32(raw.Tid), Nr: nr, Calls: calls, Type: uint32(raw.Flags >> bpf.CBitsTYPE_SHIFT),
+		TID: int32(raw.Tid), Args: raw.Args, Nr: nr, Calls: calls, Type: uint32(raw.Flags >> bpf.CBitsTYPE_SHIFT),
 		Flags: raw.Flags & (1<<bpf.CBitsTYPE_SHIFT - 1) &^ (bpf.CFlagFLAG_RICH | bpf.CFlagFLAG_WIDE)}
-	c.Args[0], c.Args[1], c.Args[2], c.Args[3] = raw.Args[0], raw.Args[1], raw.Args[2], raw.Args[3]
 	if raw.Flags&bpf.CFlagFLAG_WIDE == 0 {
 		return raw.Flags&bpf.CFlagFLAG_RICH == 0
 	}
 	if len(b) < eventSize {
 		return false
 	}
-	c.Args[4], c.Args[5] = raw.More[0], raw.More[1]
 	c.Waker, c.Woken = int32(raw.Waker), int64(raw.Woken)
 	c.Channel, c.Pos, c.Behind = raw.Channel, raw.Pos, int64(raw.Behind)
 	if inSpaces[nr] {

@@ -167,7 +167,7 @@ func planOf(op format.Op) bpf.CPlan {
 }
 
 // plainArgs is how many arguments a plain record holds.
-const plainArgs = len(bpf.CEvent{}.Args)
+const plainArgs = int(bpf.CLimitPLAIN_ARGS)
 
 // requests returns the ioctls that are recorded. There is room for more, so a 0 ends them.
 func requests() (all [bpf.CLimitMAX_IOCTLS]uint32) {
