@@ -16,8 +16,7 @@ type Field struct {
 	// Also tells which events have one of OwnFields although it is 0, nil for none.
 	Also func(*Event) bool
 
-	// Only tells which events can have the note, nil for any.
-	Only func(*Event) bool
+	Only EventKind // the kind of the events that can have the note, CallKind for any
 
 	// Columns are the names of the columns of tables (CSV, JSON, Parquet) with the parts, nil
 	// for none.
@@ -131,8 +130,11 @@ func (f *Field) Known(e *Event) bool {
 	if f.Noted == 0 {
 		return *f.Own(e) != 0 || f.Also != nil && f.Also(e)
 	}
-	return e.Notes.Known(f.Noted) && (f.Only == nil || f.Only(e))
+	return e.Notes.Known(f.Noted) && f.Fits(e)
 }
+
+// Fits reports whether the event can have the note.
+func (f *Field) Fits(e *Event) bool { return f.Only == CallKind || e.Kind() == f.Only }
 
 // Own returns where the number of one of OwnFields is.
 func (f *Field) Own(e *Event) *int64 { return f.Parts[0].Of(e).(*int64) }

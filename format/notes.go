@@ -143,17 +143,14 @@ var NoteFields = [...]Field{
 		Parts: bounded("index", 0, math.MaxUint32, func(e *Event) any { return &e.Notes.Request.Slot })},
 	{Key: "rwf", Noted: NotedRW, Section: OfRequests, At: "requests", Doc: "flags of the read or write, as those of `preadv2`",
 		Parts: []Part{{Form: InFlags, Flags: ReadWriteFlags, Unit: "words", Min: 1, Of: func(e *Event) any { return &e.Notes.Request.RW }}}},
-	{Key: "path", Noted: NotedPath, Only: isFault, Section: OfFaults, At: "faults", Doc: "the file, where no recorded call mapped it; the address is NULL if the process ended before the recorder read its mappings",
+	{Key: "path", Noted: NotedPath, Only: FaultKind, Section: OfFaults, At: "faults", Doc: "the file, where no recorded call mapped it; the address is NULL if the process ended before the recorder read its mappings",
 		Parts: []Part{{Form: InQuotes, Unit: "text in quotes", Of: func(e *Event) any { return &e.Notes.Path }}}},
-	{Key: "filled", Noted: NotedFilled, Only: isFault, Section: OfFaults, At: "faults", Doc: "the page was not in the page cache"},
-	{Key: "cow", Noted: NotedCow, Only: isFault, Section: OfFaults, At: "faults", Doc: "a private mapping got a page of its own"},
+	{Key: "filled", Noted: NotedFilled, Only: FaultKind, Section: OfFaults, At: "faults", Doc: "the page was not in the page cache"},
+	{Key: "cow", Noted: NotedCow, Only: FaultKind, Section: OfFaults, At: "faults", Doc: "a private mapping got a page of its own"},
 	{Noted: NotedPlaced, Parts: []Part{
 		{Of: func(e *Event) any { return &e.Notes.Request.Order }}, {Of: func(e *Event) any { return &e.Notes.Request.Chain }},
 	}},
 }
-
-// isFault reports whether an event can have the notes of faults.
-func isFault(e *Event) bool { return table[e.Op].Effect == EffectFault }
 
 // Device is the device of a file.
 type Device struct {

@@ -102,7 +102,7 @@ func (r *Reader) noted(e *format.Event) *format.Notes {
 
 // parseNote reads the value of a note, and reports whether it is one.
 func (r *Reader) parseNote(e *format.Event, f *format.Field, text []byte) bool {
-	if f.Known(e) || f.Only != nil && !f.Only(e) {
+	if f.Known(e) || !f.Fits(e) {
 		return false
 	}
 	v, ok := f.Parse(text)
@@ -149,7 +149,7 @@ func appendNotes(dst []byte, e *format.Event) []byte {
 		}
 		for has := n.Has; has != 0; {
 			var f *format.Field
-			if f, has = has.Note(); f.Key != "" && (f.Only == nil || f.Only(e)) {
+			if f, has = has.Note(); f.Key != "" && f.Fits(e) {
 				dst = f.Append(append(dst, ' '), e)
 			}
 		}
