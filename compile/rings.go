@@ -80,7 +80,6 @@ type ringKey struct {
 // rings is the concern of rings.
 type rings struct {
 	*pass
-	ds     *descriptors
 	all    map[ringKey]*ring
 	hides  int64   // numbers from firstHidden on that were used
 	hidden []int32 // those of them that are free again
@@ -369,7 +368,7 @@ func (rs *rings) appendFile(text []byte, t *thread, r *ring, i int) []byte {
 	if d := t.Table.Find(r.descriptorOf(t, int64(i))); d != nil && f.of.isFile() {
 		fd = int64(numberOf(f.fd, d))
 		rs.order.after(usesOf(d).opened, format.EdgeDescriptor)
-		of := rs.ds.used(t.Table, int64(f.fd))
+		of := rs.fds.used(t.Table, int64(f.fd))
 		of.newest = rs.order.use(of.newest)
 	}
 	return format.AppendInt(text, fd)
