@@ -42,6 +42,7 @@ type aheadBatch struct {
 	text  []byte
 	notes []Notes
 	edges []Edge
+	lists SpanMemory
 }
 
 // NewAhead returns an AheadReader of r. The caller closes it.
@@ -133,6 +134,7 @@ func (b *aheadBatch) keep() {
 			}
 		}
 	}
+	b.lists.Reset()
 	b.text, b.notes, b.edges = slices.Grow(b.text[:0], text), slices.Grow(b.notes[:0], notes), slices.Grow(b.edges[:0], edges)
 	for i := range b.events[:b.n] {
 		e := &b.events[i]
@@ -151,7 +153,7 @@ func (b *aheadBatch) keep() {
 			b.edges = append(b.edges, e.Edges...)
 			e.Edges = b.edges[from:len(b.edges):len(b.edges)]
 		}
-		e.Span = e.Span.Clone()
+		e.List, e.Span = b.lists.Keep(e.List), e.Span.Clone()
 	}
 }
 

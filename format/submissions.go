@@ -182,7 +182,7 @@ func (s *submissions) copy(e *Event) *pending {
 			p.event.Str[i] = append([]byte{}, str...)
 		}
 	}
-	p.event.Edges, p.event.Span = slices.Clone(e.Edges), e.Span.Clone()
+	p.event.Edges, p.event.List, p.event.Span = slices.Clone(e.Edges), e.List.Clone(), e.Span.Clone()
 	if e.Notes != nil {
 		p.notes = *e.Notes
 		for _, text := range p.notes.Texts() {

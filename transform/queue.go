@@ -94,9 +94,7 @@ func (en *entry) keep() {
 			*text = en.copied(*text)
 		}
 	}
-	if en.Span != nil {
-		en.Span = en.Span.Clone()
-	}
+	en.List, en.Span = en.List.Clone(), en.Span.Clone()
 	en.Edges = nil // a recording has none
 }
 

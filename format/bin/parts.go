@@ -78,6 +78,7 @@ const (
 	kindNames
 	kindSpans
 	kindValues
+	kindNumbers
 
 	kindUnknown kind = 0xfe // a tag that is not in kinds
 	kindIndex   kind = 0xff // the index has no row for itself
@@ -106,6 +107,8 @@ var kinds = []layout{
 		check: checkSpan, strings: func([]uint64) uint16 { return 1<<spanName | 1<<spanKind }},
 	kindValues: {tag: "args", name: "arguments of spans", scope: someEvents, width: 6, after: true,
 		check: checkValue, strings: stringsOfValue},
+	kindNumbers: {tag: "nums", name: "numbers of lists", required: true, scope: someEvents, width: 2,
+		encode: encodeList},
 }
 
 func kindOf(tag string) kind {
@@ -156,6 +159,9 @@ func encodeRecord(w *Writer, e *format.Event, _ int64, dst []uint64) []uint64 {
 			texts++
 		}
 		args[i] = uint64(v)
+	}
+	if at := listArgs[e.Op]; at >= 0 {
+		args[at] = listWord(e.List)
 	}
 	return dst
 }

@@ -19,7 +19,7 @@ const (
 	hasLine
 	isRequest
 	hasHow
-	hasPayload // a span, or processes that enter
+	hasPayload // a span, processes that enter, or a list
 )
 
 // The numbers of an event.
@@ -122,7 +122,7 @@ func (c *codec) append(dst []byte, e *format.Event) []byte {
 			dst = binary.AppendVarint(dst, v)
 		}
 	}
-	if e.Span != nil || e.Enters != nil {
+	if e.Span != nil || e.Enters != nil || e.List != nil {
 		head |= hasPayload
 		dst = appendPayload(dst, e)
 	}
@@ -233,7 +233,7 @@ func (d *decoder) next(e *format.Event) {
 	e.Op, e.TID, e.Start, e.Dur, e.Ret = op, int32(d.thread), d.start, last[0], last[1]
 	e.Args = [format.MaxArgs]int64(last[2:])
 	e.Compute, e.Held, e.Expired, e.Off, e.Cut, e.Calls, e.Faults, e.Behind, e.Via = 0, 0, 0, format.Off{}, 0, 0, 0, 0, format.ViaCall
-	e.Str, e.Notes, e.Span, e.Enters, e.Edges, e.How = [format.MaxStrings][]byte{}, nil, nil, nil, nil, format.How{}
+	e.Str, e.Notes, e.List, e.Span, e.Enters, e.Edges, e.How = [format.MaxStrings][]byte{}, nil, nil, nil, nil, nil, format.How{}
 	d.line++
 	if d.at = at; head&(hasStr|hasTimes|hasNotes|hasEdges|hasLine|isRequest|hasHow|hasPayload) != 0 {
 		d.rest(e, head)
