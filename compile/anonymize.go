@@ -113,26 +113,26 @@ func (m *model) hideNames() {
 
 // hideAttr returns the replacement of the name of an extended attribute. The namespace
 // is kept. A name that the kernel refuses is replaced by one that it refuses too.
-func (m *model) hideAttr(name string) string {
+func (p *pass) hideAttr(name string) string {
 	space, rest, _ := strings.Cut(name, ".")
 	switch {
-	case m.options.Key == nil || attributes[name] || name == "":
+	case p.options.Key == nil || attributes[name] || name == "":
 		return name
 	case len(name) > maxName:
 		return longName
 	case !namespaces[space]:
-		return hashed(m.options.Key, name)
+		return hashed(p.options.Key, name)
 	case rest == "":
 		return name
 	}
-	return space + "." + hashed(m.options.Key, rest)
+	return space + "." + hashed(p.options.Key, rest)
 }
 
 // hideTarget returns the replacement of the target of a link that leads nowhere
 // below the root.
-func (m *model) hideTarget(target string) string {
-	if m.options.Key == nil || target == "" {
+func (p *pass) hideTarget(target string) string {
+	if p.options.Key == nil || target == "" {
 		return target
 	}
-	return hashed(m.options.Key, target)
+	return hashed(p.options.Key, target)
 }

@@ -24,21 +24,22 @@ const (
 // Older recordings and imports lack bind. In those, a file that appears and is used
 // only by calls on sockets is taken for a socket: its owner binds it, sets its mode,
 // and removes it at the end.
-func (m *model) appear(t *thread, e *format.Event) error {
+func (nm *naming) appear(f fact) {
+	t, e := f.s.t, f.s.e
 	info := e.Op.Info()
 	if info.At.Paths[0].Arg < 0 || info.Class == format.ClassProcess || e.Ret < 0 && e.Ret != eexist && e.Ret != inUse {
-		return nil
+		return
 	}
-	out := &m.events[:len(m.events)+1][len(m.events)]
-	m.args.canonical(e, out)
+	out := nm.next()
+	nm.args.canonical(e, out)
 	s := simEvent{e: e, out: out, t: t}
-	m.order.begin(t, len(m.table) == 1)
-	m.trail = m.trail[:0]
-	if m.resolveAhead(&s) != reasonNone || s.deep || m.refused(&s) {
-		return nil
+	nm.order.begin(t, len(nm.table) == 1)
+	nm.trail = nm.trail[:0]
+	if nm.resolveAhead(&s) != reasonNone || s.deep || refusedChange(&s) {
+		return
 	}
 	for n, at := range s.at {
-		if at == nil || at.dir == nil || at.state != absent || !m.needs(&s, n) {
+		if at == nil || at.dir == nil || at.state != absent || !nm.needs(&s, n) {
 			continue
 		}
 		what := format.File{Type: format.TypeReg, Mode: defaultMode}
@@ -47,52 +48,47 @@ func (m *model) appear(t *thread, e *format.Event) error {
 			what.Type, what.Target = format.TypeLnk, string(noted.Target)
 		case s.slash[n] || out.Op.Info().Effect == format.EffectRmdir || out.Op.Info().Effect == format.EffectChdir || at.node != nil && at.node.holds():
 			what.Type = format.TypeDir
-		case unshown(e) && !m.binds:
+		case unshown(e) && !nm.binds:
 			what.Type, what.Mode = format.TypeSock, 0o777
 		case n == 0 && noted.Type != format.TypeUnknown:
 			what.Type, what.Mode, what.Size = noted.Type, noted.Mode, noted.Size
 		}
 		if what.Type == format.TypeSock {
-			m.report.Sockets++
-			m.disordered = true // a call under way may have made it
+			nm.report.Sockets++
+			nm.disordered = true // a call under way may have made it
 		} else {
-			m.unexplained(e, at, "exists, but the recording did not create it")
+			nm.unexplained(e, at, "exists, but the recording did not create it")
 		}
-		if err := m.makeThere(t, e, at, &what); err != nil {
-			return err
-		}
+		nm.makeThere(t, e, at, &what)
 	}
-	return nil
 }
 
 // resolveAhead resolves an event that is simulated later. It resets the edges collected for
 // it, because the event does not wait for anything yet.
-func (m *model) resolveAhead(s *simEvent) reason {
-	planning := m.order.planning
-	m.order.planning = true
-	defer func() { m.order.planning = planning }()
-	return m.resolve(s)
+func (nm *naming) resolveAhead(s *simEvent) reason {
+	planning := nm.order.planning
+	nm.order.planning = true
+	defer func() { nm.order.planning = planning }()
+	return nm.resolve(s)
 }
 
 // needs reports whether the result of an event shows that something is at path n.
-func (m *model) needs(s *simEvent, n int) bool {
+func (nm *naming) needs(s *simEvent, n int) bool {
 	makes := s.out.Creates(n) && !s.out.Exchanges()
 	if s.e.Ret < 0 {
 		return makes
 	}
-	return !makes || s.out.Op.Info().Effect == format.EffectOpen && !m.creates(s.e, s.at[n], s.out.OpenFlags())
+	return !makes || s.out.Op.Info().Effect == format.EffectOpen && !nm.creates(s.e, s.at[n], s.out.OpenFlags())
 }
 
 // makeThere adds calls to the trace that create a file at an entry, and its missing
 // parent directories, before the event.
-func (m *model) makeThere(t *thread, e *format.Event, at *entry, what *format.File) error {
+func (nm *naming) makeThere(t *thread, e *format.Event, at *entry, what *format.File) {
 	if above := at.dir.at; above.dir != nil && above.state == absent {
-		if m.names.isNowhere(at.dir) || above.node != at.dir {
-			return nil // a directory that was removed
+		if nm.names.isNowhere(at.dir) || above.node != at.dir {
+			return // a directory that was removed
 		}
-		if err := m.makeThere(t, e, above, &format.File{Type: format.TypeDir, Mode: defaultDirMode}); err != nil {
-			return err
-		}
+		nm.makeThere(t, e, above, &format.File{Type: format.TypeDir, Mode: defaultDirMode})
 	}
 	calls := [2]format.Event{{Op: format.OpMknod}, {Op: format.OpTruncate}}
 	mode := int64(what.Mode)
@@ -111,51 +107,32 @@ func (m *model) makeThere(t *thread, e *format.Event, at *entry, what *format.Fi
 		used = calls[:]
 	}
 	typ := what.Type
-	nd := m.names.create(at, typ)
+	nd := nm.names.create(at, typ)
 	nd.target = what.Target
 	for i := range used {
 		made := &used[i]
 		made.TID, made.Start = e.TID, e.Start
-		m.order.begin(t, len(m.table) == 1)
-		m.order.after(t.born, format.EdgeBirth)
-		m.order.named(m.trail)
-		out := &m.events[:len(m.events)+1][len(m.events)]
+		nm.order.begin(t, len(nm.table) == 1)
+		nm.order.after(t.born, format.EdgeBirth)
+		nm.order.named(nm.trail)
+		out := nm.next()
 		*out = *made
 		if i == 0 {
-			m.order.renamed(at)
+			nm.order.renamed(at)
 			if k := out.Op.Info().At.Mode; k >= 0 {
 				out.Args[k] = mode
 			}
 		} else {
-			m.order.named([]*entry{at})
+			nm.order.named([]*entry{at})
 			out.Args[1], nd.now, nd.changed = what.Size, what.Size, true
 		}
-		if m.out != nil {
+		if nm.out != nil {
 			path := &out.Str[out.Op.Info().At.Paths[0].Str]
-			*path = m.path(at, nil, false)
+			*path = nm.path(at, nil, false)
 			if out.Op == format.OpSymlink {
-				out.Str[0] = m.text(m.target(at, what.Target))
+				out.Str[0] = nm.text(nm.target(at, what.Target))
 			}
 		}
-		if err := m.emitMade(t, made, out); err != nil {
-			return err
-		}
+		nm.emitMade(t, made, out)
 	}
-	return nil
-}
-
-// emitMade appends an event to the trace that is not in the recording. Its recording
-// cost is 0.
-func (m *model) emitMade(t *thread, e, out *format.Event) error {
-	t.seen, t.owed = m.order.seen, t.owed[:0]
-	err := m.emit(t, e, out)
-	t.cost -= t.rate.Around(e.Op)
-	return err
-}
-
-// applyMade simulates such an added event, and writes it to the trace.
-func (m *model) applyMade(t *thread, e *format.Event) error {
-	err := m.apply(e)
-	t.cost -= t.rate.Around(e.Op)
-	return err
 }

@@ -55,57 +55,40 @@ type simEvent struct {
 	from    [format.MaxStrings]*entry // the directory where a relative path begins
 	slash   [format.MaxStrings]bool   // the path ends with a slash, so it must lead to a directory
 	through *openFile                 // the path leads to a descriptor that is not a file
-	file    *mapped                   // that the event maps, nil for none
+	mapped  *mapped                   // that the event maps, or touches; nil for none
+	why     reason                    // it is not in the trace
+	kept    bool                      // a ring keeps the descriptor that it closes
 	deep    bool                      // a path is too long when it starts at the root
+	joins   *proc                     // whose end it waited for
+	pipedBy *pipeCall                 // that sent what it received through a pipe
+	sent    message                   // the same through a socket
+	arrived bool                      // it received data from an unrecorded program
 	joined  bool                      // its duration is only the wait for a process that has ended
 }
 
-// handlers update files and names by the result of a call, for each effect.
-// They run only for calls on files of the trace.
-var handlers [format.NumEffects]func(*model, *simEvent)
-
-func init() {
-	handlers = [format.NumEffects]func(*model, *simEvent){
-		format.EffectNone: (*model).looked, format.EffectChmod: (*model).looked, format.EffectStat: (*model).stat,
-		format.EffectSetAttr: (*model).attribute, format.EffectGetAttr: (*model).attribute,
-		format.EffectReadlink: (*model).readlink, format.EffectList: (*model).getdents,
-		format.EffectMkdir: (*model).mkdir, format.EffectMknod: (*model).mknod, format.EffectBind: (*model).bind, format.EffectSymlink: (*model).symlink,
-		format.EffectLink: (*model).link, format.EffectRename: (*model).rename,
-		format.EffectUnlink: (*model).removed, format.EffectRmdir: (*model).removed,
-		format.EffectRead: (*model).read, format.EffectWrite: (*model).write,
-		format.EffectCopy: (*model).copied, format.EffectRange: (*model).cloned,
-		format.EffectLock: (*model).locked, format.EffectFcntl: (*model).locked,
-		format.EffectSeek: (*model).lseek, format.EffectTruncate: (*model).truncate, format.EffectAllocate: (*model).fallocate,
-		format.EffectBrk: (*model).brk, format.EffectMap: (*model).mmap, format.EffectRemap: (*model).mremap, format.EffectUnmap: (*model).unmapped,
-		format.EffectProtect: (*model).protected, format.EffectSyncMapped: (*model).onMapped, format.EffectFault: (*model).fault,
-	}
-}
-
 // apply simulates one event and, in the last pass, writes it to the trace.
-func (m *model) apply(e *format.Event) error {
-	if e.Span != nil {
-		return m.span(e)
-	}
+func (m *model) apply(e *format.Event) {
 	if e.Enters != nil {
-		return m.enter(e)
+		m.processes.enter(e)
+		return
 	}
 	t := m.thread(e)
+	if e.Span != nil { // its cost is that of the thread's next compute
+		t.cost = min(t.cost+t.rate.Span, maxCut)
+		m.tell(factSpan, m.rowOf(t, e, nil))
+		return
+	}
 	if e.Via != format.ViaCall { // the call that submits it comes next
 		t.requests = append(t.requests, e.Clone())
-		return nil
+		return
 	}
 	m.caller = t
-	for len(t.closes) > 0 {
-		fd := t.closes[len(t.closes)-1]
-		t.closes = t.closes[:len(t.closes)-1]
-		if err := m.applyMade(t, &format.Event{Op: format.OpClose, TID: e.TID, Start: t.last, Args: [format.MaxArgs]int64{int64(fd)}}); err != nil {
-			return err
-		}
+	s := &m.coming
+	s.t, s.e = t, e
+	if len(t.closes) > 0 {
+		m.tell(factComes, s)
 	}
-	seemed := int64(0)
-	if len(t.gapSpans.all) > 0 {
-		seemed = m.clock(t, e.Start)
-	}
+	seemed := t.onTrace(e.Start)
 	before, cut := t.cost, min(max(e.Cut, -maxCut), maxCut)
 	t.cost = min(max(t.cost+t.rate.Before(e)+cut, -maxCut), maxCut)
 	behind := int64(0)
@@ -116,136 +99,100 @@ func (m *model) apply(e *format.Event) error {
 			m.crowded(t, e)
 		}
 	}
-	if len(t.gapSpans.all) > 0 {
-		if err := m.placeSpans(t, seemed, m.clock(t, e.Start)); err != nil {
-			return err
-		}
+	m.cost, m.seemed = before, seemed
+	m.tell(factTimed, s)
+	if len(t.requests) > 0 {
+		m.tell(factAsks, s)
 	}
-	if m.ties != nil {
-		if t.cost != before {
-			t.mark(mark{at: e.Start, own: t.clock(e.Start)})
-		}
-		off := e.Off
-		if off.Timer > 0 && t.attempt.at.tid != 0 {
-			m.expire(t, t.attempt.at, off.Timer, e.Start)
-			off.Timer = 0
-		}
-		t.untied(off)
-		m.ties.sent, m.ties.arrived, m.ties.join = message{}, false, format.Floor{}
-	}
-	for i := range t.requests {
-		if err := m.request(t, &t.requests[i]); err != nil {
-			return err
-		}
-	}
-	t.requests = t.requests[:0]
 	m.order.now = e.Start
-	if err := m.repair(t, e); err != nil {
-		return err
-	}
-	if err := m.appear(t, e); err != nil {
-		return err
-	}
-	if err := m.mapProgram(t, e); err != nil {
-		return err
-	}
-	wait, on, err := m.awaited()
-	if err != nil {
-		return err
-	}
+	m.tell(factNext, s)
 	// The event is built in its place in the batch. If it is left out, the next
 	// event takes that place.
-	out := &m.events[:len(m.events)+1][len(m.events)]
+	out := m.next()
 	m.args.canonical(e, out)
 	m.event = simEvent{e: e, out: out, t: t}
 	used := len(m.arena)
-	s := &m.event
+	s = &m.event
 	m.order.begin(t, len(m.table) == 1)
 	m.order.after(t.born, format.EdgeBirth)
 	m.trail = m.trail[:0]
 
-	why := reasonTable
 	if e.Op.Info().Class == format.ClassSubmit {
-		why = m.queued(s)
+		s.why = m.rings.queued(s)
 	} else {
-		why = m.simulate(s)
+		m.about(s)
 	}
-	m.piped(s)
-	if e.Notes.Known(format.NotedMessage) && m.told {
-		m.messaged(t, e)
+	m.tell(factActs, s)
+	m.change(s)
+	if s.why == reasonNone && out.Op.Info().Dropped {
+		s.why = reasonTable
 	}
-	why = m.effect(s, why)
-	if why == reasonNone && s.deep {
-		why = reasonDeep
-	}
-	if why == reasonNone && out.Op.Info().Dropped {
-		why = reasonTable
-	}
-	if why == reasonNone && on != nil {
-		m.order.after(on.at, format.EdgeMessage)
-	}
-	t.seen, t.owed = m.order.seen, t.owed[:0]
-	if why != reasonNone {
+	if s.why != reasonNone {
+		t.seen, t.owed = m.order.seen, t.owed[:0]
 		m.arena = m.arena[:used]
 		room := cap(t.owed)
 		t.owed = append(t.owed, m.order.edges...)
 		m.budget.take(forOrder, edgeBytes*(cap(t.owed)-room))
-		err = m.leaveOut(t, e, why, wait, on)
+		m.leaveOut(s)
 	} else {
-		at := m.order.here
-		err = m.emit(t, e, out)
-		if p := m.pipe.points.of(m.line); p != nil {
-			p.at, p.now = at, t.now-max(out.Dur, 0)
-		}
+		m.emit(s)
+		t.seen, t.owed = m.order.seen, t.owed[:0]
 	}
 	t.idle = e.End()
 	t.off.Own += behind
-	if err == nil {
-		err = m.afford(e)
-	}
-	return err
+	m.afford(e)
 }
 
-// simulate resolves what an event is about, and updates files and names by its
-// result. It returns why the event can't be in the trace.
-func (m *model) simulate(s *simEvent) reason {
+// crowded removes the time in which a thread was ready but an unrecorded program had
+// the processor.
+func (m *model) crowded(t *thread, e *format.Event) {
+	if more := e.Off.Ready - latency; more > 0 {
+		e.Off.Ready = latency
+		t.cost += more
+		m.report.Crowded += more
+	}
+}
+
+// about resolves what an event is about, and updates files and names by its
+// result. It notes why the event can't be in the trace.
+func (m *model) about(s *simEvent) {
 	e, out := s.e, s.out
-	m.reserves(s)
-	m.masked(s)
-	why := m.resolve(s)
+	reserves(s)
+	m.naming.masked(s)
+	s.why = m.naming.resolve(s)
 	switch out.Op.Info().Effect {
 	case format.EffectSyncMapped, format.EffectFault:
-		if !m.isMapped(s) {
-			why = reasonMapped
+		if !s.isMapped() {
+			s.why = reasonMapped
 		}
 	}
 	switch {
-	case why != reasonNone:
+	case s.why != reasonNone:
 	case opaqueSeek(s):
-		why = reasonResult
+		s.why = reasonResult
 	case e.Ret >= 0: // nothing has failed
 	case refusedFreeLock(s):
-		why = reasonResult
+		s.why = reasonResult
 		m.disordered = true
 	case unrepeatable(e) || dotted(s, m.trail) || refusedCall(s):
-		why = reasonResult
-	case m.refused(s):
-		why = reasonRefused
+		s.why = reasonResult
+	case refusedChange(s):
+		s.why = reasonRefused
 	}
-	if why == reasonNone && impossible(s, m.trail) {
-		why = reasonResult
+	if s.why == reasonNone && impossible(s, m.trail) {
+		s.why = reasonResult
 		m.unexplained(e, s.at[0], "not possible")
 	}
-	if why == reasonLong && e.Ret >= 0 {
+	if s.why == reasonLong && e.Ret >= 0 {
 		m.unexplained(e, nil, "succeeded on a name that is too long")
 	}
-	if why == reasonNone {
+	if s.why == reasonNone {
 		m.order.named(m.trail)
 		if e.Ret >= 0 {
-			m.passed(s)
+			m.naming.passed(s)
 		}
-		if h := handlers[out.Op.Info().Effect]; h != nil {
-			h(m, s)
+		for _, act := range m.acts[out.Op.Info().Effect] {
+			act(s)
 		}
 	}
 	for i := range s.slash {
@@ -253,7 +200,74 @@ func (m *model) simulate(s *simEvent) reason {
 			s.at[i].node.typ = format.TypeDir
 		}
 	}
-	return why
+}
+
+// change applies an event to descriptors, threads and directories, whether or not it is in the
+// trace.
+func (m *model) change(s *simEvent) {
+	m.descriptors.renumber(s)
+	for _, change := range m.effects[s.out.Op.Info().Effect] {
+		change(s)
+	}
+	if s.why == reasonNone && s.deep {
+		s.why = reasonDeep
+	}
+}
+
+// reserves turns an ioctl that is equivalent to fallocate into fallocate.
+func (cs *contents) reserves(s *simEvent) {
+	if s.out.Op != format.OpIoctl {
+		return
+	}
+	request := s.out.Word(format.IoctlRequest)
+	modes := [...]struct{ request, mode int64 }{
+		{format.FsIocResvsp64, format.FallocKeepSize},
+		{format.FsIocUnresvsp64, format.FallocKeepSize | format.FallocPunchHole},
+		{format.FsIocZeroRange, format.FallocKeepSize | format.FallocZeroRange},
+	}
+	for _, to := range modes {
+		if to.request != request {
+			continue
+		}
+		fd, whence, from, size := s.e.Args[0], s.e.Args[2], s.e.Args[3], s.e.Args[4]
+		if f := fileOf(s.t.Table.Find(fd)); f != nil && f.node != nil {
+			switch whence {
+			case format.SeekCur:
+				from += f.Offset
+			case format.SeekEnd:
+				from += f.node.now
+			}
+		}
+		s.out.Op, s.out.Args = format.OpFallocate, [format.MaxArgs]int64{fd, to.mode, from, size}
+	}
+}
+
+// reserves turns an ioctl that is equivalent to fallocate into fallocate.
+func reserves(s *simEvent) {
+	if s.out.Op != format.OpIoctl {
+		return
+	}
+	request := s.out.Word(format.IoctlRequest)
+	modes := [...]struct{ request, mode int64 }{
+		{format.FsIocResvsp64, format.FallocKeepSize},
+		{format.FsIocUnresvsp64, format.FallocKeepSize | format.FallocPunchHole},
+		{format.FsIocZeroRange, format.FallocKeepSize | format.FallocZeroRange},
+	}
+	for _, to := range modes {
+		if to.request != request {
+			continue
+		}
+		fd, whence, from, size := s.e.Args[0], s.e.Args[2], s.e.Args[3], s.e.Args[4]
+		if f := fileOf(s.t.Table.Find(fd)); f != nil && f.node != nil {
+			switch whence {
+			case format.SeekCur:
+				from += f.Offset
+			case format.SeekEnd:
+				from += f.node.now
+			}
+		}
+		s.out.Op, s.out.Args = format.OpFallocate, [format.MaxArgs]int64{fd, to.mode, from, size}
+	}
 }
 
 // subtractReady removes, from the duration of a call, the time in which the thread was ready
@@ -299,12 +313,12 @@ func opaqueSeek(s *simEvent) bool {
 		(s.e.Ret < 0 || s.out.Word(format.Whence) != format.SeekSet)
 }
 
-// refused reports whether a call failed for a reason that does not exist in a replay:
+// refusedChange reports whether a call failed for a reason that does not exist in a replay:
 // the user, or the file system. If such a call would change names, contents or
 // attributes, it must not be in the trace: it would succeed in the replay and change
 // later results. Calls between two file systems would change nothing that the recorded
 // one did not.
-func (m *model) refused(s *simEvent) bool {
+func refusedChange(s *simEvent) bool {
 	switch s.e.Ret {
 	case exdev:
 		return true

@@ -15,26 +15,26 @@ type appNames struct {
 func (o *Options) named() bool { return o.Names && o.Key == nil && !o.Bare }
 
 // callAll records the application's names of an event's paths.
-func (m *model) callAll(s *simEvent) {
-	if m.appNames == nil {
+func (p *pass) callAll(s *simEvent) {
+	if p.appNames == nil {
 		return
 	}
-	for n, p := range s.out.Op.Info().At.Paths {
-		if p.Arg >= 0 && s.at[n] != nil {
-			m.call(s.at[n])
+	for n, at := range s.out.Op.Info().At.Paths {
+		if at.Arg >= 0 && s.at[n] != nil {
+			p.call(s.at[n])
 		}
 	}
 }
 
 // call records the application's name of an entry at its current path, unless the path
 // already has one. With Flat, several directories can have held the entry.
-func (m *model) call(e *entry) {
-	n, paths := m.names, m.options.Paths
-	if m.appNames == nil || e.dir == nil || paths == Tree && !n.replaced(e) {
+func (p *pass) call(e *entry) {
+	n, paths := p.names, p.options.Paths
+	if p.appNames == nil || e.dir == nil || paths == Tree && !n.replaced(e) {
 		return
 	}
 	n.scratch = n.appendMapped(n.scratch[:0], e, paths)
-	if _, known := m.appNames.byPath[string(n.scratch)]; known {
+	if _, known := p.appNames.byPath[string(n.scratch)]; known {
 		return
 	}
 	path := string(n.scratch)
@@ -42,10 +42,10 @@ func (m *model) call(e *entry) {
 	if name[1:] == path {
 		return
 	}
-	m.appNames.byPath[path] = name
+	p.appNames.byPath[path] = name
 	bytes := calledBytes + len(path) + len(name)
-	m.appNames.bytes += bytes
-	m.budget.take(forNames, bytes)
+	p.appNames.bytes += bytes
+	p.budget.take(forNames, bytes)
 }
 
 // replaced reports whether the trace renames a component of the path of an entry.

@@ -113,7 +113,7 @@ const maxSought = format.MaxStretches / 4
 
 // seek learns from a seek for data or for a hole, in a file that the trace has not
 // changed.
-func (m *model) seek(nd *node, s *simEvent) {
+func (cs *contents) seek(nd *node, s *simEvent) {
 	if nd.created || nd.changed || nd.dirty || nd.blocks != nil || nd.size == 0 || len(nd.sought) >= maxSought {
 		return
 	}
@@ -130,7 +130,7 @@ func (m *model) seek(nd *node, s *simEvent) {
 	}
 	had := cap(nd.sought)
 	nd.sought = append(nd.sought, sought{from, found, passed}, sought{found, end(found, blockBytes), here})
-	m.budget.take(forFiles, soughtBytes*(cap(nd.sought)-had))
+	cs.budget.take(forFiles, soughtBytes*(cap(nd.sought)-had))
 }
 
 // layout returns the allocation of a file at the start. It returns nil if all or none

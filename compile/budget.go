@@ -66,12 +66,11 @@ func (b *budget) take(use purpose, bytes int) {
 	b.total += int64(bytes)
 }
 
-// afford returns a LimitError at event e if the model holds more than the
-// limit.
-func (m *model) afford(e *format.Event) error {
+// afford ends the pass with a LimitError at event e if the model holds more than the limit.
+func (m *model) afford(e *format.Event) {
 	b := m.budget
 	if b.total <= b.room {
-		return nil
+		return
 	}
 	b.taken, b.total = m.holds(), 0
 	most := purpose(0)
@@ -82,10 +81,9 @@ func (m *model) afford(e *format.Event) error {
 		}
 	}
 	if b.total > b.limit {
-		return &LimitError{Line: e.Line, What: purposeNames[most], Limit: b.limit}
+		m.fails(&LimitError{Line: e.Line, What: purposeNames[most], Limit: b.limit})
 	}
 	b.room = max(b.limit, b.total+b.limit/8) // at least an eighth of the limit between counts, so that counting costs little
-	return nil
 }
 
 // The sizes of things in bytes, with their share of the maps and lists that
@@ -142,25 +140,14 @@ func (m *model) holds() (held [numPurposes]int64) {
 	if m.overlaps != nil {
 		add(forNames, int(m.overlaps.holds()))
 	}
-	add(forOrder, m.learned.mpi.bytes())
 	add(forNames, m.appNames.size())
-	add(forThreads, len(m.table)*threadRowBytes+len(m.processes)*processBytes)
-	for _, p := range m.processes {
-		add(forBuffers, len(p.buffers.regions)*regionBytes)
-		if p.locked != nil {
-			add(forOrder, newMap+len(p.locked)*inMap)
-		}
-	}
-	for _, b := range m.layouts {
-		add(forBuffers, layoutBytes+len(b.regions)*regionBytes)
-	}
+	add(forThreads, len(m.table)*threadRowBytes)
 	if m.state != nil {
 		m.holdThreads(add)
 	}
-	for _, r := range m.rings {
-		add(forOrder, ringBytes+inMap+2*flightBytes*len(r.newest)+completionBytes*cap(r.done)+registeredBytes*cap(r.files)+bufferBytes*cap(r.buffers))
+	for _, c := range m.concerns {
+		c.holds(add)
 	}
-	add(forDescriptors, len(m.pipeNames)*(inMap+pipeBytes))
 	return held
 }
 

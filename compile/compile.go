@@ -118,7 +118,7 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 	if err != nil {
 		return &m.report, err
 	}
-	m.report.MPI.Stats, m.report.MPI.Left, m.report.MPI.LeftOut = known.mpi.stats, known.mpi.left, leavesOutMPI(in.last, &m.mpis)
+	m.report.MPI.Stats, m.report.MPI.Left, m.report.MPI.LeftOut = known.mpi.stats, known.mpi.left, leavesOutMPI(in.last, m.mpis)
 	if known.lines {
 		m.report.Tangled[tangleMemory]++
 	}
@@ -191,8 +191,8 @@ func (m *model) run(in *intake) error {
 			if m.overlaps != nil {
 				m.overlaps.now = i
 			}
-			if err := m.apply(&batch[i]); err != nil {
-				return err
+			if m.apply(&batch[i]); m.broken != nil {
+				return m.broken
 			}
 		}
 		if errors.Is(err, io.EOF) {
@@ -205,19 +205,13 @@ func (m *model) run(in *intake) error {
 	if text, _ := in.last.Value(format.MetaLeftOut); text == "" { // removed events may explain them
 		m.settle()
 	}
-	for _, t := range m.spanning {
-		if n := len(t.gapSpans.all); n > 0 {
-			last := t.gapSpans.all[n-1].end
-			if err := m.placeSpans(t, last, last); err != nil {
-				return err
-			}
-		}
-	}
+	m.tell(factOver, nil)
 	m.report.Orphans = in.orphans
 	if len(m.table) == 0 {
 		return errors.New("no events in the recording")
 	}
-	return m.flush()
+	m.flush()
+	return m.broken
 }
 
 // readBatch is how many events a pass reads at once: few enough to fit into a
@@ -226,7 +220,7 @@ const readBatch = 64
 
 // header returns the header of the trace, given that of the recording.
 func (m *model) header(source *format.Header) *format.Header {
-	h := &format.Header{Threads: m.table, Descriptors: m.descriptors, Files: m.names.plan.files, Names: m.appNames.list(m.names.plan), Ranks: ranksOf(source.Ranks, m.options.Key != nil)}
+	h := &format.Header{Threads: m.table, Descriptors: m.processes.inherits, Files: m.names.plan.files, Names: m.appNames.list(m.names.plan), Ranks: ranksOf(source.Ranks, m.options.Key != nil)}
 	for _, meta := range source.Meta {
 		if m.options.Key != nil && meta.Key == format.MetaEnded {
 			meta.Value = "why is not told" // it can name files
@@ -258,10 +252,10 @@ func (m *model) header(source *format.Header) *format.Header {
 	if m.report.Grouping.Joined > 0 {
 		h.Set(format.MetaGrouped, m.report.Grouping.String())
 	}
-	if m.sharing > 0 {
-		h.Set(format.MetaSharing, fmt.Sprint(m.sharing))
+	if m.processes.sharing > 0 {
+		h.Set(format.MetaSharing, fmt.Sprint(m.processes.sharing))
 	}
-	if n := m.mappedSize(); n > 0 {
+	if n := m.memory.mappedSize(); n > 0 {
 		h.Set(format.MetaMapped, fmt.Sprint(n))
 	}
 	if n := m.report.Unexplained; n > 0 {

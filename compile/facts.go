@@ -20,7 +20,7 @@ const maxCut = 1 << 60
 
 // learn adds what the notes say about the file at an entry to its state at the
 // start.
-func (m *model) learn(at *entry, n *format.Notes) {
+func (nm *naming) learn(at *entry, n *format.Notes) {
 	nd := at.node
 	if nd.created {
 		if nd.typ == format.TypeUnknown {
@@ -47,9 +47,9 @@ func (m *model) learn(at *entry, n *format.Notes) {
 	}
 	if n.Known(format.NotedDev|format.NotedIno) && n.Links > 1 && n.Type == format.TypeReg && nd.first != nil && nd.typ == format.TypeReg {
 		id := n.Inode()
-		if m.inodes[id] == nil {
-			m.inodes[id] = nd
-		} else if first := m.inodes[id]; first != nd && !first.created {
+		if nm.inodes[id] == nil {
+			nm.inodes[id] = nd
+		} else if first := nm.inodes[id]; first != nd && !first.created {
 			nd.link = first
 		}
 	}
@@ -59,8 +59,8 @@ func (m *model) learn(at *entry, n *format.Notes) {
 }
 
 // fstat learns from a successful fstat.
-func (m *model) fstat(s *simEvent) {
+func (nm *naming) fstat(s *simEvent) {
 	if s.e.Ret == 0 && s.d.node.at != nil {
-		m.learn(&entry{node: s.d.node}, noted(s.e))
+		nm.learn(&entry{node: s.d.node}, noted(s.e))
 	}
 }

@@ -11,40 +11,40 @@ type sharing struct {
 // joins records that a thread waited for causes. If a cause was the sync of another
 // thread, the two share syncs. If the thread makes its own sync next, it did not join
 // that sync, but waited for its turn.
-func (m *model) joins(t *thread, causes []cause) {
+func (w *ties) joins(t *thread, causes []cause) {
 	for i := range causes {
 		c := &causes[i]
 		if !c.syncs || c.place.thread == t.num || c.place == t.sharing.joined {
 			continue
 		}
 		if t.sharing.joined.thread != 0 {
-			m.report.Grouping.Joined++
+			w.report.Grouping.Joined++
 		}
 		t.sharing.joined = c.place
-		m.shares(t)
-		if by, ok := m.ties.syncing.of[c.place.thread]; ok {
-			m.shares(by)
+		w.shares(t)
+		if by, ok := w.syncing.of[c.place.thread]; ok {
+			w.shares(by)
 		}
 		return
 	}
 }
 
-func (m *model) shares(t *thread) {
+func (w *ties) shares(t *thread) {
 	if !t.sharing.shares {
 		t.sharing.shares = true
-		m.report.Grouping.Threads++
-		m.report.Grouping.Syncs += t.sharing.syncs
+		w.report.Grouping.Threads++
+		w.report.Grouping.Syncs += t.sharing.syncs
 	}
 }
 
 // synced records that a thread made a sync.
-func (m *model) synced(t *thread) {
+func (w *ties) synced(t *thread) {
 	t.sharing.syncs++
 	t.sharing.joined = place{}
 	if t.sharing.shares {
-		m.report.Grouping.Syncs++
+		w.report.Grouping.Syncs++
 	}
-	m.ties.syncing.set(t.num, t)
+	w.syncing.set(t.num, t)
 }
 
 // maxSyncing is the maximum number of threads with syncs that are tracked. The youngest

@@ -4,19 +4,19 @@ import "pianola/format"
 
 // addHeaderFiles adds the files and directories that the header of the recording names.
 // Recorders write none; generators do, and users can add them by hand.
-func (m *model) addHeaderFiles(files []format.File) {
+func (nm *naming) addHeaderFiles(files []format.File) {
 	for i := range files {
 		f := &files[i]
 		if f.Type != format.TypeReg && f.Type != format.TypeDir {
 			continue
 		}
-		at, _ := m.names.walk(m.names.root, m.names.root, f.Path, linkItself, nil)
-		if at == nil || at.dir == nil || at.node != nil && at.node.pseudo || !m.names.exists(at) {
+		at, _ := nm.names.walk(nm.names.root, nm.names.root, f.Path, linkItself, nil)
+		if at == nil || at.dir == nil || at.node != nil && at.node.pseudo || !nm.names.exists(at) {
 			continue
 		}
-		m.names.mention(at)
+		nm.names.mention(at)
 		n := notesOf(f)
-		m.learn(at, n)
+		nm.learn(at, n)
 		at.node.allocated(n, 0)
 	}
 }

@@ -8,28 +8,28 @@ import (
 )
 
 // there records that a successful call found a file at an entry.
-func (m *model) there(e *format.Event, at *entry) {
-	if !m.names.exists(at) {
-		m.unexplained(e, at, "exists, but the recording did not create it")
+func (nm *naming) there(e *format.Event, at *entry) {
+	if !nm.names.exists(at) {
+		nm.unexplained(e, at, "exists, but the recording did not create it")
 	}
 }
 
 // failed learns from the error of an open or of another call on a path.
-func (m *model) failed(s *simEvent, at *entry) {
+func (nm *naming) failed(s *simEvent, at *entry) {
 	if at == nil || at.dir == nil {
 		return
 	}
 	if (s.slash[0] || s.slash[1]) && (s.e.Ret != enoent || slashed(s, 0) || slashed(s, 1)) {
 		return // the error is about the slash
 	}
-	if s.e.Ret == enoent && m.missedOnWay(s) {
+	if s.e.Ret == enoent && nm.missedOnWay(s) {
 		return
 	}
 	if to := s.at[1]; to != nil && at == s.at[0] {
 		// The error can be about the second name, or about its directory.
 		switch s.e.Ret {
 		case eexist, enotempty, eisdir:
-			m.disordered = m.disordered || at.state == absent
+			nm.disordered = nm.disordered || at.state == absent
 			at = to
 		case enoent:
 			missing := to.dir != nil && (to.dir.at.state != present || to.dir.at.node != to.dir)
@@ -46,33 +46,33 @@ func (m *model) failed(s *simEvent, at *entry) {
 	switch s.e.Ret {
 	case enoent:
 		if s.out.Creates(0) && at.dir.at.state == present && at.dir.at.node == at.dir {
-			m.disordered = true // only what is above the name can be missing
+			nm.disordered = true // only what is above the name can be missing
 		}
 		reached(at.dir)
 		switch {
 		case at.state == present && at.node.typ == format.TypeLnk && at.node.target == "":
 			// It leads to nothing, which is how the replay's link is made.
 		case at.state == present:
-			m.unexplained(s.e, at, "missing, but the recording did not remove it")
-			m.names.gone(at)
+			nm.unexplained(s.e, at, "missing, but the recording did not remove it")
+			nm.names.gone(at)
 		case at.state == unknown && s.out.OpenFlags()&format.CREAT == 0:
 			at.state = absent // with O_CREAT, the directory is missing, not the file
-			if slices.Contains(m.trail, at) {
-				m.resolveAgain(s) // the path entered what is missing, and left it by ".."
+			if slices.Contains(nm.trail, at) {
+				nm.resolveAgain(s) // the path entered what is missing, and left it by ".."
 			}
 		}
 	case eexist, inUse:
-		m.there(s.e, at)
+		nm.there(s.e, at)
 	case eisdir, enotempty:
-		m.there(s.e, at)
+		nm.there(s.e, at)
 		at.node.typ = format.TypeDir
 		if s.e.Ret == enotempty && !at.node.created {
 			at.node.size = max(at.node.size, emptyListing+1)
 		}
 	case enotdir:
-		m.noDirectory(s, at)
+		nm.noDirectory(s, at)
 	case eacces:
-		m.barred(at.dir)
+		nm.barred(at.dir)
 		if !at.made && !at.moved {
 			at.refused |= wanted(s)
 		}
@@ -97,11 +97,11 @@ func wanted(s *simEvent) uint32 {
 // barred learns from an EACCES below a directory that the application may not search it, if
 // nothing else shows that it may (node.bars). The error can also be about the file itself, or
 // about a directory above; a replay has the same error if this one is closed.
-func (m *model) barred(dir *node) {
+func (nm *naming) barred(dir *node) {
 	if dir.at.dir == nil || dir.at.node != dir || dir.created || dir.isLeaf() || dir.at.state == absent {
 		return
 	}
-	m.names.exists(dir.at)
+	nm.names.exists(dir.at)
 	if dir.typ == format.TypeUnknown {
 		dir.typ = format.TypeDir
 	}
@@ -161,7 +161,7 @@ func slashed(s *simEvent, n int) bool {
 // missedOnWay handles an ENOENT of a path that leads to something that exists:
 // a name is missing that the path enters and leaves by "..". It reports whether
 // there is such a name.
-func (m *model) missedOnWay(s *simEvent) bool {
+func (nm *naming) missedOnWay(s *simEvent) bool {
 	for i, at := range s.at {
 		if at == nil {
 			continue
@@ -183,10 +183,10 @@ func (m *model) missedOnWay(s *simEvent) bool {
 			}
 		}
 	}
-	for _, e := range slices.Backward(m.trail) {
+	for _, e := range slices.Backward(nm.trail) {
 		if e.state == unknown {
 			e.state = absent
-			m.resolveAgain(s)
+			nm.resolveAgain(s)
 			return true
 		}
 	}
@@ -195,10 +195,10 @@ func (m *model) missedOnWay(s *simEvent) bool {
 
 // passed learns from a success that names which paths entered and left by ".." are
 // directories.
-func (m *model) passed(s *simEvent) {
-	for _, e := range m.trail {
+func (nm *naming) passed(s *simEvent) {
+	for _, e := range nm.trail {
 		if e.state == unknown && !within(s.at[0], e.node) && (s.at[1] == nil || !within(s.at[1], e.node)) {
-			m.names.exists(e)
+			nm.names.exists(e)
 			e.node.typ = format.TypeDir
 		}
 	}
@@ -207,8 +207,8 @@ func (m *model) passed(s *simEvent) {
 // noDirectory learns from ENOTDIR which name on the path is not a directory. If the
 // simulation already knows such a name, it learns nothing. Otherwise it takes the last
 // possible name. The last component counts only if the call needs a directory there.
-func (m *model) noDirectory(s *simEvent, at *entry) {
-	on := m.trail
+func (nm *naming) noDirectory(s *simEvent, at *entry) {
+	on := nm.trail
 	if s.from[0] != nil {
 		on = append([]*entry{s.from[0]}, on...)
 	}
@@ -226,13 +226,13 @@ func (m *model) noDirectory(s *simEvent, at *entry) {
 		}
 	}
 	if last == nil {
-		m.unexplained(s.e, at, "ENOTDIR, but every part of the path is a directory")
+		nm.unexplained(s.e, at, "ENOTDIR, but every part of the path is a directory")
 		return
 	}
-	m.names.exists(last)
+	nm.names.exists(last)
 	last.node.typ = format.TypeReg
 	if last != at {
-		m.resolveAgain(s)
+		nm.resolveAgain(s)
 	}
 }
 
@@ -240,45 +240,45 @@ func (m *model) noDirectory(s *simEvent, at *entry) {
 // of 24 bytes, for "." and ".." (getdents64(2)).
 const emptyListing = 48
 
-func (m *model) stat(s *simEvent) {
+func (nm *naming) stat(s *simEvent) {
 	if s.d != nil {
-		m.fstat(s)
+		nm.fstat(s)
 	} else {
-		m.looked(s)
+		nm.looked(s)
 	}
 }
 
 // looked handles calls that read attributes of a path's target, or change attributes
 // that the simulation does not track.
-func (m *model) looked(s *simEvent) {
+func (nm *naming) looked(s *simEvent) {
 	at := s.at[0]
 	if at == nil {
 		return
 	}
-	m.order.named(s.at[:1])
+	nm.order.named(s.at[:1])
 	if s.e.Ret < 0 {
-		m.failed(s, at)
+		nm.failed(s, at)
 		return
 	}
-	m.there(s.e, at)
+	nm.there(s.e, at)
 	at.node.needs |= wanted(s)
-	m.learn(at, noted(s.e))
+	nm.learn(at, noted(s.e))
 }
 
 // readlink learns the target of a link. If the simulation took the name for another
 // type before, the pass is repeated with that target.
-func (m *model) readlink(s *simEvent) {
+func (nm *naming) readlink(s *simEvent) {
 	at := s.at[0]
-	m.order.named(s.at[:1])
+	nm.order.named(s.at[:1])
 	if s.e.Ret < 0 {
 		if s.e.Ret == einval {
-			m.names.exists(at)
+			nm.names.exists(at)
 		}
-		m.failed(s, at)
+		nm.failed(s, at)
 		return
 	}
 	known := at.state == present
-	m.there(s.e, at)
+	nm.there(s.e, at)
 	nd := at.node
 	target := string(noted(s.e).Target)
 	if len(target) > maxPath {
@@ -290,79 +290,79 @@ func (m *model) readlink(s *simEvent) {
 		}
 		return
 	}
-	if known && m.learned.closed {
-		m.unexplained(s.e, at, "a symbolic link, but it was used as another type of file")
+	if known && nm.learned.closed {
+		nm.unexplained(s.e, at, "a symbolic link, but it was used as another type of file")
 		return
 	}
 	if known {
-		m.learnLink(m.names.original(nd.first), target)
+		nm.learnLink(nm.names.original(nd.first), target)
 		return
 	}
 	nd.typ, nd.target = format.TypeLnk, target
 }
 
 // learnLink records, for the next pass, that a symbolic link existed at the start.
-func (m *model) learnLink(name, target string) {
-	l := m.learned
+func (nm *naming) learnLink(name, target string) {
+	l := nm.learned
 	if _, known := l.links[name]; !known {
 		bytes := len(name) + len(target) + 2*inMap
 		l.bytes += bytes
-		m.budget.take(forNames, bytes)
+		nm.budget.take(forNames, bytes)
 	}
 	l.links[name], l.named[name[strings.LastIndexByte(name, '/')+1:]], l.more = target, true, true
 }
 
 // makes handles a call that creates a file of a type. It returns its node, nil if the
 // call failed.
-func (m *model) makes(s *simEvent, typ format.FileType) *node {
+func (nm *naming) makes(s *simEvent, typ format.FileType) *node {
 	if s.e.Ret < 0 {
-		m.order.named(s.at[:1])
-		m.failed(s, s.at[0])
+		nm.order.named(s.at[:1])
+		nm.failed(s, s.at[0])
 		return nil
 	}
-	m.newAt(s, s.at[0])
-	return m.names.create(s.at[0], typ)
+	nm.newAt(s, s.at[0])
+	return nm.names.create(s.at[0], typ)
 }
 
 // newAt records that the event created a name, which must not have existed.
-func (m *model) newAt(s *simEvent, at *entry) {
+func (nm *naming) newAt(s *simEvent, at *entry) {
 	switch {
 	case at.state == present:
-		m.unexplained(s.e, at, "created, but it existed")
+		nm.unexplained(s.e, at, "created, but it existed")
 	case at.dir != nil && at.dir.at.dir != nil && !at.dir.named():
-		m.unexplained(s.e, at, "created in a directory that was removed")
+		nm.unexplained(s.e, at, "created in a directory that was removed")
 	}
-	m.order.renamed(at)
+	nm.order.renamed(at)
 }
 
-func (m *model) mkdir(s *simEvent) { m.makes(s, format.TypeDir) }
+func (nm *naming) mkdir(s *simEvent) { nm.makes(s, format.TypeDir) }
 
-func (m *model) bind(s *simEvent) {
-	m.binds = true
-	m.makes(s, format.TypeSock)
+func (nm *naming) bind(s *simEvent) {
+	nm.binds = true
+	nm.makes(s, format.TypeSock)
 }
 
-func (m *model) symlink(s *simEvent) {
-	if nd := m.makes(s, format.TypeLnk); nd != nil {
+func (nm *naming) symlink(s *simEvent) {
+	if nd := nm.makes(s, format.TypeLnk); nd != nil {
 		nd.target = string(s.e.Str[0])
 	}
 }
 
-func (m *model) mknod(s *simEvent) {
+func (nm *naming) mknod(s *simEvent) {
 	typ := format.TypeReg
 	if kind := s.out.Args[s.out.Op.Info().At.Mode] & 0o170000; kind != 0 && kind != 0o100000 { // S_IFMT, S_IFREG
 		typ = format.TypeFifo
 	}
-	m.makes(s, typ)
+	nm.makes(s, typ)
 }
 
 // attribute handles calls on extended attributes of a path or a descriptor. An
 // attribute that the trace reads before it sets it existed at the start.
-func (m *model) attribute(s *simEvent) {
+func (nm *naming) attribute(s *simEvent) {
 	nd := (*node)(nil)
 	if s.d != nil {
 		nd = s.d.node
-	} else if m.looked(s); s.at[0].state == present {
+	} else if nm.looked(s); s.at[0].state == present {
 		nd = s.at[0].node
 	}
 	if nd == nil || s.e.Ret < 0 {
@@ -377,10 +377,10 @@ func (m *model) attribute(s *simEvent) {
 	case known:
 	case info.Effect == format.EffectSetAttr:
 		nd.attrs[name] = notRead
-		m.budget.take(forFiles, attrBytes+len(name))
+		nm.budget.take(forFiles, attrBytes+len(name))
 	case !nd.created:
 		nd.attrs[name] = s.e.Ret
-		m.budget.take(forFiles, attrBytes+len(name))
+		nm.budget.take(forFiles, attrBytes+len(name))
 	}
 }
 
@@ -389,146 +389,113 @@ func (m *model) attribute(s *simEvent) {
 const notRead = -1
 
 // removed handles unlink and rmdir.
-func (m *model) removed(s *simEvent) {
+func (nm *naming) removed(s *simEvent) {
 	at := s.at[0]
 	if s.e.Ret < 0 {
-		m.order.named(s.at[:1])
+		nm.order.named(s.at[:1])
 		if s.out.Op.Info().Effect == format.EffectRmdir {
-			m.order.held(at.node)
+			nm.order.held(at.node)
 		}
 		if s.e.Ret == enotempty {
-			m.emptied(s, at, false)
+			nm.emptied(s, at, false)
 		}
-		m.failed(s, at)
+		nm.failed(s, at)
 		return
 	}
-	m.there(s.e, at)
+	nm.there(s.e, at)
 	if s.out.Op.Info().Effect == format.EffectRmdir {
 		at.node.typ = format.TypeDir
-		m.order.vanished(at.node)
-		m.emptied(s, at, true)
+		nm.order.vanished(at.node)
+		nm.emptied(s, at, true)
 	}
-	m.order.renamed(at)
-	m.names.gone(at)
+	nm.order.renamed(at)
+	nm.names.gone(at)
 }
 
-func (m *model) rename(s *simEvent) {
+func (nm *naming) rename(s *simEvent) {
 	from, to := s.at[0], s.at[1]
 	if s.e.Ret < 0 {
-		m.order.named(s.at[:])
+		nm.order.named(s.at[:])
 		if s.e.Ret == enotempty {
-			m.order.held(to.node)
-			m.emptied(s, to, false)
+			nm.order.held(to.node)
+			nm.emptied(s, to, false)
 		}
-		m.failed(s, from)
+		nm.failed(s, from)
 		return
 	}
-	m.there(s.e, from)
-	m.order.renamed(from)
-	m.order.renamed(to)
+	nm.there(s.e, from)
+	nm.order.renamed(from)
+	nm.order.renamed(to)
 	nd := from.node
 	if s.out.Exchanges() {
-		m.there(s.e, to)
+		nm.there(s.e, to)
 		other := to.node
-		m.names.put(to, nd)
-		m.names.put(from, other)
+		nm.names.put(to, nd)
+		nm.names.put(from, other)
 		return
 	}
 	if from == to || nd == to.node {
 		return // rename(2): if both are names of one file, nothing changes
 	}
 	if to.state == present {
-		m.order.vanished(to.node)
-		m.emptied(s, to, true)
+		nm.order.vanished(to.node)
+		nm.emptied(s, to, true)
 	}
-	m.names.gone(from)
-	m.names.put(to, nd)
+	nm.names.gone(from)
+	nm.names.put(to, nd)
 	if s.out.Word(format.RenameFlags)&format.RenameWhiteout != 0 {
-		m.names.create(from, format.TypeChr)
+		nm.names.create(from, format.TypeChr)
 	}
 }
 
-func (m *model) link(s *simEvent) {
+func (nm *naming) link(s *simEvent) {
 	from, to := s.at[0], s.at[1]
 	if from == nil { // the file of a descriptor
-		m.linkFile(s, to)
+		nm.linkFile(s, to)
 		return
 	}
 	if s.e.Ret < 0 {
-		m.order.named(s.at[:])
-		m.failed(s, from)
+		nm.order.named(s.at[:])
+		nm.failed(s, from)
 		// The kernel looks up both names before it refuses: the first is a directory.
 		if s.e.Ret == eperm && from.state != absent && to.dir != nil && to.dir.at.dir != nil && to.dir.at.state == unknown {
-			m.names.exists(to.dir.at)
+			nm.names.exists(to.dir.at)
 			to.dir.typ = format.TypeDir
 		}
 		return
 	}
-	m.there(s.e, from)
-	m.order.named(s.at[:1])
-	m.newAt(s, to)
+	nm.there(s.e, from)
+	nm.order.named(s.at[:1])
+	nm.newAt(s, to)
 	nd := from.node
 	if nd.typ == format.TypeUnknown {
 		nd.typ = format.TypeReg // a directory can't have a second name
 	}
-	m.names.put(to, nd)
+	nm.names.put(to, nd)
 }
 
 // linkFile handles a call that gives a name to the file of a descriptor.
-func (m *model) linkFile(s *simEvent, to *entry) {
+func (nm *naming) linkFile(s *simEvent, to *entry) {
 	switch {
 	case s.e.Ret >= 0:
-		m.newAt(s, to)
-		m.names.put(to, s.d.node)
+		nm.newAt(s, to)
+		nm.names.put(to, s.d.node)
 	case s.e.Ret != enoent || s.d.node.named(): // else the file can't get a name again
-		m.order.named(s.at[1:])
-		m.failed(s, to)
+		nm.order.named(s.at[1:])
+		nm.failed(s, to)
 	default:
-		m.order.named(s.at[1:])
+		nm.order.named(s.at[1:])
 	}
 }
 
-// subject returns the file of a successful call on a path or a descriptor, nil
-// if the call failed.
-func (m *model) subject(s *simEvent) *node {
+// reached handles a call that changes the file of a path.
+func (nm *naming) reached(s *simEvent) {
 	if s.d != nil {
-		if s.e.Ret < 0 {
-			return nil
-		}
-		return s.d.node
-	}
-	m.order.named(s.at[:1])
-	if s.e.Ret < 0 {
-		m.failed(s, s.at[0])
-		return nil
-	}
-	m.there(s.e, s.at[0])
-	return s.at[0].node
-}
-
-func (m *model) getdents(s *simEvent) {
-	f := s.d
-	m.order.after(f.moved, format.EdgeOffset)
-	f.moved = m.order.here
-	m.order.held(f.node)
-	m.listed(s)
-	if f.node.named() == (s.e.Ret == enoent) {
-		m.disordered = true // a directory that is removed can't be listed
-		if m.learned.ordered {
-			what := "listed, but it was removed"
-			if s.e.Ret == enoent {
-				what = "missing, but the recording did not remove it"
-			}
-			m.unexplained(s.e, f.node.at, what)
-		}
-	}
-	if s.e.Ret < 0 {
 		return
 	}
-	if f.node.typ == format.TypeUnknown {
-		f.node.typ = format.TypeDir
+	if nm.order.named(s.at[:1]); s.e.Ret < 0 {
+		nm.failed(s, s.at[0])
+		return
 	}
-	if !f.node.created {
-		f.node.size = max(f.node.size, f.list.sizeAtStart(f.node, s.e.Ret))
-	}
+	nm.there(s.e, s.at[0])
 }

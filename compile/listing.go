@@ -47,15 +47,15 @@ func (nd *node) longer() (bytes int64) {
 // has created or removed names. Temporary names have other lengths, and another order
 // in the directory. The listing must have all names that existed from its first call to
 // its last.
-func (m *model) listed(s *simEvent) {
+func (cs *contents) listed(s *simEvent) {
 	f, nd := s.d, s.d.node
-	if s.e.Ret < 0 || m.options.Bare {
+	if s.e.Ret < 0 || cs.options.Bare {
 		return
 	}
 	l, mark := &f.list, int64(format.Listing)
 	marked := nd.created || nd.edited
 	if !l.begun && !l.partial {
-		*l = list{begun: true, marked: marked, tid: s.e.TID, fd: s.e.FD(), there: m.namesIn(nd), before: nd.removed}
+		*l = list{begun: true, marked: marked, tid: s.e.TID, fd: s.e.FD(), there: cs.namesIn(nd), before: nd.removed}
 		mark |= format.ListingStart
 	}
 	if l.tid != s.e.TID || l.fd != s.e.FD() || marked != l.marked {
@@ -74,8 +74,8 @@ func (m *model) listed(s *simEvent) {
 
 // namesIn returns the minimum number of names that a replay has in a directory, 0 with
 // Flat.
-func (m *model) namesIn(dir *node) (n int64) {
-	if m.options.Paths == Flat {
+func (cs *contents) namesIn(dir *node) (n int64) {
+	if cs.options.Paths == Flat {
 		return 0
 	}
 	for _, e := range dir.entries.list {
@@ -84,4 +84,31 @@ func (m *model) namesIn(dir *node) (n int64) {
 		}
 	}
 	return n
+}
+
+func (cs *contents) getdents(s *simEvent) {
+	f := s.d
+	cs.order.after(f.moved, format.EdgeOffset)
+	f.moved = cs.order.here
+	cs.order.held(f.node)
+	cs.listed(s)
+	if f.node.named() == (s.e.Ret == enoent) {
+		cs.disordered = true // a directory that is removed can't be listed
+		if cs.learned.ordered {
+			what := "listed, but it was removed"
+			if s.e.Ret == enoent {
+				what = "missing, but the recording did not remove it"
+			}
+			cs.unexplained(s.e, f.node.at, what)
+		}
+	}
+	if s.e.Ret < 0 {
+		return
+	}
+	if f.node.typ == format.TypeUnknown {
+		f.node.typ = format.TypeDir
+	}
+	if !f.node.created {
+		f.node.size = max(f.node.size, f.list.sizeAtStart(f.node, s.e.Ret))
+	}
 }

@@ -8,7 +8,6 @@ import (
 	"unsafe"
 
 	"pianola/format"
-	"pianola/format/process"
 )
 
 // locks are the locks on a file: those of flock, and those on its bytes, which
@@ -74,7 +73,25 @@ type lockCall struct {
 	lock
 	whole bool // of flock
 	gives bool // it gives the lock up
+	set   *lockSet
+	file  int64 // locks.serial
 }
+
+// locking is the concern of locks.
+type locking struct {
+	*pass
+	files int64    // that have had locks
+	call  lockCall // the one that facts are about
+}
+
+func (lk *locking) enlist() {
+	lk.on(lk.locked, format.EffectLock, format.EffectFcntl)
+	lk.when(factDropped, lk.dropped)
+	lk.when(factClosed, lk.closed)
+	lk.when(factEnds, lk.ended)
+}
+
+func (lk *locking) holds(func(purpose, int)) {}
 
 // lockCallOf returns what a call on a descriptor does to locks, and false if it
 // does nothing. Locks of F_SETLK belong to the process, others to the open file
@@ -156,23 +173,23 @@ func lockWhence(e *format.Event) int64 {
 
 func refused(ret int64) bool { return ret == eagain || ret == eacces || ret == edeadlk }
 
-// set returns the locks of the kind of a call.
-func (l *locks) set(c *lockCall) *lockSet {
-	if c.whole {
+// set returns the locks of a kind.
+func (l *locks) set(whole bool) *lockSet {
+	if whole {
 		return &l.whole
 	}
 	return &l.ranges
 }
 
 // locked handles a call that takes or releases a lock.
-func (m *model) locked(s *simEvent) {
+func (lk *locking) locked(s *simEvent) {
 	switch lockWhence(s.out) {
 	case format.SeekCur:
-		m.order.after(s.d.moved, format.EdgeOffset)
-		s.d.moved = m.order.here
+		lk.order.after(s.d.moved, format.EdgeOffset)
+		s.d.moved = lk.order.here
 	case format.SeekEnd:
-		m.order.after(s.d.node.resized, format.EdgeBytes)
-		s.d.node.ends = m.order.use(s.d.node.ends)
+		lk.order.after(s.d.node.resized, format.EdgeBytes)
+		s.d.node.ends = lk.order.use(s.d.node.ends)
 	}
 	c, ok := lockCallOf(s)
 	all := s.d.node.locks
@@ -180,33 +197,35 @@ func (m *model) locked(s *simEvent) {
 		return
 	}
 	if all == nil {
-		m.lockedFiles++
-		all = &locks{serial: m.lockedFiles}
+		lk.files++
+		all = &locks{serial: lk.files}
 		s.d.node.locks = all
-		m.budget.take(forOrder, locksBytes)
+		lk.budget.take(forOrder, locksBytes)
 	}
-	before, set := all.bytes(), all.set(&c)
+	before, set := all.bytes(), all.set(c.whole)
+	c.set, c.file = set, all.serial
+	lk.call = c
 	switch {
 	case refused(s.e.Ret):
 		if c.whole {
-			set.give(&m.order, c.owner, c.off, c.end) // flock(2): a failed conversion loses the lock
+			set.give(&lk.order, c.owner, c.off, c.end) // flock(2): a failed conversion loses the lock
 		}
-		set.refuse(&m.order, &c.lock)
-		m.attempted(s.t, s.e, &c, all, set)
+		set.refuse(&lk.order, &c.lock)
+		lk.tellMore(factTried, s, more{lock: &lk.call})
 	case s.e.Ret != 0:
 	case c.gives:
-		m.give(set, c.owner, c.off, c.end)
+		lk.give(set, c.owner, c.off, c.end)
 	default:
-		m.attempted(s.t, s.e, &c, all, set)
-		m.disordered = set.take(&m.order, c.lock) || m.disordered
+		lk.tellMore(factTried, s, more{lock: &lk.call})
+		lk.disordered = set.take(&lk.order, c.lock) || lk.disordered
 		switch owner := c.owner.(type) {
 		case *openFile:
 			owner.locks = true
 		case *proc:
-			m.lockedBy(owner, all)
+			lk.lockedBy(owner, all)
 		}
 	}
-	m.budget.take(forOrder, all.bytes()-before)
+	lk.budget.take(forOrder, all.bytes()-before)
 }
 
 // refusedFreeLock reports whether a call was refused a lock that is free in the simulation: an
@@ -223,20 +242,20 @@ func refusedFreeLock(s *simEvent) bool {
 	if s.d.node.locks == nil {
 		return true
 	}
-	return !slices.ContainsFunc(s.d.node.locks.set(&c).held, func(h lock) bool {
+	return !slices.ContainsFunc(s.d.node.locks.set(c.whole).held, func(h lock) bool {
 		return c.conflicts(&h) || c.whole && h.owner == c.owner
 	})
 }
 
 // lockedBy records that a process has locks on a file.
-func (m *model) lockedBy(p *proc, l *locks) {
+func (lk *locking) lockedBy(p *proc, l *locks) {
 	if p.locked == nil {
 		p.locked = map[*locks]bool{}
-		m.budget.take(forOrder, newMap)
+		lk.budget.take(forOrder, newMap)
 	}
 	if !p.locked[l] {
 		p.locked[l] = true
-		m.budget.take(forOrder, inMap)
+		lk.budget.take(forOrder, inMap)
 	}
 }
 
@@ -375,41 +394,45 @@ func (l *lockSet) split(off, end int64, chosen func(*lock) bool) []lock {
 }
 
 // give records that the event released the locks of an owner in a range.
-func (m *model) give(l *lockSet, owner any, off, end int64) {
-	if l.give(&m.order, owner, off, end) {
-		m.freed(l, off, end)
+func (lk *locking) give(l *lockSet, owner any, off, end int64) {
+	if l.give(&lk.order, owner, off, end) {
+		lk.call = lockCall{lock: lock{off: off, end: end}, set: l}
+		lk.tellMore(factFreed, &lk.event, more{lock: &lk.call})
 	}
 }
 
 // unlock records that the event released all locks of an owner on a file.
-func (m *model) unlock(l *locks, owner any) {
+func (lk *locking) unlock(l *locks, owner any) {
 	before := l.bytes()
-	m.give(&l.whole, owner, 0, math.MaxInt64)
-	m.give(&l.ranges, owner, 0, math.MaxInt64)
-	m.budget.take(forOrder, l.bytes()-before)
+	lk.give(&l.whole, owner, 0, math.MaxInt64)
+	lk.give(&l.ranges, owner, 0, math.MaxInt64)
+	lk.budget.take(forOrder, l.bytes()-before)
 }
 
-// dropped is called for each description after its last descriptor was closed,
-// which gives up its locks.
-func (m *model) dropped(d *process.Description) {
-	if f := d.Data.(*openFile); f.locks {
-		m.unlock(f.node.locks, f)
+// dropped gives up the locks of a description.
+func (lk *locking) dropped(f fact) {
+	if f.file.locks {
+		lk.unlock(f.file.node.locks, f.file)
 	}
 }
 
-// unlockClosed gives up the locks of a process on a file, of which it closed a
+// closed gives up the locks of a process on a file, of which it closed a
 // descriptor (fcntl_locking(2)).
-func (m *model) unlockClosed(p *proc, f *openFile) {
-	if f.isFile() && p.locked[f.node.locks] {
-		delete(p.locked, f.node.locks)
-		m.unlock(f.node.locks, p)
+func (lk *locking) closed(f fact) {
+	if p, of := f.t.proc, f.file; of.isFile() && p.locked[of.node.locks] {
+		delete(p.locked, of.node.locks)
+		lk.unlock(of.node.locks, p)
 	}
 }
 
-// unlockEnded gives up the locks of a process that ends.
-func (m *model) unlockEnded(p *proc) {
+// ended gives up the locks of a process that ends.
+func (lk *locking) ended(f fact) {
+	p := f.s.t.proc
+	if p.Alive() > 1 {
+		return
+	}
 	for _, l := range slices.SortedFunc(maps.Keys(p.locked), func(a, b *locks) int { return cmp.Compare(a.serial, b.serial) }) {
-		m.unlock(l, p)
+		lk.unlock(l, p)
 	}
 	p.locked = nil
 }

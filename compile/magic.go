@@ -39,15 +39,15 @@ func isMagic(at *entry) bool {
 
 // follow returns where a magic link leads to for the thread of the current event,
 // nil if that is not known.
-func (m *model) follow(at *entry) *target {
-	if m.caller == nil || !isMagic(at) {
+func (nm *naming) follow(at *entry) *target {
+	if nm.caller == nil || !isMagic(at) {
 		return nil
 	}
 	link, of := at.comp, at.dir.at
 	if of.comp == "fd" {
 		link, of = "fd", of.dir.at
 	}
-	t := m.threadOf(of)
+	t := nm.threadOf(of)
 	if t == nil {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (m *model) follow(at *entry) *target {
 		if at == nil {
 			return nil
 		}
-		m.names.exists(at)
+		nm.names.exists(at)
 		return &target{node: at.node, fd: -1}
 	}
 	fd, err := strconv.ParseInt(at.comp, 10, 32)
@@ -69,7 +69,7 @@ func (m *model) follow(at *entry) *target {
 	if err != nil || f == nil {
 		return nil
 	}
-	if t.Table != m.caller.Table {
+	if t.Table != nm.caller.Table {
 		fd = -1
 	}
 	return &target{f.node, f, fd}
@@ -77,23 +77,23 @@ func (m *model) follow(at *entry) *target {
 
 // threadOf returns a thread of the process or task that a directory of /proc is
 // about, nil if it is not known.
-func (m *model) threadOf(dir *entry) *thread {
+func (nm *naming) threadOf(dir *entry) *thread {
 	above := dir.dir
 	if above == nil {
 		return nil
 	}
 	task := above.at.comp == "task" && above.at.dir != nil
-	if inProc := above.at.comp == "proc" && above.at.dir == m.names.root; !inProc && !task {
+	if inProc := above.at.comp == "proc" && above.at.dir == nm.names.root; !inProc && !task {
 		return nil
 	}
 	if dir.comp == "self" || dir.comp == "thread-self" {
-		return m.caller
+		return nm.caller
 	}
 	id, err := strconv.ParseInt(dir.comp, 10, 32)
 	if err != nil {
 		return nil
 	}
-	t := m.state.Living(int32(id))
+	t := nm.state.Living(int32(id))
 	if t == nil {
 		return nil
 	}
@@ -136,12 +136,12 @@ func allows(flags int64, op format.Op) bool {
 // suited returns a descriptor of the calling process that can be the subject of an
 // operation on a file: the one in the path if it can, or the lowest; -1 for none. The
 // path reaches the file with the rights of its mode, however the descriptor was opened.
-func (m *model) suited(to *target, op format.Op) int64 {
+func (nm *naming) suited(to *target, op format.Op) int64 {
 	if to.fd >= 0 && allows(to.of.Flags, op) {
 		return to.fd
 	}
 	lowest := int64(-1)
-	for fd, d := range m.caller.Table.All {
+	for fd, d := range nm.caller.Table.All {
 		if f := fileOf(d); f.node == to.node && allows(f.Flags, op) && (lowest < 0 || int64(fd) < lowest) {
 			lowest = int64(fd)
 		}
@@ -151,12 +151,12 @@ func (m *model) suited(to *target, op format.Op) int64 {
 
 // byDescriptor makes the event a call on a descriptor of a file that has no name.
 // It returns why that can't be.
-func (m *model) byDescriptor(s *simEvent, to *target) reason {
+func (nm *naming) byDescriptor(s *simEvent, to *target) reason {
 	op := byFD[s.out.Op]
 	if op == format.OpNone {
 		return reasonNameless
 	}
-	fd := m.suited(to, op)
+	fd := nm.suited(to, op)
 	if fd < 0 {
 		return reasonNameless
 	}
@@ -171,23 +171,23 @@ func (m *model) byDescriptor(s *simEvent, to *target) reason {
 	if op == format.OpReopen {
 		s.out.Args[1] &^= format.CREAT | format.EXCL
 	}
-	return m.resolveFDs(s)
+	return nm.resolveFDs(s)
 }
 
 // linked makes the event a linkat that gives a name to the file of a descriptor.
 // It returns why that can't be.
-func (m *model) linked(s *simEvent, fd int64) (why reason) {
+func (nm *naming) linked(s *simEvent, fd int64) (why reason) {
 	if fd < 0 {
 		return reasonNameless
 	}
 	s.out.Op, s.out.Args = format.OpLinkat, [format.MaxArgs]int64{fd, 0, format.AtFDCWD, 0, format.AtEmptyPath}
-	s.d, why = m.descriptor(s, fd)
+	s.d, why = nm.descriptor(s, fd)
 	return why
 }
 
 // through resolves path n of an event, which ends in a magic link. It returns the entry
 // that the call is about, nil for none, and why the event cannot be in the trace.
-func (m *model) through(s *simEvent, n int, at *entry, to *target) (*entry, reason) {
+func (nm *naming) through(s *simEvent, n int, at *entry, to *target) (*entry, reason) {
 	nd := to.node
 	switch {
 	case s.e.Ret == eloop:
@@ -200,29 +200,29 @@ func (m *model) through(s *simEvent, n int, at *entry, to *target) (*entry, reas
 	case nd.typ == format.TypeLnk:
 		return at, reasonNone // a link is the end here, and a name would lead on
 	case nd.named():
-		if !m.order.alone {
+		if !nm.order.alone {
 			for up := nd.at.dir; up != nil && up.at.dir != nil; up = up.at.dir {
-				m.trail = append(m.trail, up.at)
+				nm.trail = append(nm.trail, up.at)
 			}
 		}
 		return nd.at, reasonNone
 	case s.out.Op == format.OpLink && n == 0:
-		return nil, m.linked(s, to.fd)
+		return nil, nm.linked(s, to.fd)
 	}
-	return nil, m.byDescriptor(s, to)
+	return nil, nm.byDescriptor(s, to)
 }
 
 // entryByInode returns the entry of a file that an open reached through a magic link which
 // only the recorder's note describes, nil if it is not a file.
-func (m *model) entryByInode(e *format.Event) *entry {
+func (nm *naming) entryByInode(e *format.Event) *entry {
 	n := noted(e)
 	if n.Type != format.TypeReg && n.Type != format.TypeDir || !n.Known(format.NotedDev|format.NotedIno) ||
 		e.Ret < 0 || e.Op.Info().Effect != format.EffectOpen || n.Dev.Major == 0 && n.Size == 0 {
 		return nil // files of /proc itself have no size, and no device with a driver
 	}
-	if nd := m.inodes[n.Inode()]; nd != nil && nd.named() {
+	if nd := nm.inodes[n.Inode()]; nd != nil && nd.named() {
 		return nd.at
 	}
-	at, _ := m.names.walk(m.names.root, m.names.root, fmt.Sprintf("/pianola_inode_%d_%d_%d", n.Dev.Major, n.Dev.Minor, n.Ino), linkItself, nil)
+	at, _ := nm.names.walk(nm.names.root, nm.names.root, fmt.Sprintf("/pianola_inode_%d_%d_%d", n.Dev.Major, n.Dev.Minor, n.Ino), linkItself, nil)
 	return at
 }

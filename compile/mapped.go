@@ -24,21 +24,70 @@ type mapped struct {
 	uses   []place // the newest use of each thread
 }
 
-// newLayout returns the layout of a process that starts or execs.
-func (m *model) newLayout() *buffers {
-	b := &buffers{}
-	if m.names.plan != nil {
-		b = m.names.plan.layouts[len(m.layouts)]
+// memory is the concern of memory: mappings, and what of them is laid out.
+type memory struct {
+	*pass
+	layouts []*buffers // of the mapped files of processes, in the order in which they began
+}
+
+func (mm *memory) enlist() {
+	mm.when(factNext, mm.mapProgram)
+	mm.when(factBegan, mm.began)
+	mm.when(factExec, mm.exec)
+	mm.on(mm.brk, format.EffectBrk)
+	mm.on(mm.mmap, format.EffectMap)
+	mm.on(mm.mremap, format.EffectRemap)
+	mm.on(mm.unmapped, format.EffectUnmap)
+	mm.on(mm.protected, format.EffectProtect)
+	mm.on(mm.onMapped, format.EffectSyncMapped)
+	mm.on(mm.fault, format.EffectFault)
+	mm.always(mm.remaps, format.EffectMap, format.EffectUnmap, format.EffectRemap)
+}
+
+// began gives a process its memory, unless another thread of it began before.
+func (mm *memory) began(f fact) {
+	switch p := f.t.proc; {
+	case p.layout != nil:
+	case f.maker == nil:
+		p.layout = mm.newLayout()
+	default:
+		p.brk, p.layout, p.remapped = f.maker.proc.brk, f.maker.proc.layout, f.maker.proc.remapped
 	}
-	m.layouts = append(m.layouts, b)
-	m.budget.take(forBuffers, layoutBytes)
+}
+
+func (mm *memory) exec(f fact) {
+	p := f.s.t.proc
+	p.brk, p.remapped, p.layout = 0, place{}, mm.newLayout()
+}
+
+func (mm *memory) holds(add func(purpose, int)) {
+	for _, b := range mm.layouts {
+		add(forBuffers, layoutBytes+len(b.regions)*regionBytes)
+	}
+}
+
+// remaps changes what is mapped in the process.
+func (mm *memory) remaps(s *simEvent) {
+	if mm.state.Apply(s.t.Thread, s.e); s.mapped != nil && s.why == reasonNone {
+		mm.state.Map(s.t.Thread, s.e, process.Mapping{Offset: s.e.Offset(), Data: s.mapped})
+	}
+}
+
+// newLayout returns the layout of a process that starts or execs.
+func (mm *memory) newLayout() *buffers {
+	b := &buffers{}
+	if mm.names.plan != nil {
+		b = mm.names.plan.layouts[len(mm.layouts)]
+	}
+	mm.layouts = append(mm.layouts, b)
+	mm.budget.take(forBuffers, layoutBytes)
 	return b
 }
 
 // mappedSize returns how much address space the mapped files of a process take at
 // most.
-func (m *model) mappedSize() (size int64) {
-	for _, b := range m.layouts {
+func (mm *memory) mappedSize() (size int64) {
+	for _, b := range mm.layouts {
 		if b.size > 0 {
 			size = max(size, b.size+pageSize)
 		}
@@ -48,7 +97,7 @@ func (m *model) mappedSize() (size int64) {
 
 // isMapped reports whether size bytes at an address include pages of a file of
 // the trace.
-func (m *model) isMapped(s *simEvent) bool {
+func (s *simEvent) isMapped() bool {
 	for range s.t.Process.Space.Within(s.e.Args[0], s.e.Size()) {
 		return true
 	}
@@ -56,7 +105,7 @@ func (m *model) isMapped(s *simEvent) bool {
 }
 
 // mapFile handles an mmap of a file of the trace.
-func (m *model) mapFile(s *simEvent) {
+func (mm *memory) mapFile(s *simEvent) {
 	b, size := s.t.proc.layout, s.e.Size()
 	if s.out.Ret = min(s.e.Ret, 0); s.e.Ret <= 0 {
 		return
@@ -64,65 +113,65 @@ func (m *model) mapFile(s *simEvent) {
 	if size <= maxMapped && b.size+size <= maxMapped {
 		before := len(b.regions)
 		b.add(s.e.Ret, size)
-		m.budget.take(forBuffers, max(len(b.regions)-before, 0)*regionBytes)
+		mm.budget.take(forBuffers, max(len(b.regions)-before, 0)*regionBytes)
 	}
 	at := b.placeOf(s.e.Ret, size)
-	if m.out != nil && at == 0 {
+	if mm.out != nil && at == 0 {
 		return
 	}
 	s.out.Ret = at | format.MappedFile
-	m.order.after(s.t.proc.remapped, format.EdgeDescriptor)
+	mm.order.after(s.t.proc.remapped, format.EdgeDescriptor)
 	for old := range s.t.Process.Space.Within(s.e.Ret, size) {
-		m.afterMapped(old.Data.(*mapped))
+		mm.afterMapped(old.Data.(*mapped))
 	}
-	s.t.proc.remapped = m.order.here
-	m.budget.take(forDescriptors, mappedBytes)
-	s.file = &mapped{node: s.d.node, shared: s.e.Word(format.MmapFlags)&format.MapShared != 0, made: m.order.here}
+	s.t.proc.remapped = mm.order.here
+	mm.budget.take(forDescriptors, mappedBytes)
+	s.mapped = &mapped{node: s.d.node, shared: s.e.Word(format.MmapFlags)&format.MapShared != 0, made: mm.order.here}
 }
 
 // afterMapped orders the event, which changes a mapping, after its uses.
-func (m *model) afterMapped(f *mapped) {
-	m.order.after(f.made, format.EdgeDescriptor)
-	m.order.afterAll(f.uses, format.EdgeDescriptor)
+func (mm *memory) afterMapped(f *mapped) {
+	mm.order.after(f.made, format.EdgeDescriptor)
+	mm.order.afterAll(f.uses, format.EdgeDescriptor)
 }
 
 // onMapped handles a call on memory with pages of files: it replaces the address
 // by a place, and limits the size to one run of pages.
-func (m *model) onMapped(s *simEvent) {
+func (mm *memory) onMapped(s *simEvent) {
 	effect, b, p := s.out.Op.Info().Effect, s.t.proc.layout, s.t.proc
 	changes := effect == format.EffectRemap || s.out.Op == format.OpMunmap
 	if changes {
-		m.order.after(p.remapped, format.EdgeDescriptor)
+		mm.order.after(p.remapped, format.EdgeDescriptor)
 	}
 	first := true
 	for part := range s.t.Process.Space.Within(s.e.Args[0], s.e.Size()) {
 		f := part.Data.(*mapped)
 		if first {
-			m.placeMapped(s, b, part)
+			mm.placeMapped(s, b, part)
 			first = false
 		}
 		if changes || effect == format.EffectProtect {
-			m.afterMapped(f)
+			mm.afterMapped(f)
 		} else {
-			m.order.after(f.made, format.EdgeDescriptor)
+			mm.order.after(f.made, format.EdgeDescriptor)
 		}
 		if effect == format.EffectProtect {
-			f.made, f.uses = m.order.here, f.uses[:0]
+			f.made, f.uses = mm.order.here, f.uses[:0]
 		} else {
-			f.uses = m.order.use(f.uses)
+			f.uses = mm.order.use(f.uses)
 		}
 	}
 	if effect == format.EffectRemap {
-		m.remapped(s, b)
+		mm.remapped(s, b)
 	}
 	if changes {
-		p.remapped = m.order.here
+		p.remapped = mm.order.here
 	}
 }
 
 // placeMapped sets the place and the size of a call on memory whose first mapped
 // part is given.
-func (m *model) placeMapped(s *simEvent, b *buffers, first *process.Mapping) {
+func (mm *memory) placeMapped(s *simEvent, b *buffers, first *process.Mapping) {
 	addr := max(s.e.Args[0], first.From)
 	r := b.find(addr, 0)
 	if r == nil {
@@ -133,7 +182,7 @@ func (m *model) placeMapped(s *simEvent, b *buffers, first *process.Mapping) {
 }
 
 // remapped lays out where mremap moved a mapping to.
-func (m *model) remapped(s *simEvent, b *buffers) {
+func (mm *memory) remapped(s *simEvent, b *buffers) {
 	s.out.Ret, s.out.Args[4] = min(s.e.Ret, 0), 0
 	size := s.e.Args[2]
 	if s.e.Ret <= 0 || size <= 0 {
@@ -148,7 +197,7 @@ func (m *model) remapped(s *simEvent, b *buffers) {
 }
 
 // fault handles a page fault of a mapped file.
-func (m *model) fault(s *simEvent) {
+func (mm *memory) fault(s *simEvent) {
 	part := s.t.Process.Space.At(s.e.Args[0])
 	f, nd, off := part.Data.(*mapped), part.Data.(*mapped).node, part.Offset+s.e.Args[0]-part.From
 	r := s.t.proc.layout.find(s.e.Args[0], 0)
@@ -157,21 +206,20 @@ func (m *model) fault(s *simEvent) {
 	}
 	size := max(s.e.Size(), 0)
 	s.out.Args[2] = off
-	m.order.after(f.made, format.EdgeDescriptor)
-	f.uses = m.order.use(f.uses)
+	mm.order.after(f.made, format.EdgeDescriptor)
+	f.uses, s.mapped = mm.order.use(f.uses), f
 	if s.e.Ret < 0 { // the file ended before the page
-		m.order.after(nd.resized, format.EdgeBytes)
-		nd.ends = m.order.use(nd.ends)
+		mm.order.after(nd.resized, format.EdgeBytes)
+		nd.ends = mm.order.use(nd.ends)
 		return
 	}
-	m.order.within(nd, end(off, 1))
-	m.raise(nd, end(off, 1))
-	nd.reads = m.order.use(nd.reads)
+	mm.order.within(nd, end(off, 1))
+	mm.raise(nd, end(off, 1))
+	nd.reads = mm.order.use(nd.reads)
 	last := max(min(end(off, size), nd.now), off)
-	m.faulted(s, nd, off, last)
-	if m.order.read(nd, off, last); f.shared && s.out.Op.Info().Class == format.ClassWrite {
+	if mm.order.read(nd, off, last); f.shared && s.out.Op.Info().Class == format.ClassWrite {
 		nd.blocks.doubt(s.e.Start, off, last)
-		m.order.wrote(nd, off, last)
+		mm.order.wrote(nd, off, last)
 	}
 }
 
@@ -182,21 +230,22 @@ func (m *model) fault(s *simEvent) {
 // is shared and can be written. One that reads shows nothing, so that a later write may have
 // to map the page again. A fault without an address gets one here: the process had ended
 // before the recorder could read its mappings.
-func (m *model) mapProgram(t *thread, e *format.Event) error {
+func (mm *memory) mapProgram(f fact) {
+	t, e := f.s.t, f.s.e
 	if !e.Notes.Known(format.NotedPath) || e.Op.Info().Effect != format.EffectFault || e.Args[0] < 0 || e.Size() <= 0 || e.Offset() < 0 {
-		return nil
+		return
 	}
 	writes := e.Op.Info().Class == format.ClassWrite
 	if e.Args[0] == 0 {
 		e.Args[0] = unknownAddress
 	} else if part := t.Process.Space.At(e.Args[0]); part != nil && !(writes && part.Data.(*mapped).guess) {
-		return nil
+		return
 	}
 	fd := int64(0)
 	for fd < maxProgramFD && t.Table.Find(fd) != nil {
 		fd++
 	}
-	m.report.Programs++
+	mm.report.Programs++
 	const read, private = 1, 2
 	flags, protection, sharing := int64(format.RDONLY), int64(read), int64(private)
 	if writes {
@@ -208,14 +257,11 @@ func (m *model) mapProgram(t *thread, e *format.Event) error {
 		{Op: format.OpClose, Args: [format.MaxArgs]int64{fd}},
 	} {
 		call.TID, call.Start = e.TID, e.Start
-		if err := m.applyMade(t, &call); err != nil {
-			return err
-		}
+		mm.applyMade(t, &call)
 	}
 	if part := t.Process.Space.At(e.Args[0]); part != nil {
 		part.Data.(*mapped).guess = !writes
 	}
-	return nil
 }
 
 // unknownAddress is where faults without an address are mapped, one after the other. It

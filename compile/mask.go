@@ -9,7 +9,7 @@ import (
 // replay has no umask. Those of a file that the recorder saw made are noted.
 // They also show the umask where the recording has no other trace of it. If
 // nothing shows it, the permissions are those that were asked for.
-func (m *model) masked(s *simEvent) {
+func (nm *naming) masked(s *simEvent) {
 	i := s.out.Op.Info().At.Mode
 	if i < 0 || !s.out.Creates(0) && s.out.OpenFlags()&format.TMPFILE == 0 {
 		return

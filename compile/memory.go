@@ -21,12 +21,12 @@ func (b *buffers) addMapping(addr, size int64) {
 // Only memory that can hold the process's own pages is laid out
 // (format.OwnPages). A call on other memory has place 0.
 
-func (m *model) mmap(s *simEvent) {
+func (mm *memory) mmap(s *simEvent) {
 	if s.d != nil && s.e.MapsFile() {
-		m.mapFile(s)
+		mm.mapFile(s)
 		return
 	}
-	b, size := m.layout(s), s.e.Args[1]
+	b, size := mm.layout(s), s.e.Args[1]
 	if b == nil {
 		return
 	}
@@ -40,8 +40,8 @@ func (m *model) mmap(s *simEvent) {
 }
 
 // brk handles a call that returns the break, whether or not it moved it.
-func (m *model) brk(s *simEvent) {
-	b, old, now := m.layout(s), s.t.proc.brk, s.e.Ret
+func (mm *memory) brk(s *simEvent) {
+	b, old, now := mm.layout(s), s.t.proc.brk, s.e.Ret
 	if b == nil || now <= 0 {
 		return
 	}
@@ -53,29 +53,29 @@ func (m *model) brk(s *simEvent) {
 }
 
 // unmapped handles munmap and madvise.
-func (m *model) unmapped(s *simEvent) {
-	if m.isMapped(s) {
-		m.onMapped(s)
+func (mm *memory) unmapped(s *simEvent) {
+	if s.isMapped() {
+		mm.onMapped(s)
 		return
 	}
-	if b := m.layout(s); b != nil {
+	if b := mm.layout(s); b != nil {
 		s.out.Args[0] = b.placeOf(s.e.Args[0], s.e.Args[1])
 	}
 }
 
 // protected handles mprotect, which has no effect if no file is mapped.
-func (m *model) protected(s *simEvent) {
-	if m.isMapped(s) {
-		m.onMapped(s)
+func (mm *memory) protected(s *simEvent) {
+	if s.isMapped() {
+		mm.onMapped(s)
 	}
 }
 
-func (m *model) mremap(s *simEvent) {
-	if m.isMapped(s) {
-		m.onMapped(s)
+func (mm *memory) mremap(s *simEvent) {
+	if s.isMapped() {
+		mm.onMapped(s)
 		return
 	}
-	b, old, size := m.layout(s), s.e.Args[0], s.e.Args[2]
+	b, old, size := mm.layout(s), s.e.Args[0], s.e.Args[2]
 	if b == nil {
 		return
 	}
@@ -90,9 +90,9 @@ func (m *model) mremap(s *simEvent) {
 
 // layout returns the buffers of the process, nil if addresses are left out. It
 // replaces a result that is an address by 0.
-func (m *model) layout(s *simEvent) *buffers {
+func (mm *memory) layout(s *simEvent) *buffers {
 	s.out.Ret = min(s.out.Ret, 0)
-	if m.options.Bare {
+	if mm.options.Bare {
 		return nil
 	}
 	return s.t.proc.buffers

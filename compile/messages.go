@@ -65,40 +65,41 @@ func (m *boundedMap[K, V]) set(k K, v V) {
 // messaged follows a message through a socket. The passes before the last learn to
 // which channels recorded threads send. Messages on other channels come from unrecorded
 // programs.
-func (m *model) messaged(t *thread, e *format.Event) {
+func (w *ties) messaged(of *simEvent) {
+	t, e := of.t, of.e
 	c := channel{e.Notes.ChannelKind, e.Notes.Channel}
-	if m.ties == nil {
-		if e.Sends() && !m.learned.sent[c] && len(m.learned.sent) < maxSent {
-			m.learned.sent[c] = true
-			m.learned.bytes += inMap
+	if w.out == nil {
+		if e.Sends() && !w.learned.sent[c] && len(w.learned.sent) < maxSent {
+			w.learned.sent[c] = true
+			w.learned.bytes += inMap
 		}
 		return
 	}
 	if e.Sends() {
-		list := m.ties.channels.of[c]
+		list := w.channels.of[c]
 		if len(list) == sentKept {
 			list = append(list[:0], list[1:]...)
 		}
-		m.ties.channels.set(c, append(list, sending{message{t, e.Start}, e.Notes.Pos}))
+		w.channels.set(c, append(list, sending{message{t, e.Start}, e.Notes.Pos}))
 		to := connection{t.Table, e.FD()}
-		m.ties.replies.set(to, reply{e.Start, t.comesAfter(m.ties.replies.of[to].causes[:0], e.Start)})
+		w.replies.set(to, reply{e.Start, t.comesAfter(w.replies.of[to].causes[:0], e.Start)})
 		return
 	}
-	list := m.ties.channels.of[c]
+	list := w.channels.of[c]
 	for i, s := range list {
 		if int32(s.pos-e.Notes.Pos) < 0 {
 			continue
 		}
 		if s.at <= e.End() {
-			m.ties.sent = s.message
+			of.sent = s.message
 		}
 		if s.pos == e.Notes.Pos {
 			i++ // received as a whole
 		}
-		m.ties.channels.of[c] = list[i:]
+		w.channels.of[c] = list[i:]
 		return
 	}
-	m.ties.arrived = !m.learned.sent[c] && len(m.learned.sent) < maxSent
+	of.arrived = !w.learned.sent[c] && len(w.learned.sent) < maxSent
 }
 
 // maxSent bounds the channels that recorded threads are known to send to. Beyond the
@@ -109,7 +110,7 @@ const maxSent = 1 << 16
 // closed loop, to the reply before it on the same connection; for clients with their
 // own schedule, to the start. It returns how long the thread waited, in the call or
 // just before it.
-func (m *model) arrive(t *thread, e *format.Event) (nanos int64, ok bool) {
+func (w *ties) arrive(t *thread, e *format.Event) (nanos int64, ok bool) {
 	at, before := e.Start, int64(0)
 	switch {
 	case e.Dur >= format.Waited:
@@ -123,13 +124,13 @@ func (m *model) arrive(t *thread, e *format.Event) (nanos int64, ok bool) {
 		return 0, false
 	}
 	t.own.Waits -= before
-	clock := m.clock(t, at)
+	clock := t.onTrace(at)
 	t.held += nanos
 	own := t.clock(at)
 	start := cause{kind: format.EdgeArrival, lag: clock - own, bound: at - own, since: at, early: t.timeouts.nanos}
 	start.floor = format.Floor{Total: clock, Clients: clock}.Minus(t.least(own))
 	t.after(start)
-	if reply, ok := m.ties.replies.of[connection{t.Table, e.FD()}]; ok && reply.at <= at {
+	if reply, ok := w.replies.of[connection{t.Table, e.FD()}]; ok && reply.at <= at {
 		answered := at - reply.at
 		t.follow(at, at, reply.causes, format.EdgeReply, format.Floor{Total: answered, Clients: answered})
 	} else {

@@ -46,39 +46,54 @@ const (
 	mpiShare = 4
 )
 
-// mpiState is what a pass knows of calls of MPI.
-type mpiState struct {
+// mpis is the concern of calls of MPI by ranks.
+type mpis struct {
+	*pass
 	calls   int64             // so far
-	next    int               // of the waits, in the last pass
+	at      int               // of the waits, in the last pass
 	threads map[int32]*thread // those that others wait for, in the last pass, by number
+	causes  []cause           // memory of follows
 }
 
-// mpi follows a call of MPI by a rank.
-func (m *model) mpi(t *thread, e *format.Event) {
-	if t.proc.Rank < 0 {
-		return
+func (ms *mpis) enlist() {
+	ms.when(factSpan, ms.called)
+	if ms.out != nil {
+		ms.when(factBegan, ms.began)
 	}
-	k := &m.learned.mpi
-	if m.ties == nil {
-		if k.pairer != nil {
-			k.pairer.Add(t.num, t.proc.Rank, e)
+}
+
+// began notes a thread that calls can wait for: another call can wait for the first one of
+// the thread, which has not ended then.
+func (ms *mpis) began(f fact) {
+	if ms.learned.mpi.awaited[f.t.num] {
+		ms.threads[f.t.num] = f.t
+	}
+}
+
+// called follows a call by a rank.
+func (ms *mpis) called(f fact) {
+	t, e, k := f.s.t, f.s.e, &ms.learned.mpi
+	switch {
+	case e.Span.Layer != mpi.Layer || t.proc.Rank < 0:
+	case ms.out != nil:
+		for ; ms.at < len(k.waits) && k.waits[ms.at].call == ms.calls; ms.at++ {
+			ms.completes(t, e, &k.waits[ms.at])
 		}
-		return
+		ms.calls++
+	case k.pairer != nil:
+		k.pairer.Add(t.num, t.proc.Rank, e)
 	}
-	s := &m.mpis
-	for ; s.next < len(k.waits) && k.waits[s.next].call == s.calls; s.next++ {
-		m.mpiEnd(t, e, &k.waits[s.next])
-	}
-	s.calls++
 }
 
-// mpiWaited keeps what calls have waited for.
-func (m *model) mpiWaited(w *mpi.Wait) {
-	k := &m.learned.mpi
+func (ms *mpis) holds(add func(purpose, int)) { add(forOrder, ms.learned.mpi.bytes()) }
+
+// waited keeps what calls have waited for.
+func (ms *mpis) waited(w *mpi.Wait) {
+	k := &ms.learned.mpi
 	if w.Kind == mpi.Sent && w.On[0].At > w.Calls[0].End+mpi.ClockError {
 		return // the message was kept for its receiver
 	}
-	if len(k.waits)+len(w.Calls) > maxMPI || len(k.begins)+len(w.On) > maxMPI || int64(k.bytes()) > m.budget.limit/mpiShare {
+	if len(k.waits)+len(w.Calls) > maxMPI || len(k.begins)+len(w.On) > maxMPI || int64(k.bytes()) > ms.budget.limit/mpiShare {
 		k.left += int64(len(w.Calls))
 		return
 	}
@@ -91,7 +106,7 @@ func (m *model) mpiWaited(w *mpi.Wait) {
 			partly: w.Guessed && w.Kind == mpi.Collective, message: w.Message,
 		})
 	}
-	m.budget.take(forOrder, len(w.On)*mpiBeginBytes+len(w.Calls)*mpiWaitBytes)
+	ms.budget.take(forOrder, len(w.On)*mpiBeginBytes+len(w.Calls)*mpiWaitBytes)
 }
 
 // bytes returns how many the waits take.
@@ -113,55 +128,43 @@ func (k *mpiLearned) end() {
 	}
 }
 
-// mpiBegins notes a thread that calls of MPI can wait for, in the last pass: another call can wait
-// for the first one of the thread, which has not ended then.
-func (m *model) mpiBegins(t *thread) {
-	if !m.learned.mpi.awaited[t.num] {
-		return
-	}
-	if m.mpis.threads == nil {
-		m.mpis.threads = map[int32]*thread{}
-	}
-	m.mpis.threads[t.num] = t
-}
-
-// mpiEnd makes a thread come after what a call has waited for. Time in that call before the last
+// completes makes a thread come after what a call has waited for. Time in that call before the last
 // of this began is no compute.
-func (m *model) mpiEnd(t *thread, e *format.Event, w *mpiWait) {
-	k, from := &m.learned.mpi, w.from
+func (ms *mpis) completes(t *thread, e *format.Event, w *mpiWait) {
+	k, from := &ms.learned.mpi, w.from
 	if t.last > from {
 		from = e.Start // the thread did something else while it polled
 	}
 	if w.kind == mpi.Sent {
 		switch at := k.begins[w.first].At; {
 		case k.sends.Waits(&w.message):
-			m.report.MPI.Rendezvous++
+			ms.report.MPI.Rendezvous++
 		case at <= from, at > e.End(), w.message.Shared && k.sends.Early(&w.message):
 			return // the send did not wait for it
 		}
 	}
-	m.mpiAfter(t, e, w, from)
+	ms.follows(t, e, w, from)
 }
 
-// mpiAfter makes a thread come after the begins of operations of other threads, in a call.
+// follows makes a thread come after the begins of operations of other threads, in a call.
 // It has waited since a time. An operation that began after the call ended was not waited for.
-func (m *model) mpiAfter(t *thread, e *format.Event, w *mpiWait, since int64) {
+func (ms *mpis) follows(t *thread, e *format.Event, w *mpiWait, since int64) {
 	last := int64(math.MinInt64)
-	m.ties.causes = m.ties.causes[:0]
-	for _, o := range m.learned.mpi.begins[w.first : w.first+w.n] {
-		switch on := m.mpis.threads[o.Thread]; {
+	ms.causes = ms.causes[:0]
+	for _, o := range ms.learned.mpi.begins[w.first : w.first+w.n] {
+		switch on := ms.threads[o.Thread]; {
 		case on == t || on == nil:
 		case o.At-e.End() > mpi.ClockError:
 			if !w.partly {
-				m.report.MPI.Backwards++
+				ms.report.MPI.Backwards++
 			}
 		default:
 			at := min(o.At, e.End())
 			last = max(last, at)
-			m.ties.causes = on.comesAfter(m.ties.causes, at)
+			ms.causes = on.comesAfter(ms.causes, at)
 		}
 	}
-	if len(m.ties.causes) == 0 {
+	if len(ms.causes) == 0 {
 		return
 	}
 	from := t.notBefore(since)
@@ -170,19 +173,19 @@ func (m *model) mpiAfter(t *thread, e *format.Event, w *mpiWait, since int64) {
 		if since < e.Start { // the cost of the polls is subtracted already
 			cost := float64(w.polls) * float64(t.rate.Span) * min(float64(held)/float64(e.Start-since), 1)
 			held = max(held-int64(cost), 0)
-			m.report.MPI.Polled += min(last, e.Start) - from
+			ms.report.MPI.Polled += min(last, e.Start) - from
 		}
 		t.held += held
-		m.report.Tied += held
-		m.report.MPI.Waited += held
+		ms.report.Tied += held
+		ms.report.MPI.Waited += held
 		t.mark(mark{at: last, own: t.clock(last)})
 	}
-	t.follow(e.Start, max(last, from), m.ties.causes, format.EdgeMessage, format.Floor{})
+	t.follow(e.Start, max(last, from), ms.causes, format.EdgeMessage, format.Floor{})
 }
 
 // leavesOutMPI reports whether the recording of a parallel program had calls of MPI, of which
 // none have come.
-func leavesOutMPI(h *format.Header, s *mpiState) bool {
+func leavesOutMPI(h *format.Header, s *mpis) bool {
 	return len(h.Ranks) > 1 && s.calls == 0 && slices.ContainsFunc(h.Meta, func(m format.Meta) bool {
 		return m.Key == format.MetaLayer && strings.HasPrefix(m.Value, mpi.Layer+" ")
 	})

@@ -169,6 +169,8 @@ type names struct {
 	plan    *plan // nil in all passes but the last
 	texts   int   // how many copies are kept of a path that an event has
 	budget  *budget
+	cwd     string               // working directory at the start, empty if unknown
+	home    *node                // its node
 	follow  func(*entry) *target // where a magic link leads to, nil for unknown
 
 	up      []*entry // the result of climb, reused
@@ -179,8 +181,21 @@ func newNames(known *learned, p *plan, texts int, b *budget) *names {
 	n := &names{learned: known, plan: p, texts: texts, budget: b}
 	top := &entry{state: present, existed: true}
 	n.root = &node{typ: format.TypeDir, at: top, first: top, cached: -1}
-	top.node = n.root
+	top.node, n.home = n.root, n.root
 	return n
+}
+
+// directory returns the node of a directory that must have existed at the start.
+func (n *names) directory(path string) *node {
+	at, _ := n.walk(n.root, n.root, path, linkTarget, nil)
+	if at == nil {
+		return n.root
+	}
+	n.exists(at)
+	if at.node.typ == format.TypeUnknown {
+		at.node.typ = format.TypeDir
+	}
+	return at.node
 }
 
 // lookup returns the entry of a name in a directory.

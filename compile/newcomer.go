@@ -9,20 +9,19 @@ import (
 	"pianola/format/process"
 )
 
-// enter takes the processes that enter the recording. The trace opens their files by calls: it can't do that before the start, when files that the trace
-// makes or renames do not have their names yet.
-func (m *model) enter(e *format.Event) error {
+// enter takes the processes that enter the recording. The trace opens their files by calls: it
+// can't do that before the start, when files that the trace makes or renames do not have their
+// names yet.
+func (pr *processes) enter(e *format.Event) {
 	h, at := e.Enters, max(e.Start, 0)
-	if err := m.leave(h, e); err != nil {
-		return err
-	}
-	m.entering = true
-	m.state.Enter(h, at)
-	m.entering = false
+	pr.leave(h, e)
+	pr.entering = true
+	pr.state.Enter(h, at)
+	pr.entering = false
 	roots := map[int32]string{}
 	threads := map[int32]*thread{}
 	for _, r := range h.Running() {
-		if t := m.state.Living(r.Threads[0]); t != nil && t.Process.ID == r.Process {
+		if t := pr.state.Living(r.Threads[0]); t != nil && t.Process.ID == r.Process {
 			threads[r.Process], roots[r.Process] = t.Data.(*thread), strings.TrimSuffix(r.Root, "/")
 		}
 	}
@@ -33,11 +32,8 @@ func (m *model) enter(e *format.Event) error {
 		if t == nil || !namesFile(d) || !below || path == "" || path[0] != '/' {
 			continue
 		}
-		if err := m.reopen(t, d, path, at); err != nil {
-			return err
-		}
+		pr.reopen(t, d, path, at)
 	}
-	return nil
 }
 
 // namesFile reports whether a file has the name that a descriptor is told of with.
@@ -47,20 +43,20 @@ func namesFile(d *format.Descriptor) bool {
 
 // leave ends the threads of the processes that a header tells of and that are known: those have
 // left the recording, or their numbers are those of others now.
-func (m *model) leave(h *format.Header, before *format.Event) error {
+func (pr *processes) leave(h *format.Header, before *format.Event) {
 	left := map[*process.Process]bool{}
 	for _, r := range h.Running() {
 		for _, tid := range r.Threads {
-			if t := m.state.Living(tid); t != nil {
+			if t := pr.state.Living(tid); t != nil {
 				left[t.Process] = true
 			}
 		}
 	}
 	if len(left) == 0 {
-		return nil
+		return
 	}
 	var threads []*thread
-	m.state.Threads(func(t *process.Thread) bool {
+	pr.state.Threads(func(t *process.Thread) bool {
 		if left[t.Process] {
 			threads = append(threads, t.Data.(*thread))
 		}
@@ -69,26 +65,57 @@ func (m *model) leave(h *format.Header, before *format.Event) error {
 	slices.SortFunc(threads, func(a, b *thread) int { return cmp.Compare(a.num, b.num) })
 	for _, t := range threads {
 		end := format.Event{Op: format.OpExit, TID: t.TID, Start: max(before.Start, t.last), Ret: format.NoResult}
-		if err := m.applyMade(t, &end); err != nil {
-			return err
-		}
+		pr.applyMade(t, &end)
 	}
-	return nil
 }
 
 // reopen makes a thread open a file as its process had it open.
-func (m *model) reopen(t *thread, d *format.Descriptor, path string, at int64) error {
+func (pr *processes) reopen(t *thread, d *format.Descriptor, path string, at int64) {
 	flags := d.Flags &^ (format.CREAT | format.EXCL | format.TRUNC | format.TMPFILE)
 	open := format.Event{Op: format.OpOpen, TID: t.TID, Start: at, Ret: int64(d.FD), Args: [format.MaxArgs]int64{1: flags},
 		Str: [format.MaxStrings][]byte{[]byte(path)}, Notes: d.Notes()}
-	if err := m.applyMade(t, &open); err != nil {
-		return err
-	}
+	pr.applyMade(t, &open)
 	f := fileOf(t.Table.Find(int64(d.FD)))
 	if d.Offset <= 0 || f == nil || !f.isFile() || f.node.typ == format.TypeDir {
+		return
+	}
+	pr.raise(f.node, d.Offset) // which was the file's size at least
+	seek := format.Event{Op: format.OpLseek, TID: t.TID, Start: at, Ret: d.Offset, Args: [format.MaxArgs]int64{int64(d.FD), d.Offset, format.SeekSet}}
+	pr.applyMade(t, &seek)
+}
+
+// inherited returns the description of a descriptor that was open at the start,
+// in a process that already ran or in the first process, or that a process has open which
+// enters. It is nil where that process is not known, and where enter opens the file.
+func (pr *processes) inherited(d *format.Descriptor) *process.Description {
+	if pr.entering && namesFile(d) {
 		return nil
 	}
-	m.raise(f.node, d.Offset) // which was the file's size at least
-	seek := format.Event{Op: format.OpLseek, TID: t.TID, Start: at, Ret: d.Offset, Args: [format.MaxArgs]int64{int64(d.FD), d.Offset, format.SeekSet}}
-	return m.applyMade(t, &seek)
+	num := int32(1)
+	if p := pr.byPID[d.Process]; p != nil {
+		num = p.num
+	} else if len(pr.list) > 0 {
+		return nil
+	}
+	f := pr.newFile(d.Flags)
+	pr.tellMore(factOpened, &pr.event, more{file: f, from: d})
+	if !namesFile(d) {
+		return f.Description
+	}
+	at, _ := pr.names.walk(pr.names.root, pr.names.root, d.Path, linkTarget, nil)
+	if at == nil || at.node != nil && at.node.pseudo {
+		return f.Description
+	}
+	pr.names.exists(at)
+	f.node = at.node
+	pr.names.mention(at)
+	pr.call(at)
+	pr.naming.learn(at, d.Notes())
+	// The file was open at the start, so its size was at least the offset.
+	pr.raise(at.node, d.Offset)
+	pr.inherits = append(pr.inherits, format.Descriptor{
+		Process: num, FD: d.FD, Offset: d.Offset, Path: pr.names.mappedPath(at, pr.options.Paths),
+		Flags: d.Flags &^ (format.CREAT | format.EXCL | format.TRUNC),
+	})
+	return f.Description
 }

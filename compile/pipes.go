@@ -86,34 +86,94 @@ type pipePlan struct {
 	unwaited int64 // waits that were too many to be kept
 }
 
-// newPipe returns the next pipe.
-func (m *model) newPipe() *pipe {
-	m.pipes++
-	m.budget.take(forDescriptors, inMap+pipeBytes)
-	return &pipe{num: m.pipes}
+// pipes is the concern of pipes: which call waited for which.
+type pipes struct {
+	*pass
+	number int32         // of pipes so far
+	named  map[any]*pipe // by an *entry, or the name that /proc has for a descriptor
+	found  []pipeWait
+
+	// In the last pass, where the plan has waits.
+	plan   *pipePlan
+	waits  lines[pipeWait]
+	points lines[pipePoint]
+	wait   *pipeWait  // of the current line, nil for none
+	on     *pipePoint // what it waits for
 }
 
-// namedPipe returns the pipe of a name: an *entry, or the name that /proc has
-// for an inherited descriptor.
-func (m *model) namedPipe(name any) *pipe {
-	p := m.pipeNames[name]
+func newPipes(p *pass, known *plan) *pipes {
+	ps := &pipes{pass: p, named: map[any]*pipe{}}
+	if known != nil {
+		ps.plan, ps.waits, ps.points, ps.report.Unwaited = known.pipes, known.pipes.waits, known.pipes.points, known.pipes.unwaited
+	}
+	return ps
+}
+
+func (ps *pipes) enlist() {
+	ps.when(factOpened, ps.opened)
+	ps.when(factClosed, func(f fact) { ps.unfed(f.s, f.file) })
+	ps.when(factEnds, ps.ended)
+	if ps.plan == nil || ps.told {
+		ps.when(factActs, ps.moved)
+	}
+	if ps.plan != nil && len(ps.plan.points) > 0 {
+		ps.when(factNext, ps.awaited)
+		ps.when(factWritten, ps.wrote)
+		ps.when(factLeft, ps.leave)
+	}
+}
+
+func (ps *pipes) ended(f fact) {
+	if f.s.out.Op.Info().Effect == format.EffectExitGroup || f.s.t.proc.Alive() == 1 {
+		for _, d := range f.s.t.Table.All {
+			ps.unfed(f.s, fileOf(d))
+		}
+	}
+}
+
+func (ps *pipes) holds(add func(purpose, int)) { add(forDescriptors, len(ps.named)*(inMap+pipeBytes)) }
+
+// opened finds out which pipe a new description is of.
+func (ps *pipes) opened(f fact) {
+	switch {
+	case f.from != nil:
+		if strings.HasPrefix(f.from.Path, "pipe:[") {
+			f.file.pipe, f.file.feeds = ps.of(f.from.Path), f.from.Flags&format.WRONLY != 0
+		}
+	case f.s.out.Op.Info().Effect == format.EffectPipe:
+		if f.file.feeds = f.of != nil; f.file.feeds {
+			f.file.pipe = f.of.pipe
+		} else {
+			f.file.pipe = ps.another()
+		}
+	case f.of != nil && f.of.pipe != nil:
+		f.file.pipe, f.file.feeds = f.of.pipe, writes(f.s.out.OpenFlags())
+	case f.named && f.s.e.FileType() == format.TypeFifo && f.s.at[0] != nil:
+		f.file.pipe, f.file.feeds = ps.of(f.s.at[0]), writes(f.s.out.OpenFlags())
+	}
+}
+
+// another returns the next pipe.
+func (ps *pipes) another() *pipe {
+	ps.number++
+	ps.budget.take(forDescriptors, inMap+pipeBytes)
+	return &pipe{num: ps.number}
+}
+
+// of returns the pipe of a name.
+func (ps *pipes) of(name any) *pipe {
+	p := ps.named[name]
 	if p == nil {
-		p = m.newPipe()
-		m.pipeNames[name] = p
+		p = ps.another()
+		ps.named[name] = p
 	}
 	return p
 }
 
-// inheritPipe records which pipe a descriptor leads to that was open at the start.
-func (m *model) inheritPipe(f *openFile, d *format.Descriptor) {
-	if strings.HasPrefix(d.Path, "pipe:[") {
-		f.pipe, f.feeds = m.namedPipe(d.Path), d.Flags&format.WRONLY != 0
-	}
-}
-
-// piped follows the bytes that the current event moves through pipes.
-func (m *model) piped(s *simEvent) {
-	if !m.told && m.pipe.plan != nil || m.pipes == 0 || s.e.Ret < 0 {
+// moved follows the bytes that the current event moves through pipes.
+func (ps *pipes) moved(f fact) {
+	s := f.s
+	if ps.number == 0 || s.e.Ret < 0 {
 		return
 	}
 	if s.d != nil && s.e.Op.Info().At.OutFD < 0 {
@@ -121,16 +181,16 @@ func (m *model) piped(s *simEvent) {
 	}
 	switch info := s.e.Op.Info(); {
 	case info.Class == format.ClassRead:
-		m.took(s, s.t.pipe(s.e.FD()))
-		m.fed(s, s.t.pipe(s.e.OutFD()))
+		ps.took(s, s.t.pipe(s.e.FD()))
+		ps.fed(s, s.t.pipe(s.e.OutFD()))
 	case info.Effect == format.EffectWrite:
-		if f := fileOf(s.t.Table.Find(s.e.FD())); f != nil && f.pipe != nil && !f.feeds {
-			m.took(s, f.pipe) // vmsplice to memory
+		if end := fileOf(s.t.Table.Find(s.e.FD())); end != nil && end.pipe != nil && !end.feeds {
+			ps.took(s, end.pipe) // vmsplice to memory
 			return
 		}
-		m.fed(s, s.t.pipe(s.e.FD()))
+		ps.fed(s, s.t.pipe(s.e.FD()))
 	case info.Effect == format.EffectCopy: // tee, which leaves what it reads
-		m.fed(s, s.t.pipe(s.e.OutFD()))
+		ps.fed(s, s.t.pipe(s.e.OutFD()))
 	}
 }
 
@@ -142,17 +202,17 @@ func (t *thread) pipe(fd int64) *pipe {
 	return nil
 }
 
-func (m *model) pipeCall(s *simEvent) pipeCall {
-	return pipeCall{m.line, s.e.Start, s.e.TID, s.t.num}
+func (ps *pipes) call(s *simEvent) pipeCall {
+	return pipeCall{ps.line, s.e.Start, s.e.TID, s.t.num}
 }
 
 // fed records a write to a pipe.
-func (m *model) fed(s *simEvent, p *pipe) {
+func (ps *pipes) fed(s *simEvent, p *pipe) {
 	if p == nil || s.e.Ret == 0 || s.e.Ret > maxPipeCall {
 		return
 	}
-	c := m.pipeCall(s)
-	n := s.e.Ret - m.fedLate(p, c, s.e.Ret)
+	c := ps.call(s)
+	n := s.e.Ret - ps.fedLate(p, c, s.e.Ret)
 	for len(p.ahead) > 0 && p.ahead[0].first < p.put+n {
 		r := p.ahead[0]
 		p.ahead = p.ahead[1:]
@@ -163,7 +223,7 @@ func (m *model) fed(s *simEvent, p *pipe) {
 			p.late = keepNewest(p.late, r)
 			continue
 		}
-		m.feeds(p, &r, c)
+		ps.feeds(p, &r, c)
 	}
 	if p.put += n; p.put > p.got {
 		if n := len(p.writes); n < pipeKept {
@@ -176,17 +236,17 @@ func (m *model) fed(s *simEvent, p *pipe) {
 	// another thread began a read during it, it is assumed to have waited for
 	// that read.
 	if s.e.Dur >= format.Waited {
-		m.waits(p, &got{call: c, end: s.e.End(), idle: c.start}, p.read)
+		ps.waited(p, &got{call: c, end: s.e.End(), idle: c.start}, p.read)
 	}
 }
 
 // fedLate returns how many of n bytes of a write were read by calls that ended after
 // the write began and before its line. They count as already written.
-func (m *model) fedLate(p *pipe, c pipeCall, n int64) (bytes int64) {
+func (ps *pipes) fedLate(p *pipe, c pipeCall, n int64) (bytes int64) {
 	for len(p.late) > 0 && bytes < n {
 		r := p.late[0]
 		if r.end >= c.start {
-			m.feeds(p, &r, c)
+			ps.feeds(p, &r, c)
 			bytes += min(r.last-r.first, n-bytes)
 		}
 		p.late = p.late[1:]
@@ -196,14 +256,14 @@ func (m *model) fedLate(p *pipe, c pipeCall, n int64) (bytes int64) {
 
 // feeds records that a read received bytes of a write whose line comes later. The last
 // pass needs that at the line of the read.
-func (m *model) feeds(p *pipe, r *got, c pipeCall) {
-	if !m.told {
-		m.waits(p, r, c)
+func (ps *pipes) feeds(p *pipe, r *got, c pipeCall) {
+	if !ps.told {
+		ps.waited(p, r, c)
 		return
 	}
-	if _, known := m.learned.fed[r.call.line]; !known && m.ties == nil && c.thread != r.call.thread && len(m.learned.fed) < maxPipeWaits {
-		m.learned.fed[r.call.line] = c
-		m.learned.bytes += inMap
+	if _, known := ps.learned.fed[r.call.line]; !known && ps.out == nil && c.thread != r.call.thread && len(ps.learned.fed) < maxPipeWaits {
+		ps.learned.fed[r.call.line] = c
+		ps.learned.bytes += inMap
 	}
 }
 
@@ -216,23 +276,23 @@ func keepNewest(reads []got, r got) []got {
 }
 
 // took records a read of a pipe.
-func (m *model) took(s *simEvent, p *pipe) {
+func (ps *pipes) took(s *simEvent, p *pipe) {
 	if p == nil || s.e.Ret > maxPipeCall {
 		return
 	}
-	r := got{call: m.pipeCall(s), end: s.e.End(), idle: s.t.idle, off: s.e.Off.Total(), first: p.got, last: p.got + s.e.Ret}
+	r := got{call: ps.call(s), end: s.e.End(), idle: s.t.idle, off: s.e.Off.Total(), first: p.got, last: p.got + s.e.Ret}
 	p.read, p.got = r.call, r.last
 	switch {
-	case s.e.Ret == 0 && m.told:
-		m.sentBy(p.closed)
+	case s.e.Ret == 0 && ps.told:
+		s.pipedBy = &p.closed
 		return
 	case s.e.Ret == 0:
-		m.waits(p, &r, p.closed)
+		ps.waited(p, &r, p.closed)
 		return
 	}
 	if r.first >= p.put {
-		if c, ok := m.learned.fed[m.line]; ok {
-			m.sentBy(c)
+		if c, ok := ps.learned.fed[ps.line]; ok {
+			s.pipedBy = &c
 		}
 		if len(p.ahead) == pipeKept {
 			p.put = max(p.put, p.ahead[0].last)
@@ -245,10 +305,12 @@ func (m *model) took(s *simEvent, p *pipe) {
 			p.writes = p.writes[1:]
 		}
 	}
-	if drop(r.first); m.told {
-		m.sent(p, r.last)
+	if drop(r.first); ps.told {
+		if i := slices.IndexFunc(p.writes, func(w put) bool { return w.end >= r.last }); i >= 0 {
+			s.pipedBy = &p.writes[i].call
+		}
 	} else if len(p.writes) > 0 {
-		m.waits(p, &r, p.writes[0].call)
+		ps.waited(p, &r, p.writes[0].call)
 	}
 	drop(r.last)
 }
@@ -256,31 +318,12 @@ func (m *model) took(s *simEvent, p *pipe) {
 // maxPipeCall exceeds the size of any call: MAX_RW_COUNT of Linux is smaller.
 const maxPipeCall = 1 << 31
 
-// sent records that the current event received the bytes of a pipe up to a position.
-func (m *model) sent(p *pipe, last int64) {
-	i := slices.IndexFunc(p.writes, func(w put) bool { return w.end >= last })
-	if i < 0 {
-		return
-	}
-	m.sentBy(p.writes[i].call)
-}
-
-// sentBy records that the current event received the data of a call.
-func (m *model) sentBy(c pipeCall) {
-	if m.ties == nil {
-		return
-	}
-	if on := m.waker(c.tid); on != nil && on.num == c.thread {
-		m.ties.sent = message{on, c.start}
-	}
-}
-
-// waits records that r waited for a call of another thread, if it did: the call began
+// waited records that r waited for a call of another thread, if it did: the call began
 // during r, or before r while r's thread was off the processor, as in poll(2) before
 // its read.
-func (m *model) waits(p *pipe, r *got, on pipeCall) {
+func (ps *pipes) waited(p *pipe, r *got, on pipeCall) {
 	switch {
-	case m.told: // by notes
+	case ps.told: // by notes
 		return
 	case on.thread == 0 || on.thread == r.call.thread || on.start > r.end:
 		return
@@ -288,24 +331,24 @@ func (m *model) waits(p *pipe, r *got, on pipeCall) {
 	case r.off < format.Waited || on.start <= r.idle || r.off > on.start-r.idle+wakeUp:
 		return
 	}
-	if len(m.pipeWaits) == maxPipeWaits {
-		m.report.Unwaited++
+	if len(ps.found) == maxPipeWaits {
+		ps.report.Unwaited++
 		return
 	}
-	m.pipeWaits = append(m.pipeWaits, pipeWait{r.call.line, on, p.num})
+	ps.found = append(ps.found, pipeWait{r.call.line, on, p.num})
 }
 
 // unfed records that the current event closed a descriptor of a write end. A read at
 // the end of the pipe waited for the last such close.
-func (m *model) unfed(s *simEvent, f *openFile) {
+func (ps *pipes) unfed(s *simEvent, f *openFile) {
 	if f != nil && f.feeds {
-		f.pipe.closed = m.pipeCall(s)
+		f.pipe.closed = ps.call(s)
 	}
 }
 
-// planPipes returns which lines wait, and which lines they wait for.
-func (m *model) planPipes() *pipePlan {
-	p := &pipePlan{waits: m.pipeWaits, unwaited: m.report.Unwaited}
+// planned returns which lines wait, and which lines they wait for.
+func (ps *pipes) planned() *pipePlan {
+	p := &pipePlan{waits: ps.found, unwaited: ps.report.Unwaited}
 	slices.SortStableFunc(p.waits, func(a, b pipeWait) int { return cmp.Compare(a.line, b.line) })
 	p.waits = slices.CompactFunc(p.waits, func(a, b pipeWait) bool { return a.line == b.line })
 	for i := range p.waits {
@@ -314,4 +357,115 @@ func (m *model) planPipes() *pipePlan {
 	slices.SortStableFunc(p.points, func(a, b pipePoint) int { return cmp.Compare(a.line, b.line) })
 	p.points = slices.CompactFunc(p.points, func(a, b pipePoint) bool { return a.line == b.line })
 	return p
+}
+
+// lines is what the plan holds for the remaining lines, in order.
+type lines[T interface{ number() int64 }] []T
+
+// of returns the element of a line, nil for none. Lines must be queried in order.
+func (l *lines[T]) of(line int64) *T {
+	for len(*l) > 0 && (*l)[0].number() < line {
+		*l = (*l)[1:]
+	}
+	if len(*l) == 0 || (*l)[0].number() != line {
+		return nil
+	}
+	return &(*l)[0]
+}
+
+func (w pipeWait) number() int64  { return w.line }
+func (p pipePoint) number() int64 { return p.line }
+
+// find returns the point of a line that is waited for.
+func (p *pipePlan) find(line int64) *pipePoint {
+	i, _ := slices.BinarySearchFunc(p.points, line, func(a pipePoint, line int64) int { return cmp.Compare(a.line, line) })
+	return &p.points[i]
+}
+
+// awaited finds the point that the current line waits for. If the line of the awaited write
+// is yet to come, its event is emitted first, at the time when it began: its thread has been
+// in the call since its last line.
+func (ps *pipes) awaited(fact) {
+	w := ps.waits.of(ps.line)
+	ps.wait, ps.on = nil, nil
+	if w == nil {
+		return
+	}
+	on := ps.plan.find(w.on.line)
+	if on.at.thread == 0 {
+		at := ps.state.Living(w.on.tid)
+		if at == nil || at.Data.(*thread).num != w.on.thread {
+			return
+		}
+		t := at.Data.(*thread)
+		on.at = ps.row(t, format.OpPipeWrite, w.pipe, w.on.start, 0, nil)
+		on.now = t.now
+	}
+	ps.wait, ps.on = w, on
+}
+
+// wrote takes the event itself for the point of its line.
+func (ps *pipes) wrote(f fact) {
+	s := f.s
+	if s != &ps.event {
+		return
+	}
+	if ps.on != nil {
+		ps.order.after(ps.on.at, format.EdgeMessage)
+	}
+	if p := ps.points.of(ps.line); p != nil {
+		p.at, p.now = ps.order.here, s.t.now+s.out.Compute
+	}
+}
+
+// leave emits the events of a call on a pipe that waited or was waited for.
+// The rest of its duration is compute.
+func (ps *pipes) leave(f fact) {
+	t, e := f.s.t, f.s.e
+	op, w, on := format.OpPipeWrite, ps.wait, ps.on
+	if e.Op.Info().Class == format.ClassRead {
+		op = format.OpPipeRead
+	}
+	p := ps.points.of(ps.line)
+	if p != nil && p.at.thread == 0 && (w == nil || op == format.OpPipeWrite) {
+		p.at = ps.row(t, op, p.pipe, e.Start, 0, nil)
+		p.now = t.now
+	}
+	if w == nil {
+		return
+	}
+	start, before := e.Start, w.on.start <= e.Start
+	if before { // it waited before the call, in poll(2) or similar
+		start = max(t.idle, w.on.start-e.Off.Total())
+		t.off = t.off.Less(w.on.start - start)
+	}
+	begin := t.onTrace(e.Start) // of the call: after the wait
+	at := ps.row(t, op, w.pipe, start, w.on.start-start, on)
+	if before {
+		begin = t.onTrace(e.Start)
+	}
+	if p != nil && p.at.thread == 0 {
+		p.at, p.now = at, begin
+	}
+}
+
+// row appends a pipe_read or pipe_write event, for which a replay makes no
+// call. If on is not nil, the thread waits for that point of another thread,
+// from start on, for so many nanoseconds. It returns the place of the event.
+func (ps *pipes) row(t *thread, op format.Op, pipe int32, start, nanos int64, on *pipePoint) place {
+	e := format.Event{Op: op, Start: start, Dur: nanos, Args: [format.MaxArgs]int64{int64(pipe)}}
+	out := ps.next()
+	*out = e
+	ps.order.begin(t, false)
+	ps.order.after(t.born, format.EdgeBirth)
+	if on != nil {
+		ps.order.after(on.at, format.EdgeMessage)
+		// The duration does not include what recording cost the threads that it
+		// waited for.
+		out.Dur = max(on.now-t.onTrace(e.Start), 0)
+	}
+	t.seen, t.owed = ps.order.seen, t.owed[:0]
+	at := ps.order.here
+	ps.emit(ps.rowOf(t, &e, out))
+	return at
 }

@@ -41,15 +41,15 @@ const (
 
 // plan decides on the names, the layout of memory and the fileset.
 func (m *model) plan() *plan {
-	p := &plan{pipes: m.planPipes()}
-	for _, proc := range m.processes {
+	p := &plan{pipes: m.pipes.planned()}
+	for _, proc := range m.processes.list {
 		proc.buffers.settle()
 		p.buffers = append(p.buffers, proc.buffers)
 	}
-	for _, b := range m.layouts {
+	for _, b := range m.memory.layouts {
 		b.settle()
 	}
-	p.layouts = m.layouts
+	p.layouts = m.memory.layouts
 	m.settleNames()
 	if m.options.Key != nil {
 		m.hideNames()
@@ -154,7 +154,7 @@ func (m *model) addFile(p *plan, e *entry) {
 	if f.Type == format.TypeLnk {
 		f.Size = 0
 		if f.Target = "pianola_target"; nd.target != "" {
-			f.Target = m.target(e, nd.target)
+			f.Target = m.naming.target(e, nd.target)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(nd.attrs)) {

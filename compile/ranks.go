@@ -43,7 +43,7 @@ func ranksOf(of []format.Rank, hidden bool) []format.Rank {
 
 // rankEnded notes the end of the process of a rank if it failed. A process that the rank made is
 // none.
-func (m *model) rankEnded(p *proc, e *format.Event) {
+func (pr *processes) rankEnded(p *proc, e *format.Event) {
 	if p.Rank < 0 || p.maker != nil || p.rankEnded {
 		return
 	}
@@ -55,6 +55,6 @@ func (m *model) rankEnded(p *proc, e *format.Event) {
 	}
 	if end != (RankEnd{Rank: p.Rank}) {
 		p.rankEnded = true
-		m.report.FailedRanks = append(m.report.FailedRanks, end)
+		pr.report.FailedRanks = append(pr.report.FailedRanks, end)
 	}
 }

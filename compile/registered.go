@@ -20,14 +20,14 @@ type registered struct {
 const firstHidden = 1 << 30
 
 // hide returns the number of a descriptor of a table that the recording does not have.
-func (m *model) hide(t *process.Table) int64 {
-	if n := len(m.hidden); n > 0 && t.Find(int64(m.hidden[n-1])) == nil {
-		fd := m.hidden[n-1]
-		m.hidden = m.hidden[:n-1]
+func (rs *rings) hide(t *process.Table) int64 {
+	if n := len(rs.hidden); n > 0 && t.Find(int64(rs.hidden[n-1])) == nil {
+		fd := rs.hidden[n-1]
+		rs.hidden = rs.hidden[:n-1]
 		return int64(fd)
 	}
-	m.hides++
-	return firstHidden + m.hides
+	rs.hides++
+	return firstHidden + rs.hides
 }
 
 // fileAt returns the registered file at a place, and whether there is one.
@@ -40,7 +40,7 @@ func (r *ring) fileAt(index int64) (f registered, ok bool) {
 
 // setFile sets a place of the registered files. A file that was there before, without a
 // descriptor in the recording, is closed before the thread's next event.
-func (m *model) setFile(t *thread, r *ring, index int, f registered) {
+func (rs *rings) setFile(t *thread, r *ring, index int, f registered) {
 	if old, ok := r.fileAt(int64(index)); ok {
 		if old.of.slots--; old.of.slots == 0 && old.fd >= firstHidden {
 			t.closes = append(t.closes, old.fd)
@@ -49,25 +49,27 @@ func (m *model) setFile(t *thread, r *ring, index int, f registered) {
 	if f.of != nil {
 		f.of.slots++
 	}
-	r.files = setAt(m, r.files, index, f)
+	r.files = setAt(rs.budget, r.files, index, f)
 }
 
-// keep keeps a file open that a call closes but a ring has registered. It returns false
-// if no ring has.
-func (m *model) keep(s *simEvent) bool {
+// keep keeps a file open that a call closes but a ring has registered.
+func (rs *rings) keep(s *simEvent) {
 	t, fd := s.t, int32(s.e.FD())
 	d := t.Table.Closing(int64(fd))
-	if f := fileOf(d); f == nil || f.slots == 0 || fd >= firstHidden {
-		return false
+	if fd >= firstHidden && s.e.Ret != ebadf {
+		rs.hidden = append(rs.hidden, fd)
+	}
+	if f := fileOf(d); s.e.Ret < 0 || f == nil || f.slots == 0 || fd >= firstHidden {
+		return
 	}
 	f, v, hidden := fileOf(d), numberOf(fd, d), int32(-1)
-	for key, r := range m.rings {
+	for key, r := range rs.all {
 		for i := range r.files {
 			if at := &r.files[i]; key.process == t.Process && at.of == f && at.fd == fd {
 				if hidden < 0 {
-					hidden = int32(m.hide(t.Table))
-					of := m.used(t.Table, int64(fd))
-					m.state.Put(t.Table, int64(hidden), process.Descriptor{Description: d.Description, Cloexec: d.Cloexec, Data: of})
+					hidden = int32(rs.hide(t.Table))
+					of := rs.ds.used(t.Table, int64(fd))
+					rs.state.Put(t.Table, int64(hidden), process.Descriptor{Description: d.Description, Cloexec: d.Cloexec, Data: of})
 					of.number = v
 				}
 				at.fd = hidden
@@ -75,12 +77,12 @@ func (m *model) keep(s *simEvent) bool {
 		}
 	}
 	if hidden < 0 {
-		return false // only a ring of another process has it
+		return // only a ring of another process has it
 	}
-	m.state.Apply(t.Thread, s.e)
-	m.take(m.ownNumbers(t.Table), v)
-	m.moved = true
-	return true
+	s.kept, s.why = true, reasonTable
+	rs.state.Apply(t.Thread, s.e)
+	rs.ds.take(rs.ds.ownNumbers(t.Table), v)
+	rs.ds.moved = true
 }
 
 // fixed replaces the index of a registered file by the descriptor of the file, and
@@ -106,18 +108,18 @@ func (r *ring) descriptorOf(t *thread, index int64) int64 {
 
 // slotted prepares a request that opens or closes a registered file: in the trace it
 // opens or closes a descriptor. It returns false if there is nothing to do.
-func (m *model) slotted(t *thread, r *ring, e *format.Event) bool {
+func (rs *rings) slotted(t *thread, r *ring, e *format.Event) bool {
 	slot := int64(e.Notes.Request.Slot)
 	switch e.Op.Info().Effect {
 	case format.EffectOpen:
 		if e.Ret >= 0 {
-			e.Ret = m.hide(t.Table)
+			e.Ret = rs.hide(t.Table)
 		}
 	case format.EffectClose:
 		fd := r.descriptorOf(t, slot)
 		if f, ok := r.fileAt(slot); !ok || e.Ret < 0 || fd < firstHidden || f.of.slots > 1 {
 			if e.Ret >= 0 {
-				m.setFile(t, r, int(slot), registered{})
+				rs.setFile(t, r, int(slot), registered{})
 			}
 			return false
 		}
@@ -127,7 +129,7 @@ func (m *model) slotted(t *thread, r *ring, e *format.Event) bool {
 }
 
 // fill records the registered file that a request has opened or closed.
-func (m *model) fill(t *thread, r *ring, e *format.Event) {
+func (rs *rings) fill(t *thread, r *ring, e *format.Event) {
 	f := registered{}
 	if d := t.Table.Find(e.Ret); d != nil && e.Op.Info().Effect == format.EffectOpen {
 		f = registered{int32(e.Ret), fileOf(d)}
@@ -137,12 +139,12 @@ func (m *model) fill(t *thread, r *ring, e *format.Event) {
 			old.of.slots, r.files[slot] = 0, f // the request has closed it
 			return
 		}
-		m.setFile(t, r, slot, f)
+		rs.setFile(t, r, slot, f)
 	}
 }
 
 // register records which files and buffers a call registered.
-func (m *model) register(s *simEvent, r *ring) reason {
+func (rs *rings) register(s *simEvent, r *ring) reason {
 	e, t := s.e, s.t
 	op := format.OpRingFiles
 	first, list := e.List.First(), e.List
@@ -161,11 +163,11 @@ func (m *model) register(s *simEvent, r *ring) reason {
 			if d := t.Table.Find(fd); d != nil {
 				f = registered{int32(fd), fileOf(d)}
 			}
-			m.setFile(t, r, first+i, f)
+			rs.setFile(t, r, first+i, f)
 		}
 	case format.UnregisterFiles:
 		for i := range r.files {
-			m.setFile(t, r, i, registered{})
+			rs.setFile(t, r, i, registered{})
 		}
 		r.files, c.whole = nil, true
 	case format.RegisterBuffers, format.RegisterBuffers2:
@@ -175,8 +177,8 @@ func (m *model) register(s *simEvent, r *ring) reason {
 		op = format.OpRingBuffers
 		for i := range list.Len() {
 			b := list.At(i)
-			r.buffers = setAt(m, r.buffers, first+i, b)
-			if m.out == nil && !m.options.Bare {
+			r.buffers = setAt(rs.budget, r.buffers, first+i, b)
+			if rs.out == nil && !rs.options.Bare {
 				t.proc.buffers.addMapping(b[0], b[1])
 			}
 		}
@@ -188,19 +190,19 @@ func (m *model) register(s *simEvent, r *ring) reason {
 	if r.num == 0 || list.Len() == 0 && !c.whole {
 		return reasonTable // the event is added when the ring is created, or changes nothing
 	}
-	m.prepares(t, r, op, s.out, c)
+	rs.prepares(t, r, op, s.out, c)
 	return reasonNone
 }
 
 // setAt sets an element of a list, which it makes longer if need be.
-func setAt[T any](m *model, list []T, i int, v T) []T {
+func setAt[T any](b *budget, list []T, i int, v T) []T {
 	if i >= format.MaxRegistered {
 		return list
 	}
 	if n := i + 1 - len(list); n > 0 {
 		room := cap(list)
 		list = append(list, make([]T, n)...)
-		m.budget.take(forOrder, int(unsafe.Sizeof(v))*(cap(list)-room))
+		b.take(forOrder, int(unsafe.Sizeof(v))*(cap(list)-room))
 	}
 	list[i] = v
 	return list

@@ -41,29 +41,30 @@ type stray struct {
 
 // repair opens a descriptor of unknown origin that is a file, before the first event
 // that uses it, so that a replay performs its I/O. The file gets a name of its own.
-func (m *model) repair(t *thread, e *format.Event) error {
+func (ds *descriptors) repair(f fact) {
+	t, e := f.s.t, f.s.e
 	info, fd := e.Op.Info(), int32(e.FD())
 	if info.Class == format.ClassMemory || fd < 0 || t.Table.Find(int64(fd)) != nil {
-		return nil
+		return
 	}
 	switch e.FileType() {
 	case format.TypeFifo, format.TypeSock, format.TypeChr, format.TypePseudo:
 		// An accepted socket, an eventfd: the recorder notes at each read and
 		// write what it is.
-		m.state.Put(t.Table, int64(fd), process.Descriptor{Description: m.newFile(0).Description})
-		return nil
+		ds.state.Put(t.Table, int64(fd), process.Descriptor{Description: ds.newFile(0).Description})
+		return
 	}
 	s := stray{t.proc.num, fd, numbersOf(t.Table).closes[fd]}
-	if !m.learned.strays[s] {
-		if info.Args[info.At.FD].Role == format.RoleFile && e.Ret >= 0 && !m.learned.closed {
-			m.learned.strays[s], m.learned.more = true, true
-			m.learned.bytes += inMap
-			m.budget.take(forNames, inMap)
+	if !ds.learned.strays[s] {
+		if info.Args[info.At.FD].Role == format.RoleFile && e.Ret >= 0 && !ds.learned.closed {
+			ds.learned.strays[s], ds.learned.more = true, true
+			ds.learned.bytes += inMap
+			ds.budget.take(forNames, inMap)
 		}
-		return nil
+		return
 	}
-	m.report.Repaired++
-	return m.apply(&format.Event{
+	ds.report.Repaired++
+	ds.simulate(&format.Event{
 		Op: format.OpOpen, TID: e.TID, Start: e.Start, Ret: int64(fd), Args: [format.MaxArgs]int64{1: format.RDWR},
 		Str: [format.MaxStrings][]byte{fmt.Appendf(nil, "/pianola_unknown_%d_%d_%d", s.process, s.fd, s.closes)},
 	})

@@ -53,14 +53,14 @@ const (
 
 // follows reports whether the residence of a file is followed: it existed at the start,
 // and the recorder did not look. The last pass only needs the result.
-func (m *model) follows(nd *node) bool {
-	return m.out == nil && nd != nil && !nd.created && !nd.pseudo && nd.cached < 0
+func (cs *contents) follows(nd *node) bool {
+	return cs.out == nil && nd != nil && !nd.created && !nd.pseudo && nd.cached < 0
 }
 
 // reached learns from a read of size bytes through a description. One without a duration
 // leaves its pages unknown.
-func (m *model) reached(s *simEvent, f *openFile, off, size int64) {
-	if size <= 0 || !m.follows(f.node) || f.Flags&format.DIRECT != 0 {
+func (cs *contents) reached(s *simEvent, f *openFile, off, size int64) {
+	if size <= 0 || !cs.follows(f.node) || f.Flags&format.DIRECT != 0 {
 		return
 	}
 	what := foundWarm
@@ -76,12 +76,17 @@ func (m *model) reached(s *simEvent, f *openFile, off, size int64) {
 		what = foundMissing // read ahead
 	}
 	f.missed, f.reached = what == foundMissing, end(off, size)
-	m.use(f.node, off, f.reached, what)
+	cs.use(f.node, off, f.reached, what)
 }
 
-// faulted learns from a fault on so many bytes of a file.
-func (m *model) faulted(s *simEvent, nd *node, off, to int64) {
-	if !m.follows(nd) || to <= off {
+// faulted learns from a fault on so many bytes of a mapped file.
+func (cs *contents) faulted(s *simEvent) {
+	if s.e.Ret < 0 {
+		return
+	}
+	nd, off := s.mapped.node, s.out.Args[2]
+	to := max(min(end(off, max(s.e.Size(), 0)), nd.now), off)
+	if !cs.follows(nd) || to <= off {
 		return
 	}
 	r, here := nd.residence, off/pageSize
@@ -91,14 +96,14 @@ func (m *model) faulted(s *simEvent, nd *node, off, to int64) {
 		r != nil && r.fault > 0 && here > r.fault-aroundFault && here < r.fault+aroundFault:
 		what = foundMissing
 	}
-	m.use(nd, off, to, what)
+	cs.use(nd, off, to, what)
 	if what == foundMissing {
 		nd.residence.fault = here
 	}
 }
 
 // use records that an event uses the bytes of a file from off to to.
-func (m *model) use(nd *node, off, to int64, what found) {
+func (cs *contents) use(nd *node, off, to int64, what found) {
 	if off < 0 || to <= off {
 		return
 	}
@@ -109,11 +114,11 @@ func (m *model) use(nd *node, off, to int64, what found) {
 	last := (min(to, end(off, mostMoved)) - 1) / pageSize
 	for page := off / pageSize; page <= last; page = (page/64 + 1) * 64 {
 		c := r.chunks[page/residentPages]
-		if c == nil && m.residents < maxResidents {
+		if c == nil && cs.residents < maxResidents {
 			c = &residents{}
 			r.chunks[page/residentPages] = c
-			m.residents++
-			m.budget.take(forFiles, residentBytes)
+			cs.residents++
+			cs.budget.take(forFiles, residentBytes)
 		}
 		if c == nil {
 			if what != foundWritten {

@@ -10,9 +10,9 @@ import (
 
 // resolve finds the targets of the event's paths and descriptors, and maps the paths.
 // It returns why the event cannot be in the trace, reasonNone if it can.
-func (m *model) resolve(s *simEvent) reason {
+func (nm *naming) resolve(s *simEvent) reason {
 	if info := s.out.Op.Info(); info.At.FD >= 0 {
-		why := m.resolveFDs(s)
+		why := nm.resolveFDs(s)
 		if info.Effect == format.EffectMap && why != reasonNone {
 			s.out.Args[info.At.FD], why = -1, reasonNone // anonymous, or replayed like that
 		}
@@ -24,7 +24,7 @@ func (m *model) resolve(s *simEvent) reason {
 			break
 		}
 		if n == 0 && s.out.Op == format.OpLinkat {
-			if why := m.linked(s, s.out.Args[0]); why != reasonNone {
+			if why := nm.linked(s, s.out.Args[0]); why != reasonNone {
 				return why
 			}
 			continue
@@ -55,14 +55,14 @@ func (m *model) resolve(s *simEvent) reason {
 		if long := tooLong(name); long >= 0 || len(name) > maxPath || state == format.StringCut {
 			switch {
 			case s.e.Ret == enametoolong:
-				s.at[n] = m.names.long()
-				m.names.mention(s.at[n])
+				s.at[n] = nm.names.long()
+				nm.names.mention(s.at[n])
 				continue
 			case s.e.Ret >= 0 || len(name) > maxPath:
 				return reasonLong
 			}
 			standIn := longName // the call failed before it
-			if m.options.Paths == Flat {
+			if nm.options.Paths == Flat {
 				standIn = goneName // flat paths have no directories before it
 			}
 			name = append(name[:long:long], standIn...)
@@ -83,30 +83,30 @@ func (m *model) resolve(s *simEvent) reason {
 			slash = !dots(path)
 		}
 		if name[0] != '/' {
-			dir, path = m.below(dir, path)
+			dir, path = nm.below(dir, path)
 			s.from[n] = dir.at
 		}
-		at, way := m.names.walk(s.t.dir().root, dir, path, link, m.trail)
-		m.trail = way.trail
+		at, way := nm.names.walk(s.t.dir().root, dir, path, link, nm.trail)
+		nm.trail = way.trail
 		if at == nil {
 			return reasonPath
 		}
-		if m.names.isBelowNowhere(at) && s.e.Ret != enoent {
+		if nm.names.isBelowNowhere(at) && s.e.Ret != enoent {
 			// A replay has no directory that is removed and still open.
 			if s.e.Ret < 0 || s.out.OpenFlags()&format.TMPFILE == 0 {
 				return reasonResult
 			}
-			at = m.names.root.at // a file without a name can be made anywhere
+			at = nm.names.root.at // a file without a name can be made anywhere
 		}
 		if way.magic != nil {
 			var why reason
-			if at, why = m.through(s, n, at, way.magic); why != reasonNone || s.out.Op.Info().At.FD >= 0 {
+			if at, why = nm.through(s, n, at, way.magic); why != reasonNone || s.out.Op.Info().At.FD >= 0 {
 				return why
 			} else if at == nil {
 				continue // linkat
 			}
 		} else if isMagic(at) && link != linkItself {
-			if own := m.entryByInode(s.e); own != nil {
+			if own := nm.entryByInode(s.e); own != nil {
 				at = own
 			}
 		}
@@ -114,23 +114,23 @@ func (m *model) resolve(s *simEvent) reason {
 			s.at[n] = at
 			return reasonPseudo
 		}
-		if m.names.tooFar(at) {
+		if nm.names.tooFar(at) {
 			s.deep = true
 		} else {
-			m.names.mention(at)
+			nm.names.mention(at)
 		}
 		s.at[n], s.slash[n] = at, (way.slash || slash) && at.dir != nil
 	}
-	m.mapStrings(s)
+	nm.mapStrings(s)
 	return reasonNone
 }
 
 // resolveAgain resolves the event's paths again, after the result showed that a path
 // leaves, by "..", a file that is not a directory.
-func (m *model) resolveAgain(s *simEvent) {
-	m.trail = m.trail[:0]
-	m.resolve(s)
-	m.order.named(m.trail)
+func (nm *naming) resolveAgain(s *simEvent) {
+	nm.trail = nm.trail[:0]
+	nm.resolve(s)
+	nm.order.named(nm.trail)
 }
 
 // dots reports whether a path ends in "." or "..", with slashes or without.
@@ -143,19 +143,19 @@ func dots(path string) bool {
 // below returns the directory where a relative path begins, and the path from
 // there. Both differ from dir and name if dir was removed. The directories
 // above go to the trail, because the result also depends on their names.
-func (m *model) below(dir *node, name string) (*node, string) {
+func (nm *naming) below(dir *node, name string) (*node, string) {
 	for dir.at.node != dir {
 		// The directory was removed, and its name may belong to another one.
 		// Only ".." still leads somewhere.
 		rest, up := strings.CutPrefix(name, "..")
 		if !up || rest != "" && rest[0] != '/' || dir.isLeaf() {
-			return m.names.nowhere(), name
+			return nm.names.nowhere(), name
 		}
 		dir, name = dir.at.dir, strings.TrimLeft(rest, "/")
 	}
-	if !m.order.alone {
+	if !nm.order.alone {
 		for at := dir.at; at.dir != nil; at = at.dir.at {
-			m.trail = append(m.trail, at)
+			nm.trail = append(nm.trail, at)
 		}
 	}
 	return dir, name
@@ -163,11 +163,11 @@ func (m *model) below(dir *node, name string) (*node, string) {
 
 // resolveFDs finds the descriptors of an event: fd, and outfd if it has one. Of
 // two, one file is enough; the other becomes -1.
-func (m *model) resolveFDs(s *simEvent) reason {
+func (nm *naming) resolveFDs(s *simEvent) reason {
 	at := &s.out.Op.Info().At
-	d, why := m.descriptor(s, s.out.FD())
+	d, why := nm.descriptor(s, s.out.FD())
 	if at.OutFD >= 0 {
-		other, no := m.descriptor(s, s.out.OutFD())
+		other, no := nm.descriptor(s, s.out.OutFD())
 		switch {
 		case why != reasonNone && no != reasonNone:
 			return why
@@ -183,12 +183,12 @@ func (m *model) resolveFDs(s *simEvent) reason {
 		return why
 	}
 	if clones(s.out) {
-		if _, why := m.descriptor(s, s.out.Args[2]); why != reasonNone {
+		if _, why := nm.descriptor(s, s.out.Args[2]); why != reasonNone {
 			return why
 		}
 	}
-	m.place(s)
-	m.mapStrings(s)
+	nm.place(s)
+	nm.mapStrings(s)
 	return reasonNone
 }
 
@@ -206,7 +206,7 @@ func clones(e *format.Event) bool {
 
 // descriptor returns the open file description of a descriptor, or nil and the reason
 // if it is not a file of the trace.
-func (m *model) descriptor(s *simEvent, fd int64) (*openFile, reason) {
+func (nm *naming) descriptor(s *simEvent, fd int64) (*openFile, reason) {
 	table := s.t.Table
 	closes := s.out.Op.Info().Effect == format.EffectClose
 	d := table.Find(fd)
@@ -225,35 +225,35 @@ func (m *model) descriptor(s *simEvent, fd int64) (*openFile, reason) {
 		return nil, reasonNoFile
 	}
 	if of, ok := d.Data.(*uses); ok {
-		m.order.after(of.opened, format.EdgeDescriptor)
+		nm.order.after(of.opened, format.EdgeDescriptor)
 	}
-	if !m.order.alone && !closes {
-		of := m.used(table, fd)
-		of.newest = m.order.use(of.newest)
+	if !nm.order.alone && !closes {
+		of := nm.ds.used(table, fd)
+		of.newest = nm.order.use(of.newest)
 	}
 	return f, reasonNone
 }
 
 // mapStrings replaces the event's string arguments by names below the root.
-func (m *model) mapStrings(s *simEvent) {
+func (nm *naming) mapStrings(s *simEvent) {
 	info := s.out.Op.Info()
 	if info.At.Text >= 0 {
 		given, mapped := s.e.Str[s.e.Op.Info().At.Text], ""
 		text := string(given)
 		if info.Effect == format.EffectSymlink {
-			mapped = m.target(s.at[0], text) // in every pass, because it looks up names
+			mapped = nm.target(s.at[0], text) // in every pass, because it looks up names
 		} else {
-			mapped = m.hideAttr(text)
+			mapped = nm.hideAttr(text)
 		}
-		if m.out != nil && given != nil {
-			s.out.Str[info.At.Text] = m.text(mapped)
+		if nm.out != nil && given != nil {
+			s.out.Str[info.At.Text] = nm.text(mapped)
 		}
 	}
 	// A replay puts a file in place of a directory that a whiteout replaced.
 	whiteout := s.e.Ret >= 0 && info.Effect == format.EffectRename && s.out.Word(format.RenameFlags)&format.RenameWhiteout != 0
 	for n, p := range info.At.Paths {
-		if p.Arg >= 0 && s.at[n] != nil && m.out != nil && !s.deep {
-			s.out.Str[p.Str] = m.path(s.at[n], s.from[n], s.slash[n] && !whiteout)
+		if p.Arg >= 0 && s.at[n] != nil && nm.out != nil && !s.deep {
+			s.out.Str[p.Str] = nm.path(s.at[n], s.from[n], s.slash[n] && !whiteout)
 		}
 	}
 }
@@ -261,16 +261,16 @@ func (m *model) mapStrings(s *simEvent) {
 // path puts the mapped path of an entry into the arena. If the application's
 // path was relative to the directory from, the mapped one has "//" after that
 // directory (see relativeTo). It ends with a slash if slash is set.
-func (m *model) path(at, from *entry, slash bool) []byte {
-	start := len(m.arena)
-	m.arena = m.names.appendMapped(m.arena, at, m.options.Paths)
-	if n := m.relativeTo(from, m.arena[start:]); n > 0 {
-		m.arena = slices.Insert(m.arena, start+n, '/')
+func (nm *naming) path(at, from *entry, slash bool) []byte {
+	start := len(nm.arena)
+	nm.arena = nm.names.appendMapped(nm.arena, at, nm.options.Paths)
+	if n := nm.relativeTo(from, nm.arena[start:]); n > 0 {
+		nm.arena = slices.Insert(nm.arena, start+n, '/')
 	}
 	if slash {
-		m.arena = append(m.arena, '/')
+		nm.arena = append(nm.arena, '/')
 	}
-	return m.arena[start:len(m.arena):len(m.arena)]
+	return nm.arena[start:len(nm.arena):len(nm.arena)]
 }
 
 // relativeTo returns the length of the part of a mapped path that leads to
@@ -278,12 +278,12 @@ func (m *model) path(at, from *entry, slash bool) []byte {
 // directory open and looks up only the rest, because a lookup takes time for
 // each component. The result is 0 if the path can't be split there, for example
 // because the directory is renamed in the course of the trace.
-func (m *model) relativeTo(from *entry, mapped []byte) int {
-	if from == nil || from.dir == nil || m.options.Paths == Flat || !m.names.plan.stays[from.id] {
+func (nm *naming) relativeTo(from *entry, mapped []byte) int {
+	if from == nil || from.dir == nil || nm.options.Paths == Flat || !nm.names.plan.stays[from.id] {
 		return 0
 	}
-	m.names.scratch = m.names.appendMapped(m.names.scratch[:0], from, m.options.Paths)
-	if n := len(m.names.scratch); len(mapped) > n+1 && mapped[n] == '/' && bytes.HasPrefix(mapped, m.names.scratch) {
+	nm.names.scratch = nm.names.appendMapped(nm.names.scratch[:0], from, nm.options.Paths)
+	if n := len(nm.names.scratch); len(mapped) > n+1 && mapped[n] == '/' && bytes.HasPrefix(mapped, nm.names.scratch) {
 		return n
 	}
 	return 0
@@ -291,18 +291,18 @@ func (m *model) relativeTo(from *entry, mapped []byte) int {
 
 // target returns the text of a symbolic link at an entry, given the text of the
 // application's link. It leads to the mapped path of the same target.
-func (m *model) target(link *entry, text string) string {
+func (nm *naming) target(link *entry, text string) string {
 	if len(text) > maxPath {
 		return strings.Repeat(longName, maxPath/len(longName)+1) // longer than a link can hold
 	}
 	if link == nil || link.dir == nil || text == "" {
-		return m.hideTarget(text)
+		return nm.hideTarget(text)
 	}
-	at, _ := m.names.walk(m.names.root, link.dir, text, linkItself, nil)
+	at, _ := nm.names.walk(nm.names.root, link.dir, text, linkItself, nil)
 	if at == nil || at.node != nil && at.node.pseudo {
-		return m.hideTarget(text)
+		return nm.hideTarget(text)
 	}
-	to := relative(m.names.mappedPath(link, m.options.Paths), m.names.mappedPath(at, m.options.Paths))
+	to := relative(nm.names.mappedPath(link, nm.options.Paths), nm.names.mappedPath(at, nm.options.Paths))
 	if len(to) > maxPath {
 		return goneName // paths in the trace don't follow the link, and what does finds nothing
 	}
@@ -321,17 +321,17 @@ func relative(link, name string) string {
 }
 
 // place sets the buffer of a read or write: its offset in the replay's memory.
-func (m *model) place(s *simEvent) {
+func (nm *naming) place(s *simEvent) {
 	info := s.e.Op.Info()
 	i := info.At.Buf
-	if info.Effect != format.EffectRead && info.Effect != format.EffectWrite || i < 0 || m.options.Bare {
+	if info.Effect != format.EffectRead && info.Effect != format.EffectWrite || i < 0 || nm.options.Bare {
 		return
 	}
-	if m.out == nil {
+	if nm.out == nil {
 		b := s.t.proc.buffers
 		before := len(b.regions)
 		b.add(s.e.Args[i], s.e.Size())
-		m.budget.take(forBuffers, max(len(b.regions)-before, 0)*regionBytes)
+		nm.budget.take(forBuffers, max(len(b.regions)-before, 0)*regionBytes)
 	} else {
 		place := s.t.proc.buffers.place(s.e.Args[i])
 		if place != 0 && fresh(s.e) {

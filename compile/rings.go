@@ -77,15 +77,55 @@ type ringKey struct {
 	ring    int32
 }
 
+// rings is the concern of rings.
+type rings struct {
+	*pass
+	ds     *descriptors
+	all    map[ringKey]*ring
+	hides  int64   // numbers from firstHidden on that were used
+	hidden []int32 // those of them that are free again
+}
+
+func (rs *rings) enlist() {
+	rs.always(rs.keep, format.EffectClose)
+	rs.when(factComes, rs.closes)
+	rs.when(factAsks, rs.asks)
+}
+
+// asks simulates the requests that an event of a thread submits.
+func (rs *rings) asks(f fact) {
+	t := f.s.t
+	for i := range t.requests {
+		rs.request(t, &t.requests[i])
+	}
+	t.requests = t.requests[:0]
+}
+
+// closes closes files that are no longer registered.
+func (rs *rings) closes(f fact) {
+	t, tid := f.s.t, f.s.e.TID
+	for len(t.closes) > 0 {
+		fd := t.closes[len(t.closes)-1]
+		t.closes = t.closes[:len(t.closes)-1]
+		rs.applyMade(t, &format.Event{Op: format.OpClose, TID: tid, Start: t.last, Args: [format.MaxArgs]int64{int64(fd)}})
+	}
+}
+
+func (rs *rings) holds(add func(purpose, int)) {
+	for _, r := range rs.all {
+		add(forOrder, ringBytes+inMap+2*flightBytes*len(r.newest)+completionBytes*cap(r.done)+registeredBytes*cap(r.files)+bufferBytes*cap(r.buffers))
+	}
+}
+
 // ringOf returns the ring of a call or a request.
-func (m *model) ringOf(t *thread, e *format.Event, via format.Via) *ring {
+func (rs *rings) ringOf(t *thread, e *format.Event, via format.Via) *ring {
 	key := ringKey{t.Process, e.Notes.Request.Ring}
-	if r := m.rings[key]; r != nil {
+	if r := rs.all[key]; r != nil {
 		return r
 	}
 	r := &ring{via: via, setup: [4]int64{defaultEntries}}
-	m.rings[key] = r
-	m.budget.take(forOrder, ringBytes+inMap)
+	rs.all[key] = r
+	rs.budget.take(forOrder, ringBytes+inMap)
 	return r
 }
 
@@ -94,69 +134,62 @@ const defaultEntries = 256
 
 // request simulates a request, with the tables of the thread that submitted it, and
 // writes it to the ring.
-func (m *model) request(t *thread, e *format.Event) error {
-	m.order.now = e.Start
+func (rs *rings) request(t *thread, e *format.Event) {
+	rs.order.now = e.Start
 	if !e.Notes.Known(format.NotedRing | format.NotedBatch) {
-		m.leaveRequestOut(e, reasonUnknown)
-		return nil
+		rs.leaveRequestOut(e, reasonUnknown)
+		return
 	}
-	r, req := m.ringOf(t, e, e.Via), &e.Notes.Request
+	r, req := rs.ringOf(t, e, e.Via), &e.Notes.Request
 	r.head(int64(req.Reaped), e.Notes.Known(format.NotedReaped))
 	r.begun = e.Start
 	fixed := r.fixed(t, e)
-	if e.Notes.Known(format.NotedSlot) && !m.slotted(t, r, e) {
-		r.complete(m, e, false)
-		m.leaveRequestOut(e, reasonTable)
-		return m.afford(e)
+	if e.Notes.Known(format.NotedSlot) && !rs.slotted(t, r, e) {
+		r.complete(rs.budget, e, false)
+		rs.leaveRequestOut(e, reasonTable)
+		return
 	}
-	if why := m.unplayable(t, e, fixed); why != reasonNone {
-		m.release(t, e, why)
-		r.complete(m, e, false)
-		m.leaveRequestOut(e, why)
-		return m.afford(e)
+	if why := rs.unplayable(t, e, fixed); why != reasonNone {
+		rs.release(t, e, why)
+		r.complete(rs.budget, e, false)
+		rs.leaveRequestOut(e, why)
+		return
 	}
 	if r.num == 0 {
-		if err := m.openRing(t, r); err != nil {
-			return err
-		}
+		rs.openRing(t, r)
 	}
-	out := &m.events[:len(m.events)+1][len(m.events)]
-	m.args.canonical(e, out)
-	m.event = simEvent{e: e, out: out, t: t}
-	used := len(m.arena)
-	m.order.submit(t, r)
-	m.trail = m.trail[:0]
-	s := &m.event
-	why := m.effect(s, m.simulate(s))
+	out := rs.next()
+	rs.args.canonical(e, out)
+	rs.event = simEvent{e: e, out: out, t: t}
+	used := len(rs.arena)
+	rs.order.submit(t, r)
+	rs.trail = rs.trail[:0]
+	s := &rs.event
+	rs.loop.about(s)
+	rs.loop.change(s)
 	if e.Notes.Known(format.NotedSlot) {
-		m.fill(t, r, e)
+		rs.fill(t, r, e)
 	}
-	if why == reasonNone && s.deep {
-		why = reasonDeep
-	}
-	t.seen = m.order.seen
-	r.complete(m, e, why == reasonNone)
-	if why != reasonNone {
-		m.arena = m.arena[:used]
-		m.leaveRequestOut(e, why)
-		return m.afford(e)
+	t.seen = rs.order.seen
+	r.complete(rs.budget, e, s.why == reasonNone)
+	if s.why != reasonNone {
+		rs.arena = rs.arena[:used]
+		rs.leaveRequestOut(e, s.why)
+		return
 	}
 	out.How = format.How{Flags: req.Flags &^ (format.ReqSelect | format.ReqSkip), RW: req.RW}
 	if req.Flags&format.ReqFixed != 0 {
-		out.How.Slot = uint32(fixed)
+		out.How.Slot = int64(fixed)
 	}
 	if e.Notes.Known(format.NotedBuf) && req.Flags&format.ReqSelect == 0 {
-		out.How.Buf = uint32(req.Buf) + 1
+		out.How.Buf = int64(req.Buf) + 1
 	}
-	if err := m.emitRequest(t, r, e, out); err != nil {
-		return err
-	}
-	return m.afford(e)
+	rs.emitRequest(t, r, e, out)
 }
 
 // unplayable returns why a request cannot be in the trace, as far as that is known
 // before the simulation.
-func (m *model) unplayable(t *thread, e *format.Event, fixed int64) reason {
+func (rs *rings) unplayable(t *thread, e *format.Event, fixed int64) reason {
 	info := e.Op.Info()
 	switch {
 	case info.Dropped, !e.Via.Asks(e.Op):
@@ -180,23 +213,23 @@ func (m *model) unplayable(t *thread, e *format.Event, fixed int64) reason {
 }
 
 // release applies the effect of a request that is left out to descriptors.
-func (m *model) release(t *thread, e *format.Event, why reason) {
+func (rs *rings) release(t *thread, e *format.Event, why reason) {
 	if e.Notes.Known(format.NotedSlot) || !e.Op.Info().Effect.ChangesTables() {
 		return
 	}
-	out := &m.events[:len(m.events)+1][len(m.events)]
-	m.args.canonical(e, out)
-	m.event = simEvent{e: e, out: out, t: t}
-	m.order.begin(t, len(m.table) == 1)
-	m.effect(&m.event, why)
-	t.seen, t.owed = m.order.seen, append(t.owed[:0], m.order.edges...)
+	out := rs.next()
+	rs.args.canonical(e, out)
+	rs.event = simEvent{e: e, out: out, t: t, why: why}
+	rs.order.begin(t, len(rs.table) == 1)
+	rs.loop.change(&rs.event)
+	t.seen, t.owed = rs.order.seen, append(t.owed[:0], rs.order.edges...)
 }
 
 // leaveRequestOut counts a request that is not in the trace.
-func (m *model) leaveRequestOut(e *format.Event, why reason) {
+func (rs *rings) leaveRequestOut(e *format.Event, why reason) {
 	if e.Via < format.NumVias {
 		held, _ := coverage.Held(e)
-		left := &m.left[e.Via]
+		left := &rs.left[e.Via]
 		left.Calls++
 		left.Bytes += held.Bytes
 		switch e.Op.Info().Class {
@@ -206,37 +239,37 @@ func (m *model) leaveRequestOut(e *format.Event, why reason) {
 			left.Writes++
 		}
 	}
-	m.report.LeftOut[e.Op]++
-	m.report.Reasons[why]++
+	rs.report.LeftOut[e.Op]++
+	rs.report.Reasons[why]++
 }
 
 // emitRequest appends a request to the trace.
-func (m *model) emitRequest(t *thread, r *ring, e, out *format.Event) error {
-	at := max(m.clock(t, e.Start), r.last)
+func (rs *rings) emitRequest(t *thread, r *ring, e, out *format.Event) {
+	at := max(t.onTrace(e.Start), r.last)
 	out.Compute, r.last = at-r.last, at
 	out.Off, out.Held, out.Expired = format.Off{}, 0, 0
-	if m.options.Bare {
+	if rs.options.Bare {
 		out.Dur = format.Unknown
 	}
-	m.relink(r, e.Notes.Request.Chain)
-	if out.How.Flags&format.ReqLinks != 0 && m.out != nil {
-		r.link = link{len(m.events) + 1, m.written, e.Notes.Request.Chain}
+	rs.relink(r, e.Notes.Request.Chain)
+	if out.How.Flags&format.ReqLinks != 0 && rs.out != nil {
+		r.link = link{len(rs.events) + 1, rs.written, e.Notes.Request.Chain}
 	}
 	if len(r.newest) < flightKept {
 		r.newest = append(r.newest, flight{})
-		m.budget.take(forOrder, 2*flightBytes)
+		rs.budget.take(forOrder, 2*flightBytes)
 	}
 	r.newest[r.events%flightKept] = flight{e.End(), place{t.num, t.events}}
 	r.events++
 	r.batch++
-	return m.put(out, r.num, r.events)
+	rs.put(&rs.event, r.num, r.events)
 }
 
 // relink removes the link flag of the newest request of a ring, unless the next one is
 // in its chain: the request that ended the chain may have been left out.
-func (m *model) relink(r *ring, chain int32) {
-	if l := r.link; l.event > 0 && l.batch == m.written && (l.chain != chain || chain == 0) {
-		m.events[l.event-1].How.Flags &^= format.ReqLinks
+func (rs *rings) relink(r *ring, chain int32) {
+	if l := r.link; l.event > 0 && l.batch == rs.written && (l.chain != chain || chain == 0) {
+		rs.events[l.event-1].How.Flags &^= format.ReqLinks
 	}
 	r.link = link{}
 }
@@ -254,35 +287,30 @@ func (r *ring) submitter(event int64) place {
 
 // openRing makes a ring a thread of the trace. The thread that submits its first
 // request sets it up, with its registered files and buffers.
-func (m *model) openRing(t *thread, r *ring) error {
-	r.num = int32(len(m.table) + 1)
-	r.last = m.clock(t, t.last)
-	m.table = append(m.table, format.Thread{Process: t.proc.num, Parent: t.num, Start: r.last, Ring: r.via})
-	m.order.rings[r.num] = r
-	m.budget.take(forThreads, threadRowBytes)
-	if err := m.emitQueue(t, r, format.OpRingOpen); err != nil {
-		return err
-	}
+func (rs *rings) openRing(t *thread, r *ring) {
+	r.num = int32(len(rs.table) + 1)
+	r.last = t.onTrace(t.last)
+	rs.table = append(rs.table, format.Thread{Process: t.proc.num, Parent: t.num, Start: r.last, Ring: r.via})
+	rs.order.rings[r.num] = r
+	rs.budget.take(forThreads, threadRowBytes)
+	rs.emitQueue(t, r, format.OpRingOpen)
 	if len(r.files) > 0 {
-		if err := m.emitQueue(t, r, format.OpRingFiles); err != nil {
-			return err
-		}
+		rs.emitQueue(t, r, format.OpRingFiles)
 	}
 	if len(r.buffers) > 0 {
-		return m.emitQueue(t, r, format.OpRingBuffers)
+		rs.emitQueue(t, r, format.OpRingBuffers)
 	}
-	return nil
 }
 
 // emitQueue appends an event that prepares a ring, at the end of the thread's last one.
-func (m *model) emitQueue(t *thread, r *ring, op format.Op) error {
+func (rs *rings) emitQueue(t *thread, r *ring, op format.Op) {
 	e := format.Event{Op: op, Start: t.last}
-	out := &m.events[:len(m.events)+1][len(m.events)]
+	out := rs.next()
 	*out = e
-	m.order.begin(t, len(m.table) == 1)
-	m.order.after(t.born, format.EdgeBirth)
-	m.prepares(t, r, op, out, change{whole: true})
-	return m.emitMade(t, &e, out)
+	rs.order.begin(t, len(rs.table) == 1)
+	rs.order.after(t.born, format.EdgeBirth)
+	rs.prepares(t, r, op, out, change{whole: true})
+	rs.emitMade(t, &e, out)
 }
 
 // change is the part of the registered files or buffers of a ring that a call changes.
@@ -311,59 +339,59 @@ func (c *change) extent(length int, listed *int) (from, to int, updates bool) {
 }
 
 // prepares fills in an event that prepares a ring.
-func (m *model) prepares(t *thread, r *ring, op format.Op, out *format.Event, c change) {
+func (rs *rings) prepares(t *thread, r *ring, op format.Op, out *format.Event, c change) {
 	out.Op, out.Ret = op, 0
 	out.Args, out.Str = [format.MaxArgs]int64{int64(r.num)}, [format.MaxStrings][]byte{}
-	m.order.after(r.prepared, format.EdgeOrder)
-	r.prepared = m.order.here
+	rs.order.after(r.prepared, format.EdgeOrder)
+	r.prepared = rs.order.here
 	if op == format.OpRingOpen {
 		copy(out.Args[1:], r.setup[:])
 		return
 	}
-	of, length, listed, item := format.ListNumbers, len(r.files), &r.listed[0], m.listFile
+	of, length, listed, item := format.ListNumbers, len(r.files), &r.listed[0], rs.listFile
 	if op == format.OpRingBuffers {
-		of, length, listed, item = format.ListPlaces, len(r.buffers), &r.listed[1], m.listBuffer
+		of, length, listed, item = format.ListPlaces, len(r.buffers), &r.listed[1], rs.listBuffer
 	}
 	from, to, updates := c.extent(length, listed)
-	list, start := format.List{Of: of, Update: updates}, len(m.spans.Numbers)
+	list, start := format.List{Of: of, Update: updates}, len(rs.spans.Numbers)
 	if updates {
 		list.From = int64(from)
 	}
 	for i := from; i < to; i++ {
 		if updates && c.list.At(i - from)[0] == format.Unchanged && op == format.OpRingFiles {
-			m.spans.Numbers = append(m.spans.Numbers, format.Unchanged)
+			rs.spans.Numbers = append(rs.spans.Numbers, format.Unchanged)
 		} else {
 			item(t, r, i)
 		}
 	}
-	list.Items = m.spans.NumbersFrom(start)
-	out.List = m.spans.AddList(list)
+	list.Items = rs.spans.NumbersFrom(start)
+	out.List = rs.spans.AddList(list)
 }
 
 // listFile appends the descriptor of a registered file, -1 for none, to a list.
-func (m *model) listFile(t *thread, r *ring, i int) {
+func (rs *rings) listFile(t *thread, r *ring, i int) {
 	fd := int64(-1)
 	f, _ := r.fileAt(int64(i))
 	if d := t.Table.Find(r.descriptorOf(t, int64(i))); d != nil && f.of.isFile() {
 		fd = int64(numberOf(f.fd, d))
-		m.order.after(usesOf(d).opened, format.EdgeDescriptor)
-		of := m.used(t.Table, int64(f.fd))
-		of.newest = m.order.use(of.newest)
+		rs.order.after(usesOf(d).opened, format.EdgeDescriptor)
+		of := rs.ds.used(t.Table, int64(f.fd))
+		of.newest = rs.order.use(of.newest)
 	}
-	m.spans.Numbers = append(m.spans.Numbers, fd)
+	rs.spans.Numbers = append(rs.spans.Numbers, fd)
 }
 
 // listBuffer appends the place and the size of a registered buffer to a list.
-func (m *model) listBuffer(t *thread, r *ring, i int) {
+func (rs *rings) listBuffer(t *thread, r *ring, i int) {
 	var b [2]int64
 	if i < len(r.buffers) {
 		b = r.buffers[i]
 	}
 	place := int64(0)
-	if !m.options.Bare && m.out != nil {
+	if !rs.options.Bare && rs.out != nil {
 		place = t.proc.buffers.placeOf(b[0], b[1])
 	}
-	m.spans.Numbers = append(m.spans.Numbers, place, b[1])
+	rs.spans.Numbers = append(rs.spans.Numbers, place, b[1])
 }
 
 // usesOf returns the uses of a descriptor, which must not be changed.
@@ -376,7 +404,7 @@ func usesOf(d *process.Descriptor) *uses {
 
 // queued simulates a call for requests, and turns the event into its form in the trace.
 // It returns why the event is left out.
-func (m *model) queued(s *simEvent) reason {
+func (rs *rings) queued(s *simEvent) reason {
 	e, t := s.e, s.t
 	if !e.Notes.Known(format.NotedRing) || e.Ret < 0 {
 		return reasonTable
@@ -386,23 +414,23 @@ func (m *model) queued(s *simEvent) reason {
 	case format.OpUringSetup, format.OpUringEnter, format.OpUringRegister:
 		via = format.ViaUring
 	}
-	r := m.ringOf(t, e, via)
+	r := rs.ringOf(t, e, via)
 	switch e.Op {
 	case format.OpUringSetup:
 		r.setup, r.counts = [4]int64{e.Args[0], e.Args[1], e.Args[2], e.Args[3]}, reaping{known: true, whole: true}
 	case format.OpIOSetup:
 		r.setup, r.counts = [4]int64{e.Args[0]}, reaping{known: true, whole: true}
 	case format.OpUringRegister:
-		return m.register(s, r)
+		return rs.register(s, r)
 	case format.OpUringEnter, format.OpIOSubmit, format.OpIOGetevents, format.OpIOPgetevents:
-		return m.submitted(s, r)
+		return rs.submitted(s, r)
 	}
 	return reasonTable
 }
 
 // submitted turns a call that submits requests, or waits for them, into the event of
 // the trace. Its requests are there already.
-func (m *model) submitted(s *simEvent, r *ring) reason {
+func (rs *rings) submitted(s *simEvent, r *ring) reason {
 	e, out := s.e, s.out
 	least := int64(0)
 	switch e.Op {
@@ -416,14 +444,14 @@ func (m *model) submitted(s *simEvent, r *ring) reason {
 	if back := s.t.last - e.Start; back > 0 { // the event was made for a late request
 		e.Start, e.Dur = s.t.last, max(e.Dur-back, 0)
 	}
-	m.relink(r, 0)
+	rs.relink(r, 0)
 	number := r.batch
 	if number == 0 {
 		r.begun = e.Start
 	}
 	newest, since := r.reap(), int64(0)
 	if number > 0 {
-		since = m.polled(s.t, newest, e.Start)
+		since = rs.polled(s.t, newest, e.Start)
 	}
 	waits := r.awaited(e, least)
 	reaped := min(r.played, r.events-number)
@@ -435,10 +463,10 @@ func (m *model) submitted(s *simEvent, r *ring) reason {
 		return reasonTable
 	}
 	if reaped+waits > 0 {
-		m.order.after(r.submitter(reaped+waits-1), format.EdgeMessage)
+		rs.order.after(r.submitter(reaped+waits-1), format.EdgeMessage)
 	}
 	if before := r.events - number; number > 0 && before > 0 {
-		m.order.after(r.submitter(before-1), format.EdgeOrder)
+		rs.order.after(r.submitter(before-1), format.EdgeOrder)
 	}
 	*out = format.Event{Op: format.OpRingSubmit, Start: e.Start, Dur: e.Dur, Args: [format.MaxArgs]int64{int64(r.num), number, waits, reaped, since}}
 	return reasonNone
@@ -472,7 +500,7 @@ const (
 )
 
 // complete records the completion of a request.
-func (r *ring) complete(m *model, e *format.Event, play bool) {
+func (r *ring) complete(b *budget, e *format.Event, play bool) {
 	n := e.Notes.Request.Order - r.reaped - 1
 	if e.Notes.Request.Order == 0 || n < 0 || n >= maxUnreaped {
 		if play && n < 0 && e.Notes.Request.Order > 0 {
@@ -482,7 +510,7 @@ func (r *ring) complete(m *model, e *format.Event, play bool) {
 	}
 	for int64(len(r.done)) <= n {
 		r.done = append(r.done, completion{})
-		m.budget.take(forOrder, completionBytes)
+		b.take(forOrder, completionBytes)
 	}
 	r.done[n].end = max(r.done[n].end, e.End())
 	if play {
@@ -545,14 +573,13 @@ func (r *ring) reap() (newest int64) {
 // polled returns the time from the newest reaped completion to the call that follows
 // it, if the completion came after the thread's last event. The thread polled for
 // completions until then, so the time is not compute.
-func (m *model) polled(t *thread, newest, start int64) (since int64) {
+func (rs *rings) polled(t *thread, newest, start int64) (since int64) {
 	from := t.notBefore(t.last)
 	if newest <= from || newest > start {
 		return 0
 	}
-	if m.ties != nil {
-		t.held += newest - from
-		t.mark(mark{at: newest, own: t.clock(newest)})
+	if rs.out != nil {
+		t.idles(newest)
 	}
 	return start - newest
 }

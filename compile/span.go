@@ -6,7 +6,6 @@ import (
 	"unsafe"
 
 	"pianola/format"
-	"pianola/mpi"
 )
 
 // Spans, the calls of libraries, are not simulated. The trace keeps them beside the
@@ -38,26 +37,55 @@ func (p *moments) add(n moment, b *budget) {
 	b.take(forOrder, momentBytes*(cap(p.all)-room))
 }
 
-// span puts a span into the trace. Its cost is that of the thread's next compute.
-func (m *model) span(e *format.Event) error {
-	t := m.thread(e)
-	t.cost = min(t.cost+t.rate.Span, maxCut)
-	if e.Span.Layer == mpi.Layer {
-		m.mpi(t, e)
+// spans is the concern of spans.
+type spans struct {
+	*pass
+	threads []*thread // that have spans, in the last pass
+}
+
+func (ss *spans) enlist() {
+	if !ss.spanned || ss.options.Bare {
+		return
 	}
-	if m.out == nil || m.options.Bare {
-		return nil
-	}
+	ss.when(factSpan, ss.add)
+	ss.when(factTimed, func(f fact) {
+		if s := f.s; len(s.t.gapSpans.all) > 0 {
+			ss.placeSpans(s.t, ss.seemed, s.t.onTrace(s.e.Start))
+		}
+	})
+	ss.when(factWritten, func(f fact) {
+		s := f.s
+		at := s.t.now + s.out.Compute
+		s.t.moments.add(moment{s.e.Start, at, at + max(s.out.Dur, 0)}, ss.budget)
+	})
+	ss.when(factOver, func(fact) {
+		for _, t := range ss.threads {
+			ss.settle(t)
+		}
+	})
+}
+
+func (ss *spans) holds(func(purpose, int)) {}
+
+// add adds a span to those of a thread's gap.
+func (ss *spans) add(f fact) {
+	t, e := f.s.t, f.s.e
 	g := &t.gapSpans
 	if !g.listed {
 		g.listed = true
-		m.spanning = append(m.spanning, t)
+		ss.threads = append(ss.threads, t)
 	}
-	g.all = append(g.all, gapSpan{e.Clone(), m.clock(t, e.End())})
-	if last := g.all[len(g.all)-1].end; len(g.all) == maxGapSpans {
-		return m.placeSpans(t, last, last)
+	if g.all = append(g.all, gapSpan{e.Clone(), t.onTrace(e.End())}); len(g.all) == maxGapSpans {
+		ss.settle(t)
 	}
-	return nil
+}
+
+// settle puts the spans of a thread's gap where they seem to be.
+func (ss *spans) settle(t *thread) {
+	if n := len(t.gapSpans.all); n > 0 {
+		last := t.gapSpans.all[n-1].end
+		ss.placeSpans(t, last, last)
+	}
 }
 
 // gapSpans are the spans of a thread since its last event. They wait for the next event,
@@ -65,7 +93,7 @@ func (m *model) span(e *format.Event) error {
 type gapSpans struct {
 	all    []gapSpan
 	from   int64 // on the trace's clock: what is before is settled
-	listed bool  // in model.spanning
+	listed bool  // in spans.threads
 }
 
 // gapSpan is a span, and its end on the trace's clock as far as that is known.
@@ -79,7 +107,7 @@ const maxGapSpans = 1024
 
 // placeSpans puts the spans of a thread's gap into the trace. The gap seemed to end at one
 // time of the trace's clock, and did end at the other one.
-func (m *model) placeSpans(t *thread, seemed, did int64) error {
+func (ss *spans) placeSpans(t *thread, seemed, did int64) {
 	g := &t.gapSpans
 	from, scale := max(g.from, t.now), 1.0
 	if seemed > from {
@@ -94,16 +122,13 @@ func (m *model) placeSpans(t *thread, seemed, did int64) error {
 	for i := range g.all {
 		s := &g.all[i]
 		end := max(s.end, t.now)
-		if err := m.placeSpan(t, &s.event, settled(end-max(s.event.Dur, 0)), settled(end)); err != nil {
-			return err
-		}
+		ss.placeSpan(t, &s.event, settled(end-max(s.event.Dur, 0)), settled(end))
 	}
 	g.all, g.from = g.all[:0], max(did, from)
-	return nil
 }
 
 // placeSpan puts a span into the trace. It starts at start, if nothing is within it.
-func (m *model) placeSpan(t *thread, e *format.Event, start, end int64) error {
+func (ss *spans) placeSpan(t *thread, e *format.Event, start, end int64) {
 	first := sort.Search(len(t.moments.all), func(i int) bool { return t.moments.all[i].recorded >= e.Start })
 	if first < len(t.moments.all) && (first > 0 || !t.moments.early) {
 		within := &t.moments.all[first]
@@ -114,60 +139,59 @@ func (m *model) placeSpan(t *thread, e *format.Event, start, end int64) error {
 	}
 	start = min(start, end)
 	t.moments.all = t.moments.all[:first]
-	t.moments.add(moment{e.Start, start, end}, m.budget)
+	t.moments.add(moment{e.Start, start, end}, ss.budget)
 
-	out := &m.events[:len(m.events)+1][len(m.events)]
-	*out = format.Event{TID: t.num, Start: start, Dur: end - start, Compute: end - t.now, Ret: e.Ret, Span: m.keepSpan(t, e.Span)}
+	out := ss.next()
+	*out = format.Event{TID: t.num, Start: start, Dur: end - start, Compute: end - t.now, Ret: e.Ret, Span: ss.keepSpan(t, e.Span)}
 	if e.Dur < 0 {
 		out.Start, out.Dur = end, format.Unknown
 	}
-	m.report.Spans++
-	m.events = m.events[:len(m.events)+1]
-	if n := len(m.events); n > 1 {
-		out.How.Flags = m.events[n-2].How.Flags & format.ReqLinks // a batch ends at no link
+	ss.report.Spans++
+	ss.events = ss.events[:len(ss.events)+1]
+	if n := len(ss.events); n > 1 {
+		out.How.Flags = ss.events[n-2].How.Flags & format.ReqLinks // a batch ends at no link
 	}
-	full := m.isFull(out)
+	full := ss.isFull(out)
 	out.How = format.How{}
 	if full {
-		return m.flush()
+		ss.flush()
 	}
-	return nil
 }
 
 // keepSpan copies a span of a thread into the memory of the batch, as far as the options
 // allow. Names of files become absolute.
-func (m *model) keepSpan(t *thread, s *format.Span) *format.Span {
-	from := len(m.spans.Values)
+func (ss *spans) keepSpan(t *thread, s *format.Span) *format.Span {
+	from := len(ss.spans.Values)
 	for _, v := range s.Args {
 		switch v.Kind {
 		case format.ValuePath, format.ValueText:
-			if m.options.Key != nil || v.Kind == format.ValuePath && !m.options.Names {
+			if ss.options.Key != nil || v.Kind == format.ValuePath && !ss.options.Names {
 				v = format.Value{}
 				break
 			}
 			path := string(v.Text)
 			if v.Kind == format.ValuePath && path != "" && path[0] != '/' {
-				path = m.absolute(t, path)
+				path = ss.absolute(t, path)
 			}
-			v.Text = m.text(path)
+			v.Text = ss.text(path)
 		case format.ValueNumbers:
-			n := len(m.spans.Numbers)
-			m.spans.Numbers = append(m.spans.Numbers, v.Numbers...)
-			v.Numbers = m.spans.NumbersFrom(n)
+			n := len(ss.spans.Numbers)
+			ss.spans.Numbers = append(ss.spans.Numbers, v.Numbers...)
+			v.Numbers = ss.spans.NumbersFrom(n)
 		}
-		m.spans.Values = append(m.spans.Values, v)
+		ss.spans.Values = append(ss.spans.Values, v)
 	}
-	kept := m.spans.Add(*s)
-	kept.Args = m.spans.ValuesFrom(from)
+	kept := ss.spans.Add(*s)
+	kept.Args = ss.spans.ValuesFrom(from)
 	return kept
 }
 
 // absolute returns the absolute form of a relative path of the application, as far as the
 // working directory is known.
-func (m *model) absolute(t *thread, path string) string {
+func (ss *spans) absolute(t *thread, path string) string {
 	dir := t.dir().node
-	if dir == m.names.root && m.cwd == "" {
+	if dir == ss.names.root && ss.names.cwd == "" {
 		return path
 	}
-	return strings.TrimSuffix(m.names.original(dir.at), "/") + "/" + path
+	return strings.TrimSuffix(ss.names.original(dir.at), "/") + "/" + path
 }

@@ -91,82 +91,55 @@ func fileOf(d *process.Descriptor) *openFile {
 	return d.Description.Data.(*openFile)
 }
 
-// newFile returns the next description.
-func (m *model) newFile(flags int64) *openFile {
-	m.budget.take(forDescriptors, descriptorBytes)
-	f := &openFile{Description: m.state.Open(nil, flags)}
-	f.Data = f
-	return f
+// processes is the concern of threads and processes.
+type processes struct {
+	*pass
+	byPID   map[int32]*proc // that were started and not yet waited for
+	list    []*proc
+	sharing int          // that share another's table of descriptors
+	costs   format.Costs // to subtract
+	naming  *naming
+
+	inherits []format.Descriptor // descriptors of the trace at its start
+	entering bool                // they are those of processes that enter
 }
 
-// uses is which events used a descriptor. Copies of a table share it until a
-// thread of the copy uses the descriptor.
-type uses struct {
-	by     *process.Table
-	number int32   // in the trace, if that is not the recorded one; else 0
-	opened place   // the event that opened it, in its first table
-	newest []place // the newest use of each thread
+func (pr *processes) enlist() {
+	pr.always(pr.fork, format.EffectFork)
+	pr.always(pr.exec, format.EffectExec)
+	pr.always(pr.ended, format.EffectExit, format.EffectExitGroup)
+	pr.always(pr.waited, format.EffectWait)
+	pr.always(func(s *simEvent) { s.why = reasonTable }, format.EffectPipeline) // only compile makes them
+	pr.always(func(s *simEvent) {
+		if s.e.Ret >= 0 {
+			pr.state.Apply(s.t.Thread, s.e)
+		}
+	}, format.EffectUnshare, format.EffectUmask)
 }
 
-// used returns the uses of a descriptor, for the threads of a table to add to.
-func (m *model) used(t *process.Table, fd int64) *uses {
-	d := t.Find(fd)
-	of, _ := d.Data.(*uses)
-	if of != nil && of.by == t {
-		return of
-	}
-	own := &uses{by: t}
-	if of != nil {
-		own.opened, own.number = of.opened, of.number
-	}
-	m.budget.take(forDescriptors, usesBytes)
-	m.state.Own(t, fd).Data = own
-	return own
-}
-
-// afterUses orders the current event after the open and the uses of a
-// descriptor of a table.
-func (m *model) afterUses(t *process.Table, d *process.Descriptor) {
-	if of, ok := d.Data.(*uses); ok {
-		m.order.after(of.opened, format.EdgeDescriptor)
-		if of.by == t {
-			m.order.afterAll(of.newest, format.EdgeDescriptor)
+func (pr *processes) holds(add func(purpose, int)) {
+	add(forThreads, len(pr.list)*processBytes)
+	for _, p := range pr.list {
+		add(forBuffers, len(p.buffers.regions)*regionBytes)
+		if p.locked != nil {
+			add(forOrder, newMap+len(p.locked)*inMap)
 		}
 	}
 }
 
 // closed is called for each number that the current event closes.
-func (m *model) closed(t *process.Thread, fd int32, d process.Descriptor) {
-	f := fileOf(&d)
-	m.unfed(&m.event, f)
-	m.unlockClosed(t.Data.(*thread).proc, f)
-	v := numberOf(fd, &d)
-	if n, ok := t.Table.Data.(*numbers); ok && v != fd {
-		delete(n.taken, v)
-	}
-	effect := m.event.out.Op.Info().Effect
-	if effect == format.EffectExec {
-		return // no other thread is left
-	}
-	m.afterUses(t.Table, &d)
-	if effect == format.EffectCloseRange && f.isFile() {
-		m.free(t.Table, v)
-	}
+func (pr *processes) closed(t *process.Thread, fd int32, d process.Descriptor) {
+	pr.tellMore(factClosed, &pr.event, more{t: t.Data.(*thread), file: fileOf(&d), fd: fd, d: &d})
 }
 
-// holdsFile reports whether a number from first to last leads to a file.
-func holdsFile(t *process.Table, first, last uint32) bool {
-	for fd, d := range t.All {
-		if uint32(fd) >= first && uint32(fd) <= last && fileOf(d).isFile() {
-			return true
-		}
-	}
-	return false
+// dropped is called for each description after its last descriptor was closed.
+func (pr *processes) dropped(d *process.Description) {
+	pr.tellMore(factDropped, &pr.event, more{file: d.Data.(*openFile)})
 }
 
 // added adds a thread to the model and to the trace's thread table.
-func (m *model) added(at, parent *process.Thread) {
-	t := &thread{Thread: at, num: int32(len(m.table) + 1), rate: m.costs.Of(at.TID)}
+func (pr *processes) added(at, parent *process.Thread) {
+	t := &thread{Thread: at, num: int32(len(pr.table) + 1), rate: pr.costs.Of(at.TID)}
 	at.Data = t
 	maker := (*thread)(nil)
 	if parent != nil {
@@ -174,111 +147,136 @@ func (m *model) added(at, parent *process.Thread) {
 	}
 	var known bool
 	if t.proc, known = at.Process.Data.(*proc); !known {
-		t.proc = m.newProcess(at.Process)
+		t.proc = pr.newProcess(at.Process)
 		if maker != nil {
-			t.proc.brk, t.proc.program, t.proc.maker = maker.proc.brk, maker.proc.program, maker.proc
+			t.proc.program, t.proc.maker = maker.proc.program, maker.proc
 			maker.proc.children++
-			t.proc.layout, t.proc.remapped = maker.proc.layout, maker.proc.remapped
-		} else {
-			t.proc.layout = m.newLayout()
 		}
 	}
 	row := format.Thread{Process: t.proc.num, Start: at.Created}
 	if maker == nil {
 		t.last, t.idle = at.Created, at.Created
 		if at.Dir.Data == nil {
-			at.Dir.Data = m.workingDir(at.Dir)
+			at.Dir.Data = pr.workingDir(at.Dir)
 		}
 	} else {
 		// The child starts at some moment during the call.
-		e := m.event.e
-		row.Parent, row.Start = maker.num, m.clock(maker, e.Start)
+		e := pr.event.e
+		row.Parent, row.Start = maker.num, maker.onTrace(e.Start)
 		t.last, t.idle = e.Start, e.Start
 		t.seen = append(t.seen, maker.seen...)
-		m.budget.take(forOrder, 8*cap(t.seen))
+		pr.budget.take(forOrder, 8*cap(t.seen))
 		t.born = place{maker.num, maker.events}
 		if at.Table == parent.Table && at.Process != parent.Process {
-			m.sharing++
+			pr.sharing++
 		}
 	}
 	t.now = row.Start
-	if m.ties != nil {
-		t.begin(maker)
-		m.mpiBegins(t)
-	}
-	m.table = append(m.table, row.OfRank(at.Process.Rank))
-	m.budget.take(forThreads, threadRowBytes+threadBytes)
+	pr.tellMore(factBegan, &pr.event, more{t: t, maker: maker})
+	pr.table = append(pr.table, row.OfRank(at.Process.Rank))
+	pr.budget.take(forThreads, threadRowBytes+threadBytes)
 }
 
-func (m *model) newProcess(of *process.Process) *proc {
-	p := &proc{Process: of, num: int32(len(m.processes) + 1)}
+func (pr *processes) newProcess(of *process.Process) *proc {
+	p := &proc{Process: of, num: int32(len(pr.list) + 1)}
 	of.Data = p
-	if m.names.plan != nil {
-		p.buffers = m.names.plan.buffers[p.num-1]
+	if pr.names.plan != nil {
+		p.buffers = pr.names.plan.buffers[p.num-1]
 	} else {
 		p.buffers = &buffers{}
 	}
-	m.processes = append(m.processes, p)
-	m.budget.take(forThreads, processBytes)
-	m.byPID[of.ID] = p
+	pr.list = append(pr.list, p)
+	pr.budget.take(forThreads, processBytes)
+	pr.byPID[of.ID] = p
 	return p
 }
 
 // workingDir returns the nodes of directories that must have existed at the
 // start.
-func (m *model) workingDir(d *process.Dir) *workingDir {
-	w := &workingDir{m.names.root, m.names.root}
+func (pr *processes) workingDir(d *process.Dir) *workingDir {
+	w := &workingDir{pr.names.root, pr.names.root}
 	if d.Root != "" {
-		w.root = m.directory(m.names.root, d.Root)
+		w.root = pr.names.directory(d.Root)
 	}
 	switch d.Path {
 	case "":
-	case m.cwd:
-		w.node = m.home
+	case pr.names.cwd:
+		w.node = pr.names.home
 	default:
-		w.node = m.directory(m.names.root, d.Path)
+		w.node = pr.names.directory(d.Path)
 	}
 	return w
 }
 
-// fork adds the thread that a successful clone created. It returns false if
-// there is none to add.
-func (m *model) fork(s *simEvent) bool {
-	table := s.t.Table
-	m.state.Apply(s.t.Thread, s.e)
+// fork handles a call that creates a thread.
+func (pr *processes) fork(s *simEvent) {
+	if s.e.Ret <= 0 {
+		return
+	}
+	pr.state.Apply(s.t.Thread, s.e)
 	child := (*process.Thread)(nil)
 	if s.e.Ret == int64(int32(s.e.Ret)) {
-		child = m.state.Living(int32(s.e.Ret))
+		child = pr.state.Living(int32(s.e.Ret))
 	}
 	if child == nil || child == s.t.Thread {
-		return false
-	}
-	if child.Table != table {
-		m.copies(table)
+		s.why = reasonTable // there is none
+		return
 	}
 	s.out.Ret = int64(child.Data.(*thread).num)
-	return true
+}
+
+// exec handles a call that executes another program.
+func (pr *processes) exec(s *simEvent) {
+	if s.e.Ret >= 0 {
+		pr.state.Apply(s.t.Thread, s.e)
+		s.t.proc.program = s.at[0]
+		pr.tell(factExec, s)
+	}
+	s.why = reasonNone
 }
 
 // ended records the end of a thread.
-func (m *model) ended(s *simEvent) {
+func (pr *processes) ended(s *simEvent) {
 	t, p := s.t, s.t.proc
-	m.order.end(t.num, len(m.table))
-	p.ended, p.endTime, p.endNow = place{t.num, t.events}, s.e.Start, m.clock(t, s.e.Start)
-	if s.out.Op.Info().Effect == format.EffectExitGroup || p.Alive() == 1 {
-		for _, d := range t.Table.All {
-			m.unfed(s, fileOf(d))
+	pr.order.end(t.num, len(pr.table))
+	p.ended, p.endTime, p.endNow = place{t.num, t.events}, s.e.Start, t.onTrace(s.e.Start)
+	pr.rankEnded(p, s.e)
+	pr.tell(factEnds, s)
+	pr.state.Apply(t.Thread, s.e)
+}
+
+// waited orders a wait after the end of the awaited process. The rest of the call's
+// duration becomes part of the compute that follows.
+func (pr *processes) waited(s *simEvent) {
+	// The arguments and the result name processes by their numbers.
+	number := func(pid int64) int64 {
+		if p := pr.byPID[int32(pid)]; pid > 0 && p != nil {
+			return int64(p.num)
+		}
+		return min(pid, 0)
+	}
+	child, any := s.e.Child(), s.out.Args[0] < 0
+	s.out.Args[0] = number(s.out.Args[0])
+	p := pr.byPID[int32(child)]
+	if child <= 0 || p == nil {
+		return
+	}
+	if any && s.t.proc.children > 1 {
+		pr.order.afterAny(p.ended)
+	} else {
+		pr.order.after(p.ended, format.EdgeExit)
+	}
+	s.joins = p
+	s.out.Ret = int64(p.num)
+	if s.e.Dur >= 0 {
+		s.e.Dur = min(s.e.Dur, max(p.endTime-s.e.Start, 0))
+		// The duration does not include what recording cost the process.
+		s.out.Dur, s.joined = max(p.endNow-s.t.onTrace(s.e.Start), 0), true
+	}
+	if p.Alive() == 0 && s.out.Word(format.WaitOptions)&format.WaitNowait == 0 {
+		delete(pr.byPID, p.ID)
+		if p.maker != nil {
+			p.maker.children--
 		}
 	}
-	m.rankEnded(p, s.e)
-	if m.ties != nil {
-		if f := t.floor(t.clock(s.e.Start)); f.Total > p.floor.Total {
-			p.floor = f
-		}
-		m.ties.ended(t, s.e.TID)
-	}
-	if p.Alive() == 1 {
-		m.unlockEnded(p)
-	}
-	m.state.Apply(t.Thread, s.e)
 }

@@ -58,9 +58,9 @@ type timeouts struct {
 }
 
 // expire records a wait of so many nanoseconds whose time limit passed at end.
-func (m *model) expire(t *thread, at spot, nanos, end int64) {
+func (w *ties) expire(t *thread, at spot, nanos, end int64) {
 	out := &t.timeouts
-	if m.learned.woken[at] <= m.line || out.open && out.at != at {
+	if w.learned.woken[at] <= w.line || out.open && out.at != at {
 		t.untied(format.Off{Timer: nanos})
 		return
 	}
@@ -107,22 +107,24 @@ type free struct {
 const freesKept = 16
 
 // freed records that the event released a lock.
-func (m *model) freed(l *lockSet, off, end int64) {
-	if m.ties == nil || m.order.alone {
+func (w *ties) freed(f fact) {
+	if w.order.alone {
 		return
 	}
-	e, t := m.event.e, m.event.t
+	s, t, c := f.s, f.s.t, f.lock
+	l := c.set
 	if len(l.freed) == freesKept {
 		l.freed = append(l.freed[:0], l.freed[1:]...)
 	}
-	l.freed = append(l.freed, free{off, end, cause{
-		place: m.order.here, kind: format.EdgeWake, bound: e.End(), floor: t.floor(t.clock(e.Start)), timed: t.timeouts.until,
+	l.freed = append(l.freed, free{c.off, c.end, cause{
+		place: w.order.here, kind: format.EdgeWake, bound: s.e.End(), floor: t.floor(t.clock(s.e.Start)), timed: t.timeouts.until,
 	}})
 }
 
 // attempted records that a thread was refused a lock, or got it after that.
-func (m *model) attempted(t *thread, e *format.Event, c *lockCall, file *locks, set *lockSet) {
-	last, at := &t.attempt, spot{e.TID, onLock, file.serial}
+func (w *ties) attempted(f fact) {
+	t, e, c := f.s.t, f.s.e, f.lock
+	last, at := &t.attempt, spot{e.TID, onLock, c.file}
 	if refused(e.Ret) {
 		*last = attempt{c.lock, at}
 		return
@@ -131,21 +133,21 @@ func (m *model) attempted(t *thread, e *format.Event, c *lockCall, file *locks, 
 		return
 	}
 	*last = attempt{}
-	if m.ties == nil {
-		m.learned.woke(at, m.line)
+	if w.out == nil {
+		w.learned.woke(at, w.line)
 		return
 	}
 	if !t.timeouts.open || t.timeouts.at != at {
 		return
 	}
-	for _, f := range slices.Backward(set.freed) {
+	for _, f := range slices.Backward(c.set.freed) {
 		p := f.by.place
 		if p.thread == t.num || f.off >= c.end || c.off >= f.end {
 			continue
 		}
-		if p.event < m.order.count[p.thread] && f.by.bound <= e.Start {
+		if p.event < w.order.count[p.thread] && f.by.bound <= e.Start {
 			slept := e.Start - f.by.bound
-			m.resume(t, e.Start, e.Start, at, []cause{f.by}, format.Floor{Total: slept, Timers: slept})
+			w.resume(t, e.Start, e.Start, at, []cause{f.by}, format.Floor{Total: slept, Timers: slept})
 		}
 		return
 	}

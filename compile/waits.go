@@ -94,28 +94,113 @@ type waiting struct {
 	followed boundedMap[int32, cause] // the newest edge to each thread that an event of this one has
 }
 
-// ties ties the waits of threads to their causes, in the last pass.
+// ties is the concern of waits: it ties those of threads to their causes, in the last pass.
 type ties struct {
-	gone  map[int32]*thread // those that have ended, by id
-	order []*thread         // the same, the oldest first
-	sent  message           // what the current event received
-
-	// The current event received data from an unrecorded program.
-	arrived bool
+	*pass
+	gone   map[int32]*thread // those that have ended, by id
+	oldest []*thread         // the same, the oldest first
 
 	channels boundedMap[channel, []sending] // messages that were not received yet
 	replies  boundedMap[connection, reply]  // the newest that was sent on each
 	syncing  boundedMap[int32, *thread]     // those that make syncs, by number
-	join     format.Floor                   // of the process whose end the current event waited for
 	causes   []cause                        // memory of follow
 }
 
-func newTies() *ties {
+func newTies(p *pass) *ties {
 	return &ties{
-		gone:     map[int32]*thread{},
-		syncing:  newBoundedMap[int32, *thread](maxSyncing),
+		pass: p, gone: map[int32]*thread{}, syncing: newBoundedMap[int32, *thread](maxSyncing),
 		channels: newBoundedMap[channel, []sending](maxChannels), replies: newBoundedMap[connection, reply](maxConnections),
 	}
+}
+
+func (w *ties) enlist() {
+	w.when(factLeft, w.left)
+	w.when(factTried, w.attempted)
+	if w.told {
+		w.when(factActs, func(f fact) {
+			if f.s.e.Notes.Known(format.NotedMessage) {
+				w.messaged(f.s)
+			}
+		})
+	}
+	if w.out != nil {
+		w.when(factTimed, w.comes)
+		w.when(factBegan, func(f fact) { f.t.begin(f.maker) })
+		w.when(factEnds, w.ended)
+		w.when(factFreed, w.freed)
+		w.when(factWritten, w.tie)
+	}
+	w.when(factWritten, func(f fact) {
+		if t := f.s.t; !w.order.alone && t.gaps < pastKept {
+			t.gaps++
+			w.budget.take(forOrder, gapBytes)
+		}
+	})
+}
+
+func (w *ties) holds(func(purpose, int)) {}
+
+// comes takes the waits before an event of a thread.
+func (w *ties) comes(f fact) {
+	t, e := f.s.t, f.s.e
+	if t.cost != w.cost {
+		t.mark(mark{at: e.Start, own: t.clock(e.Start)})
+	}
+	off := e.Off
+	if off.Timer > 0 && t.attempt.at.tid != 0 {
+		w.expire(t, t.attempt.at, off.Timer, e.Start)
+		off.Timer = 0
+	}
+	t.untied(off)
+}
+
+// left counts the duration of an event that is left out as compute, except for time spent
+// waiting.
+func (w *ties) left(f fact) {
+	s, t, e := f.s, f.s.t, f.s.e
+	held, known := int64(0), false
+	if w.out != nil {
+		held, known = w.tied(s)
+	} else if e.Op == format.OpWait && e.Notes.Known(format.NotedWaker) && e.Notes.Waker != e.TID {
+		w.learned.woke(spotOf(e), w.line)
+	}
+	off, rest := format.Off{}, min(e.Dur, e.End()-t.last)
+	switch {
+	case e.TimedOut():
+		t.off.Timer += rest
+		if w.out != nil {
+			w.expire(t, spotOf(e), rest, e.End())
+		}
+		return
+	case known:
+		t.off.Wait += held
+		return
+	case rest < format.Waited:
+		return
+	case blocked(e):
+		t.off.Wait += rest
+		off.Wait = rest
+	default:
+		t.off.Other += rest
+		off.Storage = rest
+	}
+	if w.out != nil {
+		t.untied(off)
+	}
+}
+
+// blocked reports whether a call is known to have waited for another thread or for an
+// unrecorded program.
+func blocked(e *format.Event) bool {
+	switch e.FileType() {
+	case format.TypeFifo, format.TypeSock, format.TypeChr:
+		return true
+	}
+	switch e.Op.Info().Effect {
+	case format.EffectWait, format.EffectBlock, format.EffectSubmit:
+		return true
+	}
+	return false
 }
 
 // message is what a thread sent at a time on the recording's clock. The zero
@@ -281,25 +366,36 @@ func (c *cause) covers(d *cause) bool {
 
 // waker returns the thread with an id that woke another one: a living one, or one that
 // ended recently; nil if there is none.
-func (m *model) waker(tid int32) *thread {
-	if t := m.state.Living(tid); t != nil {
+func (w *ties) waker(tid int32) *thread {
+	if t := w.state.Living(tid); t != nil {
 		return t.Data.(*thread)
 	}
-	return m.ties.gone[tid]
+	return w.gone[tid]
 }
 
 // ended keeps a thread for those that it wakes on its way out.
-func (w *ties) ended(t *thread, tid int32) {
+func (w *ties) ended(f fact) {
+	t, tid := f.s.t, f.s.e.TID
+	if floor := t.floor(t.clock(f.s.e.Start)); floor.Total > t.proc.floor.Total {
+		t.proc.floor = floor
+	}
 	t.gone, t.followed = tid, boundedMap[int32, cause]{}
 	t.past = slices.Clone(t.past[max(len(t.past)-goneKept, 0):])
 	w.gone[tid] = t
-	if w.order = append(w.order, t); len(w.order) > maxGone {
-		if old := w.order[0]; w.gone[old.gone] == old {
+	if w.oldest = append(w.oldest, t); len(w.oldest) > maxGone {
+		if old := w.oldest[0]; w.gone[old.gone] == old {
 			delete(w.gone, old.gone)
 		}
-		w.order[0] = nil
-		w.order = w.order[1:]
+		w.oldest[0] = nil
+		w.oldest = w.oldest[1:]
 	}
+}
+
+// idles notes that the thread did nothing but wait from its last event, or its last wait,
+// until a time.
+func (t *thread) idles(until int64) {
+	t.held += until - t.notBefore(t.last)
+	t.mark(mark{at: until, own: t.clock(until)})
 }
 
 // notBefore returns a time, or when the thread's last event in the trace or the last
@@ -314,21 +410,21 @@ func (t *thread) notBefore(at int64) int64 {
 
 // wait ties the wait of a thread at a place, from one time to another, to the thread
 // that ended it. It returns for how long it waited.
-func (m *model) wait(t *thread, from, to int64, at spot, on *thread) int64 {
+func (w *ties) wait(t *thread, from, to int64, at spot, on *thread) int64 {
 	if from = t.notBefore(from); to < from {
 		return 0
 	}
 	t.held += to - from
-	m.report.Tied += to - from
-	m.ties.causes = on.comesAfter(m.ties.causes[:0], to)
-	m.joins(t, m.ties.causes)
-	m.resume(t, from, to, at, m.ties.causes, format.Floor{})
+	w.report.Tied += to - from
+	w.causes = on.comesAfter(w.causes[:0], to)
+	w.joins(t, w.causes)
+	w.resume(t, from, to, at, w.causes, format.Floor{})
 	return to - from
 }
 
 // resume makes a thread that was blocked at a place come after causes, with additional
 // delays. It ends the expired waits at the place.
-func (m *model) resume(t *thread, from, to int64, at spot, causes []cause, more format.Floor) {
+func (w *ties) resume(t *thread, from, to int64, at spot, causes []cause, more format.Floor) {
 	own := t.clock(to)
 	kind, early := t.timeouts.woken(at)
 	t.held += early
@@ -354,34 +450,31 @@ func (t *thread) mark(at mark) {
 
 // tied ties the wait within a call that is left out to the threads that ended it. It
 // returns how long the thread waited; ok is false if the cause is unknown.
-func (m *model) tied(t *thread, e *format.Event) (nanos int64, ok bool) {
+func (w *ties) tied(s *simEvent) (nanos int64, ok bool) {
+	t, e := s.t, s.e
 	if e.Notes.Known(format.NotedWaker) {
-		if on := m.waker(e.Notes.Waker); on != nil && on != t {
+		if on := w.waker(e.Notes.Waker); on != nil && on != t {
 			at := spot{}
 			if e.Op == format.OpWait {
 				at = spotOf(e)
 			}
-			nanos, ok = m.wait(t, e.Start, e.End()-e.Notes.Woken, at, on), true
+			nanos, ok = w.wait(t, e.Start, e.End()-e.Notes.Woken, at, on), true
 		}
 	}
-	if sent := m.ties.sent; sent.from != nil && sent.from != t {
-		m.ties.causes = sent.from.comesAfter(m.ties.causes[:0], sent.at)
-		t.follow(e.Start, e.End(), m.ties.causes, format.EdgeMessage, format.Floor{})
+	sent := s.sent
+	if c := s.pipedBy; c != nil && sent.from == nil {
+		if on := w.waker(c.tid); on != nil && on.num == c.thread {
+			sent = message{on, c.start}
+		}
 	}
-	if m.ties.arrived && !ok {
-		return m.arrive(t, e)
+	if sent.from != nil && sent.from != t {
+		w.causes = sent.from.comesAfter(w.causes[:0], sent.at)
+		t.follow(e.Start, e.End(), w.causes, format.EdgeMessage, format.Floor{})
+	}
+	if s.arrived && !ok {
+		return w.arrive(t, e)
 	}
 	return nanos, ok
-}
-
-// crowded removes the time in which a thread was ready but an unrecorded program had
-// the processor.
-func (m *model) crowded(t *thread, e *format.Event) {
-	if more := e.Off.Ready - latency; more > 0 {
-		e.Off.Ready = latency
-		t.cost += more
-		m.report.Crowded += more
-	}
 }
 
 // untied counts the waits of a thread before an event, or within a call that is left
@@ -394,13 +487,14 @@ func (t *thread) untied(off format.Off) {
 
 // tie gives an event the edges of its thread's waits, and begins the gap after it. The
 // thread's clocks are at the end of the event.
-func (m *model) tie(t *thread, out *format.Event) {
+func (w *ties) tie(f fact) {
+	s, t, out := f.s, f.s.t, f.s.out
 	out.Held = min(t.held, out.Compute)
 	out.Expired = min(t.timeouts.take(), out.Compute-out.Held)
 	own := t.own.Total + out.Compute - out.Held
 	for i := range t.gap.causes {
 		c := &t.gap.causes[i]
-		m.order.edge(format.Edge{Thread: c.place.thread, Kind: c.kind, Event: c.place.event, Delay: max(c.lag+own, 0)})
+		w.order.edge(format.Edge{Thread: c.place.thread, Kind: c.kind, Event: c.place.event, Delay: max(c.lag+own, 0)})
 		if t.followed.of == nil {
 			t.followed = newBoundedMap[int32, cause](maxFollowed)
 		}
@@ -408,27 +502,27 @@ func (m *model) tie(t *thread, out *format.Event) {
 	}
 	syncs := out.Op.Info().Class == format.ClassSync
 	if syncs {
-		m.synced(t)
+		w.synced(t)
 	}
-	if !m.order.alone {
+	if !w.order.alone {
 		t.keep()
 	}
 	t.own.Total, t.held = own, 0
 	// Fields are set one by one. Copies of structs whose fields have just been written
 	// stall the processor, and this is done for every event.
 	g, self := &t.gap, &t.gap.self
-	if highest := t.highest(); m.ties.join.Total > highest.Total+own-t.timeouts.total {
-		self.floor = m.ties.join.Minus(t.least(own))
+	if highest, p := t.highest(), s.joins; p != nil && p.floor.Total > highest.Total+own-t.timeouts.total {
+		self.floor = p.floor.Minus(t.least(own))
 	} else if highest != &self.floor {
 		self.floor = *highest
 	}
-	if total := self.floor.Total + own - t.timeouts.total; m.report.Floor.Total < total {
-		m.report.Floor.Sum(&self.floor, &t.own)
-		m.report.Floor.Total = total
+	if total := self.floor.Total + own - t.timeouts.total; w.report.Floor.Total < total {
+		w.report.Floor.Sum(&self.floor, &t.own)
+		w.report.Floor.Total = total
 	}
 	g.from, g.cost, g.early, g.marks, g.causes = t.last, t.cost, 0, nil, nil
 	g.own.Sum(&t.own, &format.Floor{})
-	self.place, self.kind, self.lag, self.bound = m.order.here, format.EdgeWake, -own, t.last-own
+	self.place, self.kind, self.lag, self.bound = w.order.here, format.EdgeWake, -own, t.last-own
 	self.early, self.timed, self.syncs, self.since = 0, t.timeouts.until, syncs, 0
 }
 

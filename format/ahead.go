@@ -39,10 +39,7 @@ type aheadBatch struct {
 	err    error
 	header Header
 
-	text  []byte
-	notes []Notes
-	edges []Edge
-	lists SpanMemory
+	kept Kept
 }
 
 // NewAhead returns an AheadReader of r. The caller closes it.
@@ -94,7 +91,7 @@ func (a *AheadReader) begin() {
 				return
 			case b := <-a.free:
 				b.n, b.err = a.r.Read(b.events)
-				b.keep()
+				b.kept.Keep(b.events[:b.n])
 				header.follow(a.r.Header(), b.err != nil)
 				b.header = header
 				err := b.err
@@ -117,54 +114,6 @@ func (a *AheadReader) Close() error {
 	}
 	a.stop, a.batch, a.err = nil, nil, cmp.Or(a.err, io.ErrClosedPipe)
 	return nil
-}
-
-// keep copies what the events borrow.
-func (b *aheadBatch) keep() {
-	var text, notes, edges int
-	for i := range b.events[:b.n] {
-		e := &b.events[i]
-		for _, s := range e.Str {
-			text += len(s)
-		}
-		if edges += len(e.Edges); e.Notes != nil {
-			notes++
-			for _, s := range e.Notes.Texts() {
-				text += len(*s)
-			}
-		}
-	}
-	b.lists.Reset()
-	b.text, b.notes, b.edges = slices.Grow(b.text[:0], text), slices.Grow(b.notes[:0], notes), slices.Grow(b.edges[:0], edges)
-	for i := range b.events[:b.n] {
-		e := &b.events[i]
-		for k := range e.Str {
-			b.keepText(&e.Str[k])
-		}
-		if e.Notes != nil {
-			b.notes = append(b.notes, *e.Notes)
-			e.Notes = &b.notes[len(b.notes)-1]
-			for _, s := range e.Notes.Texts() {
-				b.keepText(s)
-			}
-		}
-		if len(e.Edges) > 0 {
-			from := len(b.edges)
-			b.edges = append(b.edges, e.Edges...)
-			e.Edges = b.edges[from:len(b.edges):len(b.edges)]
-		}
-		e.List, e.Span = b.lists.Keep(e.List), e.Span.Clone()
-	}
-}
-
-// keepText copies a text into the batch, which has room for it.
-func (b *aheadBatch) keepText(s *[]byte) {
-	if *s == nil {
-		return
-	}
-	from := len(b.text)
-	b.text = append(b.text, *s...)
-	*s = b.text[from:len(b.text):len(b.text)]
 }
 
 // follow updates h, a copy of another header, which grows or, seldom, is replaced. It

@@ -70,9 +70,6 @@ const (
 	NumEffects
 )
 
-// IsMade reports whether only compile makes calls of the effect.
-func (e Effect) IsMade() bool { return e == EffectPipeline || e == EffectQueue }
-
 // ChangesTables reports whether calls of the effect change threads, processes,
 // descriptors or working directories.
 func (e Effect) ChangesTables() bool { return e >= EffectOpen && e <= EffectPipeline }

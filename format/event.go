@@ -97,18 +97,51 @@ func (e *Event) Failed() bool { return e.Ret < 0 && e.Ret != NoResult && e.Ret >
 // TimedOut reports whether a wait ended because its time limit had passed.
 func (e *Event) TimedOut() bool { return e.Op == OpWait && e.Ret == -ETIMEDOUT }
 
-// Clone returns a copy of e that shares no memory with it.
-func (e *Event) Clone() Event {
-	c := *e
-	for i, s := range e.Str {
-		if s != nil {
-			c.Str[i] = append([]byte{}, s...)
-		}
-	}
-	c.Notes, c.List, c.Span = e.Notes.clone(), e.List.Clone(), e.Span.Clone()
-	c.Edges = append([]Edge(nil), e.Edges...)
-	return c
+// OwnFields are the rows of the fields of an event that are 0 for most events.
+var OwnFields = [...]Field{
+	{Key: "faults", At: "read, write", Doc: "page faults in the call: its buffer was fresh",
+		Parts: number("count", func(e *Event) any { return &e.Faults })},
+	{Key: "behind", At: "any", Doc: "time in the call for which another recorded thread had the processor, from 20 µs on",
+		Parts: number("nanoseconds", func(e *Event) any { return &e.Behind })},
+	{Key: OffNames[0], Columns: OffNames[0:1], Section: OfOff, At: "any", Doc: "the thread could run, but a program that is not recorded, or the kernel, had the processor",
+		Parts: number("nanoseconds", func(e *Event) any { return &e.Off.Ready })},
+	{Key: OffNames[1], Columns: OffNames[1:2], Section: OfOff, At: "any", Doc: "the thread could run, but another recorded thread had the processor",
+		Parts: number("nanoseconds", func(e *Event) any { return &e.Off.Own })},
+	{Key: OffNames[2], Columns: OffNames[2:3], Section: OfOff, At: "any", Doc: "the thread waited for a thread, a process, a socket or a lock",
+		Parts: number("nanoseconds", func(e *Event) any { return &e.Off.Wait })},
+	{Key: OffNames[3], Columns: OffNames[3:4], Section: OfOff, At: "any", Doc: "the thread slept",
+		Parts: number("nanoseconds", func(e *Event) any { return &e.Off.Timer })},
+	{Key: OffNames[4], Columns: OffNames[4:5], Section: OfOff, At: "any", Doc: "the thread waited for storage outside of recorded calls: memory that was swapped out, a call that is not recorded",
+		Parts: number("nanoseconds", func(e *Event) any { return &e.Off.Storage })},
+	{Key: OffNames[5], Section: OfOff, At: "any", Doc: "recordings that do not tell the reasons apart have all here",
+		Parts: number("nanoseconds", func(e *Event) any { return &e.Off.Other })},
+	{Key: "calls", At: "any", Doc: "calls of this thread since its last event that are not recorded",
+		Parts: number("count", func(e *Event) any { return &e.Calls })},
+	{Key: "cut", At: "any", Doc: "time that `compile` takes off the time before this event; negative to add",
+		Parts: []Part{{Form: InSigned, Unit: "nanoseconds", Min: -MaxNote, Of: func(e *Event) any { return &e.Cut }}}},
+	{Key: "held", Columns: []string{"held"}, Trace: true, Section: OfTraces, At: "any", Doc: "the part of the compute that edges account for",
+		Parts: []Part{{Form: InSeconds, Unit: "seconds", Of: func(e *Event) any { return &e.Held }}}},
+	{Key: "expired", Trace: true, Section: OfTraces, At: "any", Doc: "the part of the compute that a wake-up may end early",
+		Parts: []Part{{Form: InSeconds, Unit: "seconds", Of: func(e *Event) any { return &e.Expired }}}},
+	{Key: "flags", Trace: true, Section: OfTraces, At: "requests", Doc: "the flags of the recording that a replay heeds",
+		Parts: []Part{{Form: InFlags, Flags: RequestFlags, Unit: "words", Of: func(e *Event) any { return &e.How.Flags }}}},
+	{Key: "slot", Trace: true, Also: func(e *Event) bool { return e.How.Flags&ReqFixed != 0 }, Section: OfTraces, At: "requests", Doc: "with `fixed`, the registered file",
+		Parts: bounded("index", 0, math.MaxUint32, func(e *Event) any { return &e.How.Slot })},
+	{Key: "buffer", Trace: true, Section: OfTraces, At: "requests", Doc: "registered buffer",
+		Parts: []Part{{Form: InIndex, Unit: "index", Max: math.MaxUint32, Of: func(e *Event) any { return &e.How.Buf }}}},
+	{Key: "rwf", Trace: true, Section: OfTraces, At: "requests", Doc: "flags of the read or write",
+		Parts: []Part{{Form: InFlags, Flags: ReadWriteFlags, Unit: "words", Of: func(e *Event) any { return &e.How.RW }}}},
+	{Parts: number("nanoseconds", func(e *Event) any { return &e.Compute })},
 }
+
+// Owns reports whether any of OwnFields is not 0.
+func (e *Event) Owns() bool { return e.Compute != 0 || e.Shows() || e.Traces() }
+
+// Shows reports whether any of them is not 0 that recordings show.
+func (e *Event) Shows() bool { return e.Faults|e.Behind|e.Cut|e.Calls != 0 || !e.Off.IsZero() }
+
+// Traces reports whether any of them is not 0 that intermediate scripts show as a note.
+func (e *Event) Traces() bool { return e.Held|e.Expired != 0 || e.How != (How{}) }
 
 // Reader reads events in batches.
 type Reader interface {

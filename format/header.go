@@ -121,12 +121,15 @@ type Descriptor struct {
 	Path    string // absolute in a script, below the root in a trace; "pipe:[1]" and the like in a script
 
 	// A recorder notes of a file or a block device what the notes of its open would have.
-	Has    Noted // which of the fields below are known: NotedType, NotedMode, NotedSize, NotedCached
+	Has    Noted // which of the fields below are known, of ofDescriptor
 	Type   FileType
 	Mode   uint32
 	Size   int64
 	Cached int64
 }
+
+// ofDescriptor are the notes that a descriptor can have.
+const ofDescriptor = NotedType | NotedMode | NotedSize | NotedCached
 
 // Notes returns what a recorder knew of the file.
 func (d *Descriptor) Notes() *Notes {
@@ -138,17 +141,11 @@ func (d *Descriptor) append(dst []byte) []byte {
 	dst = OpenFlags.Append(dst, d.Flags)
 	dst = fmt.Appendf(dst, " %d ", d.Offset)
 	dst = AppendQuoted(dst, []byte(d.Path))
-	if d.Has&NotedType != 0 {
-		dst = fmt.Appendf(dst, " type=%s", d.Type)
-	}
-	if d.Has&NotedMode != 0 {
-		dst = fmt.Appendf(dst, " mode=%#o", d.Mode)
-	}
-	if d.Has&NotedSize != 0 {
-		dst = fmt.Appendf(dst, " size=%d", d.Size)
-	}
-	if d.Has&NotedCached != 0 {
-		dst = fmt.Appendf(dst, " cached=%d", d.Cached)
+	e := Event{Notes: d.Notes()}
+	for has := d.Has; has != 0; {
+		var f *Field
+		f, has = has.Note()
+		dst = f.Append(append(dst, ' '), &e)
 	}
 	return append(dst, '\n')
 }
@@ -372,27 +369,22 @@ func (h *Header) parseDescriptor(value []byte) error {
 		return fmt.Errorf("%w: %w", errHeader, err)
 	}
 	d.Flags, d.Offset, d.Path = flags, s.int(63), s.quoted()
+	e := Event{Notes: &Notes{}}
 	for s.skip(' '); len(s.rest) > 0 && !s.failed; {
-		word := s.word()
-		key, value, _ := bytes.Cut(word, []byte("="))
-		switch string(key) {
-		case "type":
-			d.Type, d.Has = ParseFileType(value), d.Has|NotedType
-			s.failed = s.failed || d.Type == TypeUnknown
-		case "mode":
-			mode := s.number(value, 31)
-			d.Mode, d.Has = uint32(mode), d.Has|NotedMode
-			s.failed = s.failed || mode < 0
-		case "size":
-			d.Size, d.Has = s.number(value, 63), d.Has|NotedSize
-			s.failed = s.failed || d.Size < 0
-		case "cached":
-			d.Cached, d.Has = s.number(value, 63), d.Has|NotedCached
-			s.failed = s.failed || d.Cached < 0
-		default:
-			s.failed = true
+		key, value, _ := bytes.Cut(s.word(), []byte("="))
+		known := false
+		for has := ofDescriptor; has != 0 && !known; {
+			var f *Field
+			if f, has = has.Note(); f.Key == string(key) {
+				var v FieldValue
+				v, known = f.Parse(value)
+				f.Set(&e, v)
+			}
 		}
+		s.failed = s.failed || !known
 	}
+	n := e.Notes
+	d.Has, d.Type, d.Mode, d.Size, d.Cached = n.Has, n.Type, n.Mode, n.Size, n.Cached
 	if err := s.end("fd"); err != nil {
 		return err
 	}

@@ -1,5 +1,7 @@
 package format
 
+import "math"
+
 // Notes are what a recorder knew about an event besides the call itself. They
 // are borrowed as an event's strings are.
 type Notes struct {
@@ -44,9 +46,9 @@ type Notes struct {
 }
 
 // Noted is a set of notes.
-type Noted uint32
+type Noted uint64
 
-// The notes. NotedSparse to NotedKilled, NotedFilled and NotedCow are facts without a value.
+// The notes, in the order of NoteFields, which is that in which scripts have them.
 const (
 	NotedType Noted = 1 << iota
 	NotedMode
@@ -55,35 +57,100 @@ const (
 	NotedDev
 	NotedIno
 	NotedLinks
-	NotedTarget
-	NotedSignal
-	NotedWas
-	NotedWaker      // and Woken
-	NotedSparse     // the file has fewer blocks than its size needs
-	NotedNew        // the call created the file
-	NotedUnreadable // the recorder could not read what the arguments point to
-	NotedKilled     // a signal ended the process, without an exit event
-	NotedMessage    // Channel, ChannelKind and Pos
+	NotedSparse
+	NotedAllocated
 	NotedBlocks
 	NotedLate
-	NotedAllocated
-
-	// Of Request.
+	NotedNew
+	NotedTarget
+	NotedUnreadable
+	NotedSignal
+	NotedKilled
+	NotedWas
+	NotedWaker   // and Woken
+	NotedMessage // Channel, ChannelKind and Pos
 	NotedRing
 	NotedBatch
 	NotedReaped
 	NotedSubmitted
 	NotedFlags
 	NotedBuf
-	NotedRW
 	NotedSlot
-	NotedPlaced // Order and Chain: Submissions has put it where it belongs, which a script does not show
-
-	// Of faults.
+	NotedRW
 	NotedPath
-	NotedFilled // the page was not in the page cache
-	NotedCow    // the process got a page of its own
+	NotedFilled
+	NotedCow
+	NotedPlaced // Order and Chain: Submissions has put it where it belongs, which a script does not show
 )
+
+// NoteFields are the rows of the notes.
+var NoteFields = [...]Field{
+	{Key: "type", Noted: NotedType, At: "any", Doc: "type of the file; that of a regular file is left out at reads and writes",
+		Parts: []Part{{Form: AsType, Unit: "`reg`, `dir`, `lnk`, `fifo`, `sock`, `chr`, `blk`, `pseudo`", Min: 1, Max: int64(TypePseudo), Of: func(e *Event) any { return &e.Notes.Type }}}},
+	{Key: "mode", Noted: NotedMode, At: "open, stat", Doc: "permissions, at the return of the call",
+		Parts: []Part{{Form: InOctal, Unit: "octal", Max: 0o7777, Of: func(e *Event) any { return &e.Notes.Mode }}}},
+	{Key: "size", Noted: NotedSize, At: "open, stat", Doc: "size of the file, at the return of the call",
+		Parts: number("bytes", func(e *Event) any { return &e.Notes.Size })},
+	{Key: "cached", Noted: NotedCached, At: "open", Doc: "pages of the file in the page cache",
+		Parts: number("pages", func(e *Event) any { return &e.Notes.Cached })},
+	{Key: "dev", Noted: NotedDev, At: "open", Doc: "device of the file, and the number of the copy of the application that a transform made", Parts: []Part{
+		{Unit: "major", Max: math.MaxInt32, Of: func(e *Event) any { return &e.Notes.Dev.Major }},
+		{Before: ':', Unit: "minor", Max: math.MaxInt32, Of: func(e *Event) any { return &e.Notes.Dev.Minor }},
+		{Before: ':', Unit: "copy", Maybe: true, Min: 1, Max: math.MaxInt32, Of: func(e *Event) any { return &e.Notes.Dev.Copy }},
+	}},
+	{Key: "ino", Noted: NotedIno, At: "open", Doc: "inode of the file",
+		Parts: []Part{{Form: InUnsigned, Unit: "number", Of: func(e *Event) any { return &e.Notes.Ino }}}},
+	{Key: "nlink", Noted: NotedLinks, At: "open", Doc: "how many names the file has",
+		Parts: number("count", func(e *Event) any { return &e.Notes.Links })},
+	{Key: "sparse", Noted: NotedSparse, At: "open", Doc: "the file has fewer blocks than its size needs"},
+	{Key: "allocated", Noted: NotedAllocated, At: "open", Doc: "bytes of a sparse file that have blocks or dirty pages",
+		Parts: number("bytes", func(e *Event) any { return &e.Notes.Allocated })},
+	{Key: "blocks", Noted: NotedBlocks, At: "open for writing", Doc: "[how an existing file is allocated](../internals/record.md#allocation)",
+		Parts: []Part{{Form: InStretches, Unit: "`data:8192,hole:4096`", Of: func(e *Event) any { return &e.Notes.Blocks }}}},
+	{Key: "late", Noted: NotedLate, At: "open for writing", Doc: "time from the call to the look at `blocks=`",
+		Parts: number("nanoseconds", func(e *Event) any { return &e.Notes.Late })},
+	{Key: "new", Noted: NotedNew, At: "open", Doc: "the call created the file"},
+	{Key: "target", Noted: NotedTarget, At: "readlink", Doc: "what the link holds",
+		Parts: []Part{{Form: InQuotes, Unit: "text in quotes", Of: func(e *Event) any { return &e.Notes.Target }}}},
+	{Key: "args", Word: "unreadable", Noted: NotedUnreadable, At: "any", Doc: "the recorder could not read what the arguments point to"},
+	{Key: "signal", Noted: NotedSignal, At: "exit", Doc: "the signal that ended it",
+		Parts: []Part{{Form: AsSignal, Unit: "name", Min: 1, Max: math.MaxInt32, Of: func(e *Event) any { return &e.Notes.Signal }}}},
+	{Key: "killed", Noted: NotedKilled, At: "exit", Doc: "another thread ended it"},
+	{Key: "was", Noted: NotedWas, At: "execve", Doc: "id of the thread before the `execve`, which made it the only one of its process",
+		Parts: bounded("thread", 1, math.MaxInt32, func(e *Event) any { return &e.Notes.Was })},
+	{Key: "by", Noted: NotedWaker, Columns: []string{"waker", "woken"}, At: "any", Doc: "the thread that ended the wait in the call; `by=7+2000`: 2000 ns before the call ended", Parts: []Part{
+		{Unit: "thread", Min: 1, Max: math.MaxInt32, Of: func(e *Event) any { return &e.Notes.Waker }},
+		{Before: '+', Unit: "nanoseconds", Maybe: true, Min: 1, Of: func(e *Event) any { return &e.Notes.Woken }},
+	}},
+	{Key: "got", Sender: "sent", Noted: NotedMessage, At: "sockets", Doc: "[the connection and the position](#messages) behind the bytes of this call", Parts: []Part{
+		{Form: AsChannel, Unit: "`tcp` or `unix`", Max: int64(numChannelKinds - 1), Of: func(e *Event) any { return &e.Notes.ChannelKind }},
+		{Before: ':', Form: InHex, Unit: "hexadecimal", Of: func(e *Event) any { return &e.Notes.Channel }},
+		{Before: '+', Unit: "position", Max: math.MaxUint32, Of: func(e *Event) any { return &e.Notes.Pos }},
+	}},
+	{Key: "ring", Noted: NotedRing, Section: OfRequests, At: "requests, their calls", Doc: "number of the ring, which the line of `io_uring_setup` or `io_setup` has too",
+		Parts: bounded("number", 1, math.MaxInt32, func(e *Event) any { return &e.Notes.Request.Ring })},
+	{Key: "batch", Noted: NotedBatch, Columns: []string{"batch"}, Section: OfRequests, At: "requests, their calls", Doc: "the `io_uring_enter` or `io_submit` that submitted it",
+		Parts: number("number", func(e *Event) any { return &e.Notes.Request.Batch })},
+	{Key: "reaped", Noted: NotedReaped, Columns: []string{"reaped"}, Section: OfRequests, At: "requests", Doc: "completions that the application had taken by then",
+		Parts: bounded("count", 0, math.MaxUint32, func(e *Event) any { return &e.Notes.Request.Reaped })},
+	{Key: "submitted", Noted: NotedSubmitted, Section: OfRequests, At: "requests", Doc: "time from the start of the batch to the submission",
+		Parts: []Part{{Form: InSeconds, Unit: "seconds", Of: func(e *Event) any { return &e.Notes.Request.Submitted }}}},
+	{Key: "flags", Noted: NotedFlags, Section: OfRequests, At: "requests", Doc: "`fixed`: the descriptor is a registered file; `drain`, `link`, `hardlink`, `async`, `select`, `skip`",
+		Parts: []Part{{Form: InFlags, Flags: RequestFlags, Unit: "words", Min: 1, Of: func(e *Event) any { return &e.Notes.Request.Flags }}}},
+	{Key: "buf", Noted: NotedBuf, Section: OfRequests, At: "requests", Doc: "registered buffer; with `select`, the group of buffers",
+		Parts: bounded("index", 0, math.MaxUint16, func(e *Event) any { return &e.Notes.Request.Buf })},
+	{Key: "slot", Noted: NotedSlot, Section: OfRequests, At: "requests", Doc: "registered file that it opens or closes",
+		Parts: bounded("index", 0, math.MaxUint32, func(e *Event) any { return &e.Notes.Request.Slot })},
+	{Key: "rwf", Noted: NotedRW, Section: OfRequests, At: "requests", Doc: "flags of the read or write, as those of `preadv2`",
+		Parts: []Part{{Form: InFlags, Flags: ReadWriteFlags, Unit: "words", Min: 1, Of: func(e *Event) any { return &e.Notes.Request.RW }}}},
+	{Key: "path", Noted: NotedPath, Only: FaultKind, Section: OfFaults, At: "faults", Doc: "the file, where no recorded call mapped it; the address is NULL if the process ended before the recorder read its mappings",
+		Parts: []Part{{Form: InQuotes, Unit: "text in quotes", Of: func(e *Event) any { return &e.Notes.Path }}}},
+	{Key: "filled", Noted: NotedFilled, Only: FaultKind, Section: OfFaults, At: "faults", Doc: "the page was not in the page cache"},
+	{Key: "cow", Noted: NotedCow, Only: FaultKind, Section: OfFaults, At: "faults", Doc: "a private mapping got a page of its own"},
+	{Noted: NotedPlaced, Parts: []Part{
+		{Of: func(e *Event) any { return &e.Notes.Request.Order }}, {Of: func(e *Event) any { return &e.Notes.Request.Chain }},
+	}},
+}
 
 // Device is the device of a file.
 type Device struct {
@@ -183,20 +250,6 @@ func (e *Event) Renamed() int32 {
 		return 0
 	}
 	return e.Notes.Was
-}
-
-// clone returns a copy that shares no memory with n.
-func (n *Notes) clone() *Notes {
-	if n == nil {
-		return nil
-	}
-	c := *n
-	for _, text := range c.Texts() {
-		if *text != nil {
-			*text = append([]byte{}, *text...)
-		}
-	}
-	return &c
 }
 
 // Texts returns the fields that are borrowed.

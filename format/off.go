@@ -39,7 +39,7 @@ func (o Off) Each(f func(int64) int64) Off {
 }
 
 // OffNames are the names of the parts, in the order of the fields.
-var OffNames = [6]string{"ready", "own", "wait", "timer", "storage", "off"}
+var OffNames = []string{"ready", "own", "wait", "timer", "storage", "off"}
 
 // Within returns o cut to a sum of at most so many nanoseconds: what is too much
 // is taken from the last parts. No part of the result is negative.

@@ -255,6 +255,7 @@ type Info struct {
 	Class  Class
 	Args   []Arg
 	Result Result
+	Kind   EventKind
 	Effect Effect
 	Reads  Reads // what a recorder reads of a call, besides registers and strings
 
@@ -504,15 +505,15 @@ var table = laidOut([numOps]Info{
 	// These replace calls on a pipe that waited for one another. A replay makes
 	// no call for them. The duration is the wait for the events of its edges. A
 	// close counts as a write.
-	OpPipeRead:  {Name: "pipe_read", Class: ClassProcess, Args: []Arg{argPipe}, Effect: EffectPipeline, Sys: [numArch]int{none, none}},
-	OpPipeWrite: {Name: "pipe_write", Class: ClassProcess, Args: []Arg{argPipe}, Effect: EffectPipeline, Sys: [numArch]int{none, none}},
+	OpPipeRead:  {Name: "pipe_read", Kind: MadeKind, Class: ClassProcess, Args: []Arg{argPipe}, Effect: EffectPipeline, Sys: [numArch]int{none, none}},
+	OpPipeWrite: {Name: "pipe_write", Kind: MadeKind, Class: ClassProcess, Args: []Arg{argPipe}, Effect: EffectPipeline, Sys: [numArch]int{none, none}},
 
 	// Only binds of UNIX sockets to a path are recorded.
 	OpBind: {Name: "bind", Class: ClassMetadata, Args: []Arg{{Name: "socket", Kind: FD}, argMade, {Name: "length", Kind: Count}}, Effect: EffectBind, Reads: ReadAddress, Sys: [numArch]int{49, 200}, Strace: "bind(%0, {sa_family=AF_UNIX, sun_path=%1}, %2)"},
 
 	// A thread was blocked in a call that is not recorded, until another recorded
 	// thread woke it.
-	OpWait: {Name: "wait", Class: ClassProcess, Args: []Arg{{Name: "kind", Kind: Flags, Flags: WaitKinds}, {Name: "object", Kind: Addr}}, Effect: EffectBlock, Dropped: true, Strace: "wait(%0, %1)", Sys: [numArch]int{none, none}},
+	OpWait: {Name: "wait", Kind: WaitKind, Class: ClassProcess, Args: []Arg{{Name: "kind", Kind: Flags, Flags: WaitKinds}, {Name: "object", Kind: Addr}}, Effect: EffectBlock, Dropped: true, Strace: "wait(%0, %1)", Sys: [numArch]int{none, none}},
 
 	// Operations on sockets other than read and write. The results of the last two
 	// count messages, not bytes.
@@ -543,10 +544,10 @@ var table = laidOut([numOps]Info{
 	// thread table. Lists have the trace's descriptors and places of buffers. A thread submits a number of requests of the queue after a number of
 	// completions were reaped, and after the compute since the last of them. Then it
 	// waits for further completions.
-	OpRingOpen:    {Name: "ring_open", Class: ClassSubmit, Args: []Arg{argQueue, {Name: "entries", Kind: Count}, {Name: "flags", Kind: Flags, Flags: UringSetupFlags}, {Name: "completions", Kind: Count}, {Name: "idle", Kind: Count}}, Effect: EffectQueue, Sys: [numArch]int{none, none}},
-	OpRingFiles:   {Name: "ring_files", Class: ClassSubmit, Args: []Arg{argQueue, argList}, Effect: EffectQueue, Sys: [numArch]int{none, none}},
-	OpRingBuffers: {Name: "ring_buffers", Class: ClassSubmit, Args: []Arg{argQueue, argList}, Effect: EffectQueue, Sys: [numArch]int{none, none}},
-	OpRingSubmit:  {Name: "ring_submit", Class: ClassSubmit, Args: []Arg{argQueue, {Name: "number", Kind: Count}, argLeast, {Name: "reaped", Kind: Count}, {Name: "since", Kind: Count}}, Effect: EffectQueue, Sys: [numArch]int{none, none}},
+	OpRingOpen:    {Name: "ring_open", Kind: MadeKind, Class: ClassSubmit, Args: []Arg{argQueue, {Name: "entries", Kind: Count}, {Name: "flags", Kind: Flags, Flags: UringSetupFlags}, {Name: "completions", Kind: Count}, {Name: "idle", Kind: Count}}, Effect: EffectQueue, Sys: [numArch]int{none, none}},
+	OpRingFiles:   {Name: "ring_files", Kind: MadeKind, Class: ClassSubmit, Args: []Arg{argQueue, argList}, Effect: EffectQueue, Sys: [numArch]int{none, none}},
+	OpRingBuffers: {Name: "ring_buffers", Kind: MadeKind, Class: ClassSubmit, Args: []Arg{argQueue, argList}, Effect: EffectQueue, Sys: [numArch]int{none, none}},
+	OpRingSubmit:  {Name: "ring_submit", Kind: MadeKind, Class: ClassSubmit, Args: []Arg{argQueue, {Name: "number", Kind: Count}, argLeast, {Name: "reaped", Kind: Count}, {Name: "since", Kind: Count}}, Effect: EffectQueue, Sys: [numArch]int{none, none}},
 
 	OpEventfd2: {Name: "eventfd2", Class: ClassMetadata, Args: []Arg{{Name: "value", Kind: Count}, {Name: "flags", Kind: Flags, Flags: EventfdFlags}}, Result: ResultFD, Effect: EffectEventfd, Dropped: true, Sys: [numArch]int{290, 19}},
 
@@ -580,8 +581,8 @@ var table = laidOut([numOps]Info{
 	// waited for storage. The result is the number of bytes that the fault mapped, or
 	// EFAULT if the page is beyond the end of the file (SIGBUS). A write fault is the
 	// first write to a page since it was clean.
-	OpMapRead:  {Name: "map_read", Class: ClassRead, Args: []Arg{{Name: "addr", Kind: Addr}, argSize, argOff}, Result: ResultBytes, Effect: EffectFault, Strace: "map_read(%0, %1, %2)", Sys: [numArch]int{none, none}},
-	OpMapWrite: {Name: "map_write", Class: ClassWrite, Args: []Arg{{Name: "addr", Kind: Addr}, argSize, argOff}, Result: ResultBytes, Effect: EffectFault, Strace: "map_write(%0, %1, %2)", Sys: [numArch]int{none, none}},
+	OpMapRead:  {Name: "map_read", Kind: FaultKind, Class: ClassRead, Args: []Arg{{Name: "addr", Kind: Addr}, argSize, argOff}, Result: ResultBytes, Effect: EffectFault, Strace: "map_read(%0, %1, %2)", Sys: [numArch]int{none, none}},
+	OpMapWrite: {Name: "map_write", Kind: FaultKind, Class: ClassWrite, Args: []Arg{{Name: "addr", Kind: Addr}, argSize, argOff}, Result: ResultBytes, Effect: EffectFault, Strace: "map_write(%0, %1, %2)", Sys: [numArch]int{none, none}},
 })
 
 // onFile reports whether a call with these flags is about the file of a

@@ -61,10 +61,10 @@ func (e *Event) OnRegistered() bool {
 
 // How is how a request of a trace is made. The zero How is that of most.
 type How struct {
-	Flags int64  // canonical word of RequestFlags
-	RW    int64  // canonical word of ReadWriteFlags, of a read or a write
-	Slot  uint32 // with ReqFixed the index of the registered file; the descriptor is the one that was registered
-	Buf   uint32 // one more than the index of the fixed buffer, 0 for none
+	Flags int64 // canonical word of RequestFlags
+	RW    int64 // canonical word of ReadWriteFlags, of a read or a write
+	Slot  int64 // with ReqFixed the index of the registered file; the descriptor is the one that was registered
+	Buf   int64 // one more than the index of the fixed buffer, 0 for none
 }
 
 // The flags of RequestFlags that change what others mean.

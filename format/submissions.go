@@ -56,7 +56,7 @@ type submissions struct {
 // pending is an event of the window.
 type pending struct {
 	event    Event
-	notes    Notes
+	kept     Kept
 	of       submission // of a request, or of a call that submits
 	requests []*pending // of a call
 	missing  int64      // requests of a call that have not come
@@ -143,7 +143,7 @@ func (s *submissions) keep(e *Event) {
 	p := s.copy(e)
 	switch n := e.submits(); {
 	case e.isRequest():
-		request := &p.notes.Request
+		request := &p.event.Notes.Request
 		if e.Failed() || request.Flags&ReqSkip == 0 { // else it has no completion
 			s.orders[p.of.ring]++
 			request.Order = s.orders[p.of.ring]
@@ -176,19 +176,9 @@ func (s *submissions) copy(e *Event) *pending {
 	if n := len(s.unused); n > 0 {
 		p, s.unused = s.unused[n-1], s.unused[:n-1]
 	}
-	*p = pending{event: *e, requests: p.requests[:0]}
-	for i, str := range e.Str {
-		if str != nil {
-			p.event.Str[i] = append([]byte{}, str...)
-		}
-	}
-	p.event.Edges, p.event.List, p.event.Span = slices.Clone(e.Edges), e.List.Clone(), e.Span.Clone()
+	*p = pending{event: *e, kept: p.kept, requests: p.requests[:0]}
+	p.kept.KeepOne(&p.event)
 	if e.Notes != nil {
-		p.notes = *e.Notes
-		for _, text := range p.notes.Texts() {
-			*text = slices.Clone(*text)
-		}
-		p.event.Notes = &p.notes
 		p.of = submission{e.TID, e.Notes.Request.Ring, e.Notes.Request.Batch}
 	}
 	return p
@@ -245,18 +235,18 @@ func (s *submissions) take() {
 func (p *pending) place() {
 	chain, linked := int32(0), false
 	for _, k := range p.requests {
-		links := k.notes.Request.Flags&ReqLinks != 0
+		links := k.event.Notes.Request.Flags&ReqLinks != 0
 		if links && !linked {
 			chain++
 		}
 		if links || linked {
-			k.notes.Request.Chain = chain
+			k.event.Notes.Request.Chain = chain
 		}
 		linked = links
-		k.notes.Has |= NotedPlaced
+		k.event.Notes.Has |= NotedPlaced
 	}
 	if p.event.submits() > 0 {
-		p.notes.Has |= NotedPlaced
+		p.event.Notes.Has |= NotedPlaced
 	}
 }
 
@@ -275,7 +265,7 @@ func (p *pending) call() *pending {
 	if p.event.Via == ViaAIO {
 		op = OpIOSubmit
 	}
-	c := &pending{notes: Notes{Has: NotedRing | NotedBatch | NotedPlaced, Request: Request{Ring: p.of.ring, Batch: p.of.batch}}}
-	c.event = Event{Op: op, TID: p.event.TID, Line: p.event.Line, Start: p.event.Start, Ret: 1, Notes: &c.notes}
+	notes := &Notes{Has: NotedRing | NotedBatch | NotedPlaced, Request: Request{Ring: p.of.ring, Batch: p.of.batch}}
+	c := &pending{event: Event{Op: op, TID: p.event.TID, Line: p.event.Line, Start: p.event.Start, Ret: 1, Notes: notes}}
 	return c
 }

@@ -527,7 +527,7 @@ func (q *queue) translate(w *worker, r *format.Record, how format.How) (bool, un
 	if q.via == format.ViaAIO {
 		req.Flags = 0
 	}
-	if how.Flags&format.ReqFixed != 0 && int(how.Slot) < len(q.files) && q.files[how.Slot] == r.Args[0] {
+	if how.Flags&format.ReqFixed != 0 && uint64(how.Slot) < uint64(len(q.files)) && q.files[how.Slot] == r.Args[0] {
 		req.FD, req.Flags = int32(how.Slot), req.Flags|rings.FixedFile
 	}
 	switch r.Op {

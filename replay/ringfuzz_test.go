@@ -59,7 +59,7 @@ func ringFuzz(data []byte) *roll {
 			rec = format.Record{Op: ringFuzzOps[int(b[2])%len(ringFuzzOps)], Ret: arg(b[3])}
 			rec.Args = [format.MaxArgs]int64{arg(b[4]), int64(b[5]&7) * 4096, arg(b[5] >> 4), arg(b[6]), arg(b[6] >> 4), 0}
 			if b[0]&4 != 0 {
-				r.how(to, format.How{Flags: int64(b[7] & 0x1f), RW: int64(b[7] >> 5), Slot: uint32(b[0] >> 4), Buf: uint32(b[0] >> 6)})
+				r.how(to, format.How{Flags: int64(b[7] & 0x1f), RW: int64(b[7] >> 5), Slot: int64(b[0] >> 4), Buf: int64(b[0] >> 6)})
 			}
 			pending[which]++
 		case 2: // a call that submits and waits

@@ -29,10 +29,10 @@ func (m move) rename(s *staged, t *process.Thread, en *entry, was *format.Event)
 		en.Str[at] = []byte(m.absolute(string(was.Str[at])))
 	}
 	if was.Notes.Known(format.NotedPath) {
-		en.notes.Path = []byte(m.absolute(string(was.Notes.Path)))
+		en.Notes.Path = []byte(m.absolute(string(was.Notes.Path)))
 	}
 	if was.Notes.Known(format.NotedTarget) {
-		en.notes.Target = []byte(m.absolute(string(was.Notes.Target)))
+		en.Notes.Target = []byte(m.absolute(string(was.Notes.Target)))
 	}
 }
 

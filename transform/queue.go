@@ -15,8 +15,7 @@ type entry struct {
 
 	number     int64 // in the order of events; an inserted one has that of the event before
 	prev, next *entry
-	memory     []byte
-	notes      format.Notes // of the event, where it has any
+	kept       format.Kept
 }
 
 // queue holds the events to return.
@@ -51,8 +50,9 @@ func (q *queue) insert(after *entry, e *format.Event) *entry {
 	} else {
 		q.free = en.next
 	}
-	*en = entry{Event: *e, memory: en.memory[:0], prev: after}
-	en.keep()
+	*en = entry{Event: *e, kept: en.kept, prev: after}
+	en.Edges = nil // a recording has none
+	en.kept.KeepOne(&en.Event)
 	if after == nil {
 		en.next, q.first = q.first, en
 	} else {
@@ -66,42 +66,6 @@ func (q *queue) insert(after *entry, e *format.Event) *entry {
 	}
 	q.length++
 	return en
-}
-
-// keep copies borrowed memory of the event.
-func (en *entry) keep() {
-	n := 0
-	if en.Notes != nil {
-		en.notes = *en.Notes
-		en.Notes = &en.notes
-		for _, text := range en.notes.Texts() {
-			n += len(*text)
-		}
-	}
-	for _, s := range en.Str {
-		n += len(s)
-	}
-	if cap(en.memory) < n {
-		en.memory = make([]byte, 0, n)
-	}
-	for i, s := range en.Str {
-		if s != nil {
-			en.Str[i] = en.copied(s)
-		}
-	}
-	if en.Notes != nil {
-		for _, text := range en.notes.Texts() {
-			*text = en.copied(*text)
-		}
-	}
-	en.List, en.Span = en.List.Clone(), en.Span.Clone()
-	en.Edges = nil // a recording has none
-}
-
-func (en *entry) copied(text []byte) []byte {
-	n := len(en.memory)
-	en.memory = append(en.memory, text...)
-	return en.memory[n:len(en.memory):len(en.memory)]
 }
 
 // pop removes and returns the first entry.

@@ -49,9 +49,9 @@ func TestAttackRings(t *testing.T) {
 				for fd := range ownDescriptors {
 					for _, flags := range []int64{0, format.ReqFixed, format.ReqDrain, format.ReqLink, 0x7f} {
 						for _, op := range []format.Op{format.OpRead, format.OpWrite, format.OpPread64, format.OpPwrite64, format.OpFsync, format.OpFtruncate} {
-							request(op, fd, 0, 100, 0).How = format.How{Flags: flags, Slot: uint32(fd), Buf: uint32(fd % 4)}
+							request(op, fd, 0, 100, 0).How = format.How{Flags: flags, Slot: int64(fd), Buf: int64(fd % 4)}
 						}
-						request(format.OpPwritev, fd, 0, 3, 0, 300).How = format.How{Flags: flags, Slot: uint32(1 << 31)}
+						request(format.OpPwritev, fd, 0, 3, 0, 300).How = format.How{Flags: flags, Slot: 1 << 31}
 					}
 				}
 				for _, p := range paths {

@@ -28,6 +28,6 @@ func TestTimeOffTheProcessor(t *testing.T) {
 
 	// A file can claim anything: the parts are at most the whole.
 	e := whole
-	decodeOff(nil, &e, []uint64{0, 1 << 63, 30, math.MaxInt64, 7, 8})
+	kinds[kindOff].decode(nil, &e, []uint64{0, 1 << 63, 30, math.MaxInt64, 7, 8})
 	require.Equal(t, format.Off{Own: 30, Wait: 20}, e.Off)
 }

@@ -2,7 +2,6 @@ package bin
 
 import (
 	"fmt"
-	"math"
 
 	"pianola/format"
 )
@@ -12,6 +11,7 @@ import (
 type layout struct {
 	tag   string // four letters, in the file
 	name  string // in errors
+	doc   string // what a row or the text holds, for the page of the reference
 	scope scope
 	width int // words in a row; 0 is a text
 
@@ -37,6 +37,14 @@ type layout struct {
 	decode  func(m *merged, e *format.Event, row []uint64)
 	check   func(t *Trace, thread int32, row []uint64) string
 	strings func(row []uint64) uint16
+
+	// some tells which events have rows, nil for any.
+	some func(e *format.Event) bool
+
+	// fields are the numbers of an event behind the first word of a row, instead of encode
+	// and decode. settle, if not nil, bounds what was read.
+	fields []*format.Field
+	settle func(e *format.Event)
 
 	// after says that rows may also belong to the end of the thread, after its last event.
 	after bool
@@ -87,25 +95,37 @@ const (
 // kinds is the table of parts. A file has them in this order: those of the
 // whole trace first, then thread by thread. Rows may only be appended.
 var kinds = []layout{
-	kindHeader:  {tag: "head", name: "header", required: true, write: writeHeader, read: readHeader},
-	kindLengths: {tag: "slen", name: "lengths", required: true, width: 1, write: writeLengths, read: readLengths},
-	kindBytes:   {tag: "strs", name: "bytes", required: true, write: writeBytes, read: readStrings},
-	kindRecords: {tag: "recs", name: "records", required: true, scope: eachEvent, width: maxWidth,
+	kindHeader: {tag: "head", name: "header", doc: "metadata, threads, open descriptors and fileset, as lines of a script",
+		required: true, write: writeHeader, read: readHeader},
+	kindLengths: {tag: "slen", name: "lengths", doc: "length of each string",
+		required: true, width: 1, write: writeLengths, read: readLengths},
+	kindBytes: {tag: "strs", name: "bytes", doc: "the strings",
+		required: true, write: writeBytes, read: readStrings},
+	kindRecords: {tag: "recs", name: "records", doc: "operation, compute, of that off the processor, result, six arguments",
+		required: true, scope: eachEvent, width: maxWidth,
 		encode: encodeRecord, strings: stringsOfRecord},
-	kindDurations: {tag: "durs", name: "durations", scope: eachEvent, width: 1, absent: unknown,
+	kindDurations: {tag: "durs", name: "durations", doc: "recorded duration, -1 for unknown",
+		scope: eachEvent, width: 1, absent: unknown,
 		encode: encodeDuration},
-	kindOff: {tag: "offs", name: "off-processor times", scope: someEvents, width: 6,
-		encode: encodeOff, decode: decodeOff},
-	kindEdges: {tag: "edge", name: "edges", required: true, scope: someEvents, width: 5,
-		encode: encodeEdges, decode: decodeEdge, check: checkEdge},
-	kindHeld: {tag: "held", name: "compute covered by edges", required: true, scope: someEvents, width: 3,
-		encode: encodeHeld, decode: decodeHeld, check: checkHeld},
-	kindRequests: {tag: "reqs", name: "request details", required: true, scope: someEvents, width: 5,
-		encode: encodeHow, decode: decodeHow, check: checkHow},
-	kindNames: {tag: "apps", name: "application's names", write: writeNames, read: readNames},
-	kindSpans: {tag: "span", name: "spans", scope: someEvents, width: 8, after: true,
+	kindOff: {tag: "offs", name: "off-processor times", doc: "event; its time off the processor: ready, own, waiting, timer, storage",
+		scope: someEvents, fields: own("ready", "own", "wait", "timer", "storage"),
+		some: func(e *format.Event) bool { return e.Off.Total() != e.Off.Other }, settle: settleOff},
+	kindEdges: {tag: "edge", name: "edges", doc: "event; thread (0: the start), kind, event, delay",
+		required: true, scope: someEvents, width: 5,
+		some: func(e *format.Event) bool { return len(e.Edges) > 0 }, encode: encodeEdges, decode: decodeEdge, check: checkEdge},
+	kindHeld: {tag: "held", name: "compute covered by edges", doc: "event; compute that edges account for; how much of the rest a `timed` edge ends",
+		required: true, scope: someEvents, fields: own("held", "expired"),
+		some: func(e *format.Event) bool { return e.Held|e.Expired != 0 }, settle: settleHeld},
+	kindRequests: {tag: "reqs", name: "request details", doc: "event of a request; its flags, flags of the read or write, registered file, registered buffer plus one",
+		required: true, scope: someEvents, fields: own("flags", "rwf", "slot", "buffer"),
+		some: func(e *format.Event) bool { return e.How != (format.How{}) }},
+	kindNames: {tag: "apps", name: "application's names", doc: "path below the root, zero byte, the application's name, zero byte",
+		write: writeNames, read: readNames},
+	kindSpans: {tag: "span", name: "spans", doc: "a [span](script.md#spans): the event that follows it; time from the end of the event before to its end; duration; name; kind; result; bytes; failed",
+		scope: someEvents, width: 8, after: true,
 		check: checkSpan, strings: func([]uint64) uint16 { return 1<<spanName | 1<<spanKind }},
-	kindValues: {tag: "args", name: "arguments of spans", scope: someEvents, width: 6, after: true,
+	kindValues: {tag: "args", name: "arguments of spans", doc: "an argument of a span: the event; number of the span in the thread; position; kind and flags; value; length of the array",
+		scope: someEvents, width: 6, after: true,
 		check: checkValue, strings: stringsOfValue},
 	kindNumbers: {tag: "nums", name: "numbers of lists", required: true, scope: someEvents, width: 2,
 		encode: encodeList},
@@ -202,56 +222,62 @@ func encodeEdges(_ *Writer, e *format.Event, n int64, dst []uint64) []uint64 {
 	return dst
 }
 
-func encodeHeld(_ *Writer, e *format.Event, n int64, dst []uint64) []uint64 {
-	if e.Held|e.Expired == 0 {
-		return dst
+// own returns the rows of fields of events.
+func own(keys ...string) (fields []*format.Field) {
+	for _, key := range keys {
+		for i := range format.OwnFields {
+			if f := &format.OwnFields[i]; f.Key == key {
+				fields = append(fields, f)
+			}
+		}
 	}
-	return append(dst, uint64(n), uint64(e.Held), uint64(e.Expired))
+	return fields
 }
 
-func decodeHeld(_ *merged, e *format.Event, row []uint64) {
-	e.Held = min(int64(row[1]), e.Compute)
-	e.Expired = min(int64(row[2]), e.Compute-e.Held)
+func init() {
+	for k := range kinds {
+		if l := &kinds[k]; l.fields != nil {
+			l.width, l.encode, l.decode = 1+len(l.fields), l.encodeFields, l.decodeFields
+			if l.required {
+				l.check = l.checkFields
+			}
+		}
+	}
 }
 
-func checkHeld(_ *Trace, _ int32, row []uint64) string {
-	if int64(row[1]) < 0 || int64(row[2]) < 0 {
-		return fmt.Sprintf("event %d has a negative wait", row[0])
+func (l *layout) encodeFields(_ *Writer, e *format.Event, n int64, dst []uint64) []uint64 {
+	dst = append(dst, uint64(n))
+	for _, f := range l.fields {
+		dst = append(dst, uint64(*f.Own(e)))
+	}
+	return dst
+}
+
+func (l *layout) decodeFields(_ *merged, e *format.Event, row []uint64) {
+	for i, f := range l.fields {
+		*f.Own(e) = int64(row[1+i])
+	}
+	if l.settle != nil {
+		l.settle(e)
+	}
+}
+
+func (l *layout) checkFields(_ *Trace, _ int32, row []uint64) string {
+	for i, f := range l.fields {
+		p, v := &f.Parts[0], int64(row[1+i])
+		if p.Form != format.InFlags && (v < 0 || p.Max > 0 && v > p.Max) {
+			return fmt.Sprintf("event %d has %s=%d", row[0], f.Key, v)
+		}
 	}
 	return ""
 }
 
-func encodeHow(_ *Writer, e *format.Event, n int64, dst []uint64) []uint64 {
-	if e.How == (format.How{}) {
-		return dst
-	}
-	return append(dst, uint64(n), uint64(e.How.Flags), uint64(e.How.RW), uint64(e.How.Slot), uint64(e.How.Buf))
+// settleHeld bounds the waits of an event by its compute.
+func settleHeld(e *format.Event) {
+	e.Held = min(e.Held, e.Compute)
+	e.Expired = min(e.Expired, e.Compute-e.Held)
 }
 
-func howOf(row []uint64) format.How {
-	return format.How{Flags: int64(row[1]), RW: int64(row[2]), Slot: uint32(row[3]), Buf: uint32(row[4])}
-}
-
-func decodeHow(_ *merged, e *format.Event, row []uint64) { e.How = howOf(row) }
-
-func checkHow(_ *Trace, _ int32, row []uint64) string {
-	if row[3] > math.MaxUint32 || row[4] > math.MaxUint32 {
-		return fmt.Sprintf("event %d refers to a file or buffer that does not exist", row[0])
-	}
-	return ""
-}
-
-func encodeOff(_ *Writer, e *format.Event, n int64, dst []uint64) []uint64 {
-	if e.Off.Total() == e.Off.Other {
-		return dst
-	}
-	o := &e.Off
-	return append(dst, uint64(n), uint64(o.Ready), uint64(o.Own), uint64(o.Wait), uint64(o.Timer), uint64(o.Storage))
-}
-
-// decodeOff splits the record's time off the processor into its parts, at most as far
-// as it goes.
-func decodeOff(_ *merged, e *format.Event, row []uint64) {
-	all := e.Off.Total()
-	e.Off = format.Off{Ready: int64(row[1]), Own: int64(row[2]), Wait: int64(row[3]), Timer: int64(row[4]), Storage: int64(row[5]), Other: all}.Within(all)
-}
+// settleOff splits the record's time off the processor into its parts, at most as far as
+// it goes.
+func settleOff(e *format.Event) { e.Off = e.Off.Within(e.Off.Other) }

@@ -257,7 +257,10 @@ func (d *durations) Read(out []int64) (int, error) {
 }
 
 // ways implements format.WayReader.
-type ways struct{ attachment }
+type ways struct {
+	attachment
+	of format.Event // memory of a row
+}
 
 // Ways returns a reader of how requests of a ring are made.
 func (t *Trace) Ways(thread int32) format.WayReader {
@@ -275,7 +278,8 @@ func (w *ways) Read(out []format.Way) (n int, err error) {
 		} else if err != nil {
 			break // it comes again
 		}
-		out[n] = format.Way{Event: w.event, How: howOf(row)}
+		w.layout.decode(nil, &w.of, row)
+		out[n] = format.Way{Event: w.event, How: w.of.How}
 	}
 	return n, nil
 }

@@ -7,31 +7,25 @@ import (
 	"pianola/format"
 )
 
-// A span is a row of kindSpans: event, the number of the thread's events that precede the
-// end of the span; the time from the end of the last of them to the end of the span; the
-// duration, -1 for unknown; the name LAYER:FUNCTION; the kind; the result; the bytes, -1
-// for unknown; 1 if it failed. The strings are numbers of the table.
-//
-// Its arguments are rows of kindValues: event; the number of the span in its thread, from
-// 0; the position of the argument; its kind, with flags; the value, which is a number, or
-// that of a string; the length of an array. Each number of an array has a row.
+// The words of a row of kindSpans. The strings are numbers of the table.
 const (
-	spanEvent = iota
-	spanTail
-	spanDur
-	spanName
+	spanEvent = iota // number of the thread's events that precede the end of the span
+	spanTail         // time from the end of the last of them to the end of the span
+	spanDur          // -1 for unknown
+	spanName         // LAYER:FUNCTION
 	spanKind
 	spanRet
-	spanBytes
+	spanBytes // -1 for unknown
 	spanFailed
 )
 
+// The words of a row of kindValues. Each number of an array has a row.
 const (
 	valueEvent = iota
-	valueSpan
+	valueSpan  // number of the span in its thread, from 0
 	valueArg
-	valueOf
-	valueIs
+	valueOf // kind, with flags
+	valueIs // a number, or that of a string
 	valueLen
 )
 

@@ -132,8 +132,8 @@ func (w *Writer) event(e *format.Event) error {
 	}
 	for i := range t.streams {
 		l := &kinds[int(kindRecords)+i]
-		if l.encode == nil {
-			continue // of the whole trace, or of spans
+		if l.encode == nil || l.some != nil && !l.some(e) {
+			continue // of the whole trace, of spans, or of other events
 		}
 		rows := t.streams[i].rows
 		more := l.encode(w, e, t.events, rows)

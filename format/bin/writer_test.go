@@ -139,3 +139,20 @@ func TestWriterKeepsNothingOfEvents(t *testing.T) {
 	require.NoError(t, w.Close(&format.Header{}))
 	require.Equal(t, want, out.Bytes())
 }
+
+// The page of the reference has the kinds of parts.
+func TestPageOfParts(t *testing.T) {
+	rows := [][]string{{"tag", "", "form", "belongs to", "holds"}}
+	for i := range kinds {
+		l := &kinds[i]
+		required, form := "optional", "text"
+		if l.required {
+			required = "required"
+		}
+		if l.width > 0 {
+			form = fmt.Sprintf("rows of %d", l.width)
+		}
+		rows = append(rows, []string{"`" + l.tag + "`", required, form, [...]string{whole: "trace", eachEvent: "each event", someEvents: "some events"}[l.scope], l.doc})
+	}
+	testkit.Table(t, "../../docs/reference/trace.md", "### Parts", rows)
+}

@@ -2,7 +2,6 @@ package export
 
 import (
 	"io"
-	"strings"
 
 	"pianola/format"
 )
@@ -17,7 +16,13 @@ type csvWriter struct {
 
 func newCSV(w io.Writer, h *format.Header) (Writer, error) {
 	c := &csvWriter{out: newText(w), row: newRow(h)}
-	c.out.b = append(append(c.out.b, strings.Join(columnNames[:], ",")...), "\r\n"...)
+	for k := range columns {
+		if k > 0 {
+			c.out.b = append(c.out.b, ',')
+		}
+		c.out.b = append(c.out.b, columns[k].name...)
+	}
+	c.out.b = append(c.out.b, "\r\n"...)
 	return c, nil
 }
 

@@ -71,7 +71,7 @@ func (j *jsonWriter) Close() error { return j.out.flush() }
 
 // column writes a column that is not null.
 func (j *jsonWriter) column(k int, v *value) {
-	j.key(columnNames[k])
+	j.key(columns[k].name)
 	switch v.kind {
 	case name:
 		j.name = format.AppendName(j.name[:0], v.text)

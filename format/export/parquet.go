@@ -3,23 +3,10 @@ package export
 import (
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"pianola/format"
-)
-
-// needed are the columns that are never null.
-const needed = 1<<colThread | 1<<colProcess | 1<<colIndex | 1<<colOp | 1<<colClass | 1<<colStart | 1<<colCompute | 1<<colOffCPU
-
-// increasing are columns that are stored as differences.
-const increasing = 1<<colIndex | 1<<colStart | 1<<colDuration | 1<<colCompute | 1<<colOffCPU
-
-// The columns of Parquet files after those of all tables.
-const (
-	colTime  = numColumns + iota // start as a time of day; null if the start of the recording is unknown
-	colBytes                     // that a read or a write moved, null for other events
-	colHost                      // on which the recording was made
-	numParquetColumns
 )
 
 // parquetWriter writes a Parquet file. Times are integers of nanoseconds, because a
@@ -33,30 +20,23 @@ type parquetWriter struct {
 	text  []byte // memory of a name
 }
 
-// parquetColumns returns the columns of a table, in order.
+// onlyParquet are the columns of Parquet files after those of all tables.
+var onlyParquet = []column{
+	timeColumn.means("the start as a time of day"), optional("bytes").means("that a read or a write moved"), label("host").means("where the recording was made"),
+}
+
+// parquetColumns returns the columns of the table of events, in order.
 func parquetColumns() []column {
-	columns := make([]column, numColumns, numParquetColumns)
-	for k := range columns {
-		c := &columns[k]
-		c.name, c.optional = columnNames[k], needed>>k&1 == 0
-		switch columnKinds[k] {
+	all := slices.Clone(columns)
+	for k := range all {
+		switch c := &all[k]; c.says {
 		case seconds:
 			c.name += "_nanos"
 		case word, name:
 			c.kind = ofText
 		}
-		switch {
-		case k == colThread || k == colProcess:
-			c.kind = ofInt32
-		case k == colAfter: // nearly every one is another
-			c.plain = true
-		case increasing>>k&1 != 0:
-			c.delta = true
-		case k == colPath || k == colRootPath:
-			c.bloom = true
-		}
 	}
-	return append(columns, timeColumn, optional("bytes"), label("host"))
+	return append(all, onlyParquet...)
 }
 
 func newParquet(w io.Writer, h *format.Header) (Writer, error) {
@@ -108,20 +88,21 @@ func (p *parquetWriter) put(out *table, e *format.Event) error {
 			out.text(k, p.text)
 		}
 	}
+	k := len(columns) // that of time; bytes and host follow
 	if p.clock.known {
-		out.int(colTime, p.clock.at(e.Start))
+		out.int(k, p.clock.at(e.Start))
 	} else {
-		out.null(colTime)
+		out.null(k)
 	}
 	if class := e.Op.Info().Class; class == format.ClassRead || class == format.ClassWrite {
-		out.int(colBytes, e.Bytes())
+		out.int(k+1, e.Bytes())
 	} else {
-		out.null(colBytes)
+		out.null(k + 1)
 	}
 	if p.host != nil {
-		out.text(colHost, p.host)
+		out.text(k+2, p.host)
 	} else {
-		out.null(colHost)
+		out.null(k + 2)
 	}
 	return out.endRow()
 }
@@ -166,6 +147,12 @@ func number64(name string) column { return column{name: name} }
 // nanos is a column of times since the start of the recording, or of durations.
 func nanos(name string) column {
 	return column{name: name + "_nanos", delta: true}
+}
+
+// means returns the column with its documentation.
+func (c column) means(doc string) column {
+	c.doc = doc
+	return c
 }
 
 // label is a column of text.

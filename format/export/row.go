@@ -1,54 +1,137 @@
 package export
 
 import (
+	"slices"
+
 	"pianola/format"
 )
 
-// The columns of a table. A column that does not apply to an event is null.
+// The columns of a table that code sets. Those of fields (format.Field) have no constant.
 const (
-	colThread   = iota
-	colProcess  // 0 if the trace does not have the process
-	colIndex    // position of the event in its thread, from 0
-	colOp       // name of the operation, or of a library's function
-	colClass    // open, close, read, write, sync, metadata, memory, process; span
-	colStart    // seconds, or nanoseconds in Parquet, since the start of the recording
-	colDuration // in the call, unit as start; null if unknown
-	colCompute  // since the end of the thread's previous event, unit as start
-	colOffCPU   // part of compute that the thread was off the processor, unit as start
-	colReady    // parts of off_cpu by format.Off, unit as start; null for none; the rest of off_cpu has no column
+	colThread = iota
+	colProcess
+	colIndex
+	colOp
+	colClass
+	colStart
+	colDuration
+	colCompute
+	colOffCPU
+	colReady
 	colOwn
 	colWait
 	colTimer
 	colStorage
-	colHeld   // part of compute covered by edges, unit as start; null for none
-	colResult // of a call that succeeded
-	colError  // name of the errno of a call that failed
-	colFD     // descriptor
-	colPath   // path of the call, or the file that the descriptor leads to
-	colPath2  // second path, or the file of the second descriptor
-	colOffset // bytes; for a read or write the absolute offset
-	colSize   // requested bytes
-	colFlags  // names joined by |
-	colMode   // permissions, decimal
-	colAfter  // edges as in scripts, with spaces between
-	colWaker  // script: the thread that ended the wait in the call
-	colWoken  // script: from then to the end of the call, unit as start
-	colRing   // of a request, or of a call for requests; in a trace the thread that the ring is
-	colBatch  // script: number of the call that submitted the request
-	colReaped // completions of the ring that the application had reaped
-	colHow    // names of format.RequestFlags joined by |
-
-	// If colPath and colPath2 are the application's names, the paths below the replay's
-	// root; otherwise null.
+	colHeld
+	colResult
+	colError
+	colFD
+	colPath
+	colPath2
+	colOffset
+	colSize
+	colFlags
+	colMode
+	colAfter
+	colWaker
+	colWoken
+	colRing
+	colBatch
+	colReaped
+	colHow
 	colRootPath
 	colRootPath2
-	numColumns
 )
 
-var columnNames = [numColumns]string{"thread", "process", "index", "op", "class", "start", "duration", "compute", "off_cpu",
-	"ready", "own", "wait", "timer", "storage", "held", "result", "error",
-	"fd", "path", "path2", "offset", "size", "flags", "mode", "after", "waker", "woken",
-	"ring", "batch", "reaped", "how", "root_path", "root_path2"}
+// columns are the columns of the table of events, in order. A column that does not apply to
+// an event is null. Behind these are the columns of fields that have no place among them.
+var columns = []column{
+	colThread:    {name: "thread", says: number, kind: ofInt32, doc: "number of the thread; in a recording the kernel's id"},
+	colProcess:   {name: "process", says: number, kind: ofInt32, doc: "number or id of its process; 0 if the trace does not have the process"},
+	colIndex:     {name: "index", says: number, delta: true, doc: "position of the event in its thread, from 0"},
+	colOp:        {name: "op", says: word, doc: "`pread64`; `hdf5:H5Dwrite` for the call of a library"},
+	colClass:     {name: "class", says: word, doc: "open, close, read, write, sync, metadata, memory, process; span for the call of a library, for which JSON adds `kind`, `arguments`, `failed`"},
+	colStart:     {name: "start", says: seconds, delta: true, doc: "since the start of the recording"},
+	colDuration:  {name: "duration", says: seconds, delta: true, optional: true, doc: "in the call"},
+	colCompute:   {name: "compute", says: seconds, delta: true, doc: "since the end of the thread's last event"},
+	colOffCPU:    {name: "off_cpu", says: seconds, delta: true, doc: "the part of `compute` off the processor"},
+	colReady:     {name: "ready"},
+	colOwn:       {name: "own"},
+	colWait:      {name: "wait"},
+	colTimer:     {name: "timer"},
+	colStorage:   {name: "storage"},
+	colHeld:      {name: "held"},
+	colResult:    {name: "result", says: number, optional: true, doc: "of a call that succeeded"},
+	colError:     {name: "error", says: word, optional: true, doc: "of a call that failed: `ENOENT` and the like"},
+	colFD:        {name: "fd", says: number, optional: true, doc: "descriptor"},
+	colPath:      {name: "path", says: name, optional: true, bloom: true, doc: "the name in the call, or the file of the descriptor; the application's, if the trace has it"},
+	colPath2:     {name: "path2", says: name, optional: true, doc: "the second name, or the file of the second descriptor"},
+	colOffset:    {name: "offset", says: number, optional: true, doc: "bytes; where a read or write began"},
+	colSize:      {name: "size", says: number, optional: true, doc: "bytes asked for"},
+	colFlags:     {name: "flags", says: word, optional: true, doc: "names joined by `\\|`"},
+	colMode:      {name: "mode", says: number, optional: true, doc: "permissions, decimal"},
+	colAfter:     {name: "after", says: word, plain: true, optional: true, doc: "[edges](compile.md#order-between-threads), as in the intermediate script"},
+	colWaker:     {name: "waker", doc: "of a recording: the thread that ended the wait in the call"},
+	colWoken:     {name: "woken", doc: "from then to the end of the call"},
+	colRing:      {name: "ring", says: number, optional: true, doc: "of a request, or of a call for requests; in a trace the thread that the ring is"},
+	colBatch:     {name: "batch"},
+	colReaped:    {name: "reaped"},
+	colHow:       {name: "how", says: word, optional: true, doc: "[flags](script.md#requests) of a request, joined by `\\|`"},
+	colRootPath:  {name: "root_path", says: name, optional: true, bloom: true, doc: "the name below the root of a replay, if `path` is the application's"},
+	colRootPath2: {name: "root_path2", says: name, optional: true, doc: "the same of `path2`"},
+}
+
+// tabled is a field that has columns.
+type tabled struct {
+	field   *format.Field
+	columns []int
+}
+
+// placed are the fields that have columns, and inNotes those of them that are notes.
+var (
+	placed  []tabled
+	inNotes format.Noted
+)
+
+func init() {
+	add := func(f *format.Field) {
+		at := tabled{field: f}
+		for i, name := range f.Columns {
+			k := slices.IndexFunc(columns, func(c column) bool { return c.name == name })
+			if k < 0 {
+				k, columns = len(columns), append(columns, column{name: name})
+			}
+			columns[k].of(&f.Parts[i], f.Doc)
+			at.columns = append(at.columns, k)
+		}
+		if len(at.columns) > 0 {
+			placed, inNotes = append(placed, at), inNotes|f.Noted
+		}
+	}
+	for i := range format.OwnFields {
+		add(&format.OwnFields[i])
+	}
+	for i := range format.NoteFields {
+		add(&format.NoteFields[i])
+	}
+}
+
+// of makes a column that of a part of a field.
+func (c *column) of(p *format.Part, doc string) {
+	if c.optional = true; c.doc == "" {
+		c.doc = doc
+	}
+	switch {
+	case p.IsText():
+		c.says = name
+	case p.Form == format.InSeconds || p.Unit == "nanoseconds":
+		c.says = seconds
+	case p.Form >= format.InFlags || p.Form == format.InHex:
+		c.says = word
+	default:
+		c.says = number
+	}
+}
 
 // kind is how a value is written.
 type kind uint8
@@ -61,11 +144,6 @@ const (
 	name         // text of any bytes
 )
 
-var columnKinds = [numColumns]kind{number, number, number, word, word, seconds, seconds, seconds, seconds,
-	seconds, seconds, seconds, seconds, seconds, seconds, number, word,
-	number, name, name, number, number, word, number, word, number, seconds,
-	number, number, number, word, name, name}
-
 // value is the value of a column.
 type value struct {
 	kind kind
@@ -75,8 +153,9 @@ type value struct {
 
 // row is one event as a row of a table. The next event overwrites it.
 type row struct {
-	columns [numColumns]value
-	shown   uint8 // arguments that have a column, by bit
+	columns []value
+	says    []kind // of each column
+	shown   uint8  // arguments that have a column, by bit
 	files   *files
 	script  bool   // its events are those of a recording, not of a trace
 	process int32  // of the event
@@ -89,6 +168,7 @@ type row struct {
 	errors  map[int64][]byte
 	flags   []byte    // memory of colFlags, or of colOp of a span
 	how     []byte    // memory of colHow
+	said    []byte    // memory of the words of fields
 	after   []byte    // memory of colAfter
 	paths   [2][]byte // memory of colRootPath and colRootPath2, or of colPath and colPath2
 	called  [2][]byte // memory of colPath and colPath2, where those are others
@@ -106,7 +186,10 @@ type line struct {
 }
 
 func newRow(h *format.Header) *row {
-	r := &row{files: newFiles(h), script: len(h.Threads) == 0, errors: make(map[int64][]byte), known: make([]line, len(h.Threads)), others: make(map[int32]*line)}
+	r := &row{columns: make([]value, len(columns)), files: newFiles(h), script: len(h.Threads) == 0, errors: make(map[int64][]byte), known: make([]line, len(h.Threads)), others: make(map[int32]*line)}
+	for k := range columns {
+		r.says = append(r.says, columns[k].says)
+	}
 	r.files.start()
 	for i := range r.known {
 		r.known[i].process, r.known[i].rank = h.Threads[i].Process, h.Threads[i].Rank()
@@ -123,9 +206,11 @@ func newRow(h *format.Header) *row {
 	return r
 }
 
-func (r *row) number(column int, n int64) { r.columns[column] = value{kind: columnKinds[column], n: n} }
+func (r *row) number(column int, n int64) {
+	r.columns[column] = value{kind: r.says[column], n: n}
+}
 func (r *row) text(column int, text []byte) {
-	r.columns[column] = value{kind: columnKinds[column], text: text}
+	r.columns[column] = value{kind: r.says[column], text: text}
 }
 func (r *row) argument(column int, arg int8, e *format.Event) {
 	if arg >= 0 {
@@ -148,7 +233,8 @@ func (r *row) set(e *format.Event) error {
 	if err := checkOp(e); err != nil {
 		return err
 	}
-	r.columns, r.shown = [numColumns]value{}, 0
+	clear(r.columns)
+	r.shown = 0
 	info := e.Op.Info()
 	at := &info.At
 	r.number(colThread, int64(e.TID))
@@ -163,16 +249,7 @@ func (r *row) set(e *format.Event) error {
 	}
 	r.number(colCompute, compute)
 	r.number(colOffCPU, e.Off.Total())
-	if e.Off != (format.Off{}) {
-		for k, nanos := range [...]int64{e.Off.Ready, e.Off.Own, e.Off.Wait, e.Off.Timer, e.Off.Storage} {
-			if nanos != 0 {
-				r.number(colReady+k, nanos)
-			}
-		}
-	}
-	if e.Held != 0 {
-		r.number(colHeld, e.Held)
-	}
+	r.fields(e)
 	if len(e.Edges) > 0 {
 		r.after = r.after[:0]
 		for i := range e.Edges {
@@ -182,10 +259,6 @@ func (r *row) set(e *format.Event) error {
 			r.after = e.Edges[i].Append(r.after)
 		}
 		r.text(colAfter, r.after)
-	}
-	if e.Notes.Known(format.NotedWaker) {
-		r.number(colWaker, int64(e.Notes.Waker))
-		r.number(colWoken, e.Notes.Woken)
 	}
 	r.request(e)
 	switch {
@@ -229,12 +302,39 @@ func (r *row) set(e *format.Event) error {
 	return r.files.full(e)
 }
 
+// fields fills in the columns of the fields that the event has.
+func (r *row) fields(e *format.Event) {
+	if !e.Shows() && !e.Traces() && (e.Notes == nil || e.Notes.Has&inNotes == 0) {
+		return
+	}
+	r.said = r.said[:0]
+	for i := range placed {
+		at := &placed[i]
+		if !at.field.Known(e) {
+			continue
+		}
+		for i, k := range at.columns {
+			switch p := &at.field.Parts[i]; {
+			case p.IsText():
+				r.text(k, *p.Text(e))
+			case columns[k].says == word:
+				n := len(r.said)
+				r.said = p.Append(r.said, p.Int(e))
+				r.text(k, r.said[n:])
+			default:
+				r.number(k, p.Int(e))
+			}
+		}
+	}
+}
+
 // The columns of the paths of an event.
 var pathColumns, rootColumns = [...]int{colPath, colPath2}, [...]int{colRootPath, colRootPath2}
 
 // setSpan fills the row with a span, whose class is "span".
 func (r *row) setSpan(e *format.Event) {
-	r.columns, r.shown = [numColumns]value{}, 0
+	clear(r.columns)
+	r.shown = 0
 	l := r.standing(e.TID)
 	r.number(colThread, int64(e.TID))
 	r.number(colProcess, int64(l.process))
@@ -283,14 +383,8 @@ func (r *row) request(e *format.Event) {
 			r.number(colRing, int64(e.TID))
 		}
 	case e.Notes.Known(format.NotedRing):
-		how := &e.Notes.Request
-		r.number(colRing, int64(how.Ring))
-		if flags = how.Flags; e.Notes.Known(format.NotedBatch) {
-			r.number(colBatch, how.Batch)
-		}
-		if e.Notes.Known(format.NotedReaped) {
-			r.number(colReaped, int64(how.Reaped))
-		}
+		r.number(colRing, int64(e.Notes.Request.Ring))
+		flags = e.Notes.Request.Flags
 	}
 	if flags != 0 {
 		r.how = format.RequestFlags.Append(r.how[:0], flags)

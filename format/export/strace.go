@@ -42,7 +42,7 @@ func (s *straceWriter) Write(events []format.Event) error {
 		if err := checkOp(e); err != nil {
 			return err
 		}
-		if e.Op.Info().Effect.IsMade() {
+		if e.Kind() == format.MadeKind {
 			continue // no call
 		}
 		b := append(format.AppendInt(s.out.b, int64(e.TID)), ' ')

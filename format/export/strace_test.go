@@ -26,7 +26,7 @@ func TestStraceIsRead(t *testing.T) {
 		if op.Info().Canon != nil && op.Info().Sys[0] >= 0 && !canonical(op) {
 			continue // not in a trace
 		}
-		if op.Info().Effect.IsMade() {
+		if op.Info().Kind == format.MadeKind {
 			require.Empty(t, exported(t, "strace", h, []format.Event{{Op: op, TID: 1}}), "no call")
 			continue
 		}

@@ -24,11 +24,13 @@ const (
 // column describes a column of a table.
 type column struct {
 	name     string
+	says     kind // of the table of events: how CSV and JSON write it
 	kind     columnKind
 	plain    bool // of text: values are rarely equal
 	delta    bool // of integers: stored as differences from the value before
 	optional bool // it can hold nulls
 	bloom    bool // of text: row groups have a Bloom filter of its values
+	doc      string
 }
 
 type columnKind uint8

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
+	"pianola/internal/testkit"
 )
 
 // unescape undoes format.AppendName.
@@ -78,7 +80,9 @@ func TestJSONAndCSVAgree(t *testing.T) {
 	h, events := sample(t)
 	rows, err := csv.NewReader(bytes.NewReader(exported(t, "csv", h, events))).ReadAll()
 	require.NoError(t, err)
-	require.Equal(t, columnNames[:], rows[0])
+	for k, name := range rows[0] {
+		require.Equal(t, columns[k].name, name)
+	}
 	dec := json.NewDecoder(bytes.NewReader(exported(t, "json", h, events)))
 	dec.UseNumber()
 	var header struct {
@@ -91,8 +95,8 @@ func TestJSONAndCSVAgree(t *testing.T) {
 	for i := range events {
 		var object map[string]any
 		require.NoError(t, dec.Decode(&object))
-		for k, column := range columnNames {
-			switch v := object[column].(type) {
+		for k, column := range columns {
+			switch v := object[column.name].(type) {
 			case nil:
 				require.Empty(t, rows[i+1][k])
 			case json.Number:
@@ -151,16 +155,30 @@ func TestParquet(t *testing.T) {
 	for i := range events {
 		n, err := r.ReadRows(got)
 		require.Equal(t, 1, n, "%v", err)
-		for k, v := range got[0][:numColumns] {
+		for k, v := range got[0][:len(columns)] {
 			want := rows[i+1][k]
 			switch {
 			case v.IsNull():
 				require.Empty(t, want)
-			case columnKinds[k] == seconds:
+			case columns[k].says == seconds:
 				require.Equal(t, want, string(format.AppendSeconds(nil, v.Int64())))
 			default:
 				require.Equal(t, want, v.String())
 			}
 		}
 	}
+}
+
+// The page of the reference has the columns of the table.
+func TestPageOfColumns(t *testing.T) {
+	rows := [][]string{{"column", "value", "meaning"}}
+	for _, c := range append(slices.Clone(columns), onlyParquet...) {
+		require.NotEmpty(t, c.doc, c.name)
+		value := map[kind]string{number: "number", seconds: "seconds", word: "words", name: "name"}[c.says]
+		if c.says == null {
+			value = map[columnKind]string{ofInt64: "number", ofText: "name", ofTime: "time"}[c.kind]
+		}
+		rows = append(rows, []string{"`" + c.name + "`", value, c.doc})
+	}
+	testkit.Table(t, "../../docs/reference/exports.md", "## JSON, CSV and Parquet", rows)
 }

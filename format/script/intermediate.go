@@ -3,7 +3,6 @@ package script
 import (
 	"bytes"
 	"fmt"
-	"math"
 	"slices"
 
 	"pianola/format"
@@ -180,13 +179,15 @@ func (r *Reader) parseEdges(e *format.Event, text []byte) {
 		v := cursor{b: value}
 		if string(key) == "after" {
 			r.edges = append(r.edges, v.edge())
-		} else if string(key) == "held" {
-			e.Held = max(v.seconds(), 0)
-		} else if string(key) == "expired" {
-			e.Expired = max(v.seconds(), 0)
+		} else if at := slices.IndexFunc(traced, func(f *format.Field) bool { return f.Key == string(key) }); at >= 0 {
+			n, ok := traced[at].Parse(value)
+			if traced[at].Set(e, n); !ok {
+				v.fail("malformed number")
+			}
+			v.i = len(value)
 		} else if k := info.ArgIndex(string(key)); k >= 0 && info.Args[k].Kind == format.Addr {
 			e.Args[k] = v.int()
-		} else if !v.how(&e.How, string(key)) {
+		} else {
 			r.keepNote(word, firstText)
 			continue
 		}
@@ -199,37 +200,6 @@ func (r *Reader) parseEdges(e *format.Event, text []byte) {
 	if n := len(r.edges); n > firstEdge {
 		e.Edges = r.edges[firstEdge:n:n]
 	}
-}
-
-// how parses a note of how a request is made, and reports whether it is one.
-func (c *cursor) how(h *format.How, key string) bool {
-	index := func() uint32 {
-		n := c.int()
-		if n < 0 || n >= math.MaxUint32 {
-			c.fail("no such file or buffer")
-		}
-		return uint32(n)
-	}
-	word := func(set *format.FlagSet) int64 {
-		v, err := set.Parse(c.b)
-		if c.i = len(c.b); err != nil {
-			c.fail(err.Error())
-		}
-		return v
-	}
-	switch key {
-	case "flags":
-		h.Flags = word(format.RequestFlags)
-	case "rwf":
-		h.RW = word(format.ReadWriteFlags)
-	case "slot":
-		h.Slot = index()
-	case "buffer":
-		h.Buf = index() + 1
-	default:
-		return false
-	}
-	return true
 }
 
 // edge parses THREAD:EVENT[+SECONDS][:KIND].

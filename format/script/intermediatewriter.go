@@ -114,36 +114,15 @@ func appendEdges(dst []byte, e *format.Event, info *format.Info) []byte {
 	for i := range e.Edges {
 		dst = e.Edges[i].Append(append(dst, " after="...))
 	}
-	if e.Held != 0 {
-		dst = format.AppendSeconds(append(dst, " held="...), e.Held)
-	}
-	if e.Expired != 0 {
-		dst = format.AppendSeconds(append(dst, " expired="...), e.Expired)
-	}
-	if e.How != (format.How{}) {
-		dst = appendHow(dst, &e.How)
+	for _, f := range traced {
+		if f.Known(e) {
+			dst = f.Append(append(dst, ' '), e)
+		}
 	}
 	if e.Notes != nil && len(e.Notes.Text) > 0 {
 		dst = append(append(dst, ' '), e.Notes.Text...)
 	}
 	return inBraces(dst, start)
-}
-
-// appendHow appends how a request is made.
-func appendHow(dst []byte, h *format.How) []byte {
-	if h.Flags != 0 {
-		dst = format.RequestFlags.Append(append(dst, " flags="...), h.Flags)
-	}
-	if h.Flags&format.ReqFixed != 0 {
-		dst = format.AppendInt(append(dst, " slot="...), int64(h.Slot))
-	}
-	if h.Buf > 0 {
-		dst = format.AppendInt(append(dst, " buffer="...), int64(h.Buf)-1)
-	}
-	if h.RW != 0 {
-		dst = format.ReadWriteFlags.Append(append(dst, " rwf="...), h.RW)
-	}
-	return dst
 }
 
 // isBare says which bytes a string without quotes consists of.

@@ -84,12 +84,6 @@ func TestTextNotes(t *testing.T) {
 	require.Equal(t, format.TypeReg, e.FileType())
 }
 
-func TestFieldsComeLast(t *testing.T) {
-	for i, n := range notes {
-		require.Equal(t, i >= firstField, n.field != nil, n.key)
-	}
-}
-
 func TestNotesAllocateNothing(t *testing.T) {
 	r := Reader{}
 	text := []byte(`type=reg mode=0644 size=12 cached=3 dev=8:1 ino=7 nlink=2 sparse new target="a" faults=1 off=20 other=1`)

@@ -23,7 +23,8 @@ func (r *Reader) noteShown(e *format.Event, info *format.Info, text []byte) {
 	case bytes.HasPrefix(text, []byte("{st")):
 		r.noteStat(e, text)
 	case text[0] == '"' && text[len(text)-1] == '"' && info.Effect == format.EffectReadlink:
-		r.parseNote(e, []byte("target"), text)
+		f, _ := format.NotedTarget.Note()
+		r.parseNote(e, f, text)
 	}
 }
 

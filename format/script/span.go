@@ -192,7 +192,7 @@ func (r *Reader) spanNotes(e *format.Event, text []byte) {
 				r.cursor.fail("malformed kind of a span")
 			}
 		case noteBytes:
-			n, ok := decimal(value)
+			n, ok := format.ParseDecimal(value)
 			if e.Span.Bytes = n; !ok {
 				r.cursor.fail("malformed number of bytes")
 			}

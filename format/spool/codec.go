@@ -13,12 +13,11 @@ import (
 // Flags for the fields of an event other than numbers.
 const (
 	hasStr = 1 << (16 + iota)
-	hasTimes
+	hasOwn
 	hasNotes
 	hasEdges
 	hasLine
 	isRequest
-	hasHow
 	hasPayload // a span, processes that enter, or a list
 )
 
@@ -90,18 +89,13 @@ func (c *codec) append(dst []byte, e *format.Event) []byte {
 			dst = appendBytes(dst, s)
 		}
 	}
-	if e.Compute|e.Held|e.Expired|e.Cut|e.Calls|e.Faults|e.Behind != 0 || e.Off != (format.Off{}) {
-		head |= hasTimes
-		for _, v := range [...]int64{e.Compute, e.Held, e.Expired, e.Cut, e.Calls, e.Faults, e.Behind} {
-			dst = binary.AppendVarint(dst, v)
-		}
-		for _, v := range e.Off.Parts() {
-			dst = binary.AppendVarint(dst, *v)
-		}
+	if e.Owns() {
+		head |= hasOwn
+		dst = appendOwn(dst, e)
 	}
 	if e.Notes != nil {
 		head |= hasNotes
-		dst = appendNotes(dst, e.Notes)
+		dst = appendNotes(dst, e)
 	}
 	if len(e.Edges) > 0 {
 		head |= hasEdges
@@ -116,12 +110,6 @@ func (c *codec) append(dst []byte, e *format.Event) []byte {
 		head |= isRequest
 		dst = append(dst, byte(e.Via))
 	}
-	if e.How != (format.How{}) {
-		head |= hasHow
-		for _, v := range [...]int64{e.How.Flags, e.How.RW, int64(e.How.Slot), int64(e.How.Buf)} {
-			dst = binary.AppendVarint(dst, v)
-		}
-	}
 	if e.Span != nil || e.Enters != nil || e.List != nil {
 		head |= hasPayload
 		dst = appendPayload(dst, e)
@@ -135,35 +123,79 @@ func (c *codec) append(dst []byte, e *format.Event) []byte {
 	return dst
 }
 
-// appendNotes appends all fields of n; most are 0.
-func appendNotes(dst []byte, n *format.Notes) []byte {
-	for _, v := range [...]int64{
-		int64(n.Has), int64(n.Type), int64(n.Mode), n.Size, n.Cached, n.Late, n.Allocated, int64(n.Dev.Major), int64(n.Dev.Minor), int64(n.Dev.Copy),
-		int64(n.Ino), n.Links, int64(n.Signal), int64(n.Waker), n.Woken, int64(n.ChannelKind), int64(n.Pos), int64(n.Channel), int64(n.Was),
-		int64(n.Strings[0]), int64(n.Strings[1]), int64(n.Request.Ring), int64(n.Request.Reaped), n.Request.Batch, n.Request.Submitted,
-		n.Request.Flags, n.Request.RW, int64(n.Request.Buf), int64(n.Request.Slot), n.Request.Order, int64(n.Request.Chain),
-	} {
-		dst = binary.AppendVarint(dst, v)
+// appendOwn appends the set of the fields of e that are not 0, and these.
+func appendOwn(dst []byte, e *format.Event) []byte {
+	var v [len(format.OwnFields)]int64
+	set := uint64(0)
+	for i := range v {
+		if v[i] = *format.OwnFields[i].Own(e); v[i] != 0 {
+			set |= 1 << i
+		}
 	}
-	for _, text := range n.Texts() {
-		dst = appendBytes(dst, *text)
+	dst = binary.AppendUvarint(dst, set)
+	for ; set != 0; set &= set - 1 {
+		dst = binary.AppendVarint(dst, v[bits.TrailingZeros64(set)])
 	}
 	return dst
 }
 
+// own decodes what appendOwn appended.
+func (d *decoder) own(e *format.Event) {
+	set := d.uvarint()
+	if set>>len(format.OwnFields) != 0 {
+		d.fail()
+	}
+	for ; set != 0 && !d.bad; set &= set - 1 {
+		*format.OwnFields[bits.TrailingZeros64(set)].Own(e) = d.varint()
+	}
+}
+
+// allNotes are the notes that there are.
+const allNotes = 1<<len(format.NoteFields) - 1
+
+// appendNotes appends the notes that e has.
+func appendNotes(dst []byte, e *format.Event) []byte {
+	n := e.Notes
+	dst = binary.AppendUvarint(dst, uint64(n.Has))
+	for has := n.Has; has != 0; {
+		var f *format.Field
+		f, has = has.Note()
+		for i := range f.Parts {
+			if p := &f.Parts[i]; p.IsText() {
+				dst = appendBytes(dst, *p.Text(e))
+			} else {
+				dst = binary.AppendVarint(dst, p.Int(e))
+			}
+		}
+	}
+	for _, s := range n.Strings {
+		dst = append(dst, byte(s))
+	}
+	return appendBytes(dst, n.Text)
+}
+
 // note decodes what appendNotes appended.
-func (d *decoder) note() *format.Notes {
-	d.notes = append(d.notes, format.Notes{
-		Has: format.Noted(d.varint()), Type: format.FileType(d.varint()), Mode: uint32(d.varint()), Size: d.varint(), Cached: d.varint(), Late: d.varint(), Allocated: d.varint(),
-		Dev: format.Device{Major: uint32(d.varint()), Minor: uint32(d.varint()), Copy: int32(d.varint())},
-		Ino: uint64(d.varint()), Links: d.varint(), Signal: int32(d.varint()), Waker: int32(d.varint()), Woken: d.varint(),
-		ChannelKind: format.ChannelKind(d.varint()), Pos: uint32(d.varint()), Channel: uint64(d.varint()), Was: int32(d.varint()),
-		Strings: [format.MaxStrings]format.StringState{format.StringState(d.varint()), format.StringState(d.varint())},
-		Request: format.Request{Ring: int32(d.varint()), Reaped: uint32(d.varint()), Batch: d.varint(), Submitted: d.varint(),
-			Flags: d.varint(), RW: d.varint(), Buf: uint16(d.varint()), Slot: uint32(d.varint()), Order: d.varint(), Chain: int32(d.varint())},
-		Target: d.bytes(), Blocks: d.bytes(), Path: d.bytes(), Text: d.bytes(),
-	})
-	return &d.notes[len(d.notes)-1]
+func (d *decoder) note(e *format.Event) {
+	d.notes = append(d.notes, format.Notes{Has: format.Noted(d.uvarint())})
+	n := &d.notes[len(d.notes)-1]
+	if e.Notes = n; n.Has&^allNotes != 0 {
+		d.fail()
+	}
+	for has := n.Has; has != 0 && !d.bad; {
+		var f *format.Field
+		f, has = has.Note()
+		for i := range f.Parts {
+			if p := &f.Parts[i]; p.IsText() {
+				*p.Text(e) = d.bytes()
+			} else {
+				p.Set(e, d.varint())
+			}
+		}
+	}
+	for i := range n.Strings {
+		n.Strings[i] = format.StringState(d.byte())
+	}
+	n.Text = d.bytes()
 }
 
 func zigzag(v int64) uint64   { return uint64(v<<1 ^ v>>63) }
@@ -230,12 +262,9 @@ func (d *decoder) next(e *format.Event) {
 		d.fail()
 		return
 	}
-	e.Op, e.TID, e.Start, e.Dur, e.Ret = op, int32(d.thread), d.start, last[0], last[1]
-	e.Args = [format.MaxArgs]int64(last[2:])
-	e.Compute, e.Held, e.Expired, e.Off, e.Cut, e.Calls, e.Faults, e.Behind, e.Via = 0, 0, 0, format.Off{}, 0, 0, 0, 0, format.ViaCall
-	e.Str, e.Notes, e.List, e.Span, e.Enters, e.Edges, e.How = [format.MaxStrings][]byte{}, nil, nil, nil, nil, nil, format.How{}
+	*e = format.Event{Op: op, TID: int32(d.thread), Start: d.start, Dur: last[0], Ret: last[1], Args: [format.MaxArgs]int64(last[2:])}
 	d.line++
-	if d.at = at; head&(hasStr|hasTimes|hasNotes|hasEdges|hasLine|isRequest|hasHow|hasPayload) != 0 {
+	if d.at = at; head&(hasStr|hasOwn|hasNotes|hasEdges|hasLine|isRequest|hasPayload) != 0 {
 		d.rest(e, head)
 	}
 	e.Line = d.line
@@ -251,14 +280,11 @@ func (d *decoder) rest(e *format.Event, head uint64) {
 			e.Str[i] = d.bytes()
 		}
 	}
-	if head&hasTimes != 0 {
-		e.Compute, e.Held, e.Expired, e.Cut, e.Calls, e.Faults, e.Behind = d.varint(), d.varint(), d.varint(), d.varint(), d.varint(), d.varint(), d.varint()
-		for _, v := range e.Off.Parts() {
-			*v = d.varint()
-		}
+	if head&hasOwn != 0 {
+		d.own(e)
 	}
 	if head&hasNotes != 0 {
-		e.Notes = d.note()
+		d.note(e)
 	}
 	if head&hasEdges != 0 {
 		first := len(d.edges)
@@ -269,9 +295,6 @@ func (d *decoder) rest(e *format.Event, head uint64) {
 	}
 	if head&isRequest != 0 {
 		e.Via = format.Via(d.uvarint())
-	}
-	if head&hasHow != 0 {
-		e.How = format.How{Flags: d.varint(), RW: d.varint(), Slot: uint32(d.varint()), Buf: uint32(d.varint())}
 	}
 	if head&hasPayload != 0 {
 		d.payload(e)
@@ -294,6 +317,15 @@ func (d *decoder) uvarint() uint64 {
 	}
 	d.at += n
 	return v
+}
+
+func (d *decoder) byte() byte {
+	if d.at >= len(d.src) {
+		d.fail()
+		return 0
+	}
+	d.at++
+	return d.src[d.at-1]
 }
 
 func (d *decoder) bytes() []byte {

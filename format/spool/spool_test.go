@@ -61,24 +61,29 @@ func made(data []byte) (events []format.Event) {
 		}
 		if what&16 != 0 {
 			e.Notes = &format.Notes{
-				Has: format.Noted(number()), Type: format.FileType(byte1()), Mode: uint32(number()), Size: number(), Cached: number(),
-				Dev: format.Device{Major: uint32(number()), Minor: uint32(number()), Copy: int32(number())}, Ino: uint64(number()), Links: number(),
-				Target: str(), Blocks: str(), Path: str(), Late: number(), Allocated: number(), Signal: int32(number()), Waker: int32(number()), Woken: number(),
-				ChannelKind: format.ChannelKind(byte1()), Pos: uint32(number()), Channel: uint64(number()), Was: int32(number()),
-				Strings: [format.MaxStrings]format.StringState{format.StringState(byte1()), format.StringState(byte1())}, Text: str(),
-				Request: format.Request{Ring: int32(number()), Reaped: uint32(number()), Batch: number(), Submitted: number(), Flags: number(), RW: number(),
-					Slot: uint32(number()), Buf: uint16(number()), Order: number()},
+				Has: format.Noted(number()) & allNotes, Text: str(),
+				Strings: [format.MaxStrings]format.StringState{format.StringState(byte1()), format.StringState(byte1())},
+			}
+			for has := e.Notes.Has; has != 0; {
+				var f *format.Field
+				f, has = has.Note()
+				for i := range f.Parts {
+					if p := &f.Parts[i]; p.IsText() {
+						*p.Text(&e) = str()
+					} else {
+						p.Set(&e, number())
+					}
+				}
 			}
 		}
 		if what&128 != 0 {
 			e.Via = format.Via(byte1())
-			e.How = format.How{Flags: number(), RW: number(), Slot: uint32(number()), Buf: uint32(number())}
+			e.How = format.How{Flags: number(), RW: number(), Slot: number(), Buf: number()}
 		}
 		if what&32 != 0 {
 			e.Line = number()
-			e.Compute, e.Held, e.Expired, e.Cut, e.Calls, e.Faults, e.Behind = number(), number(), number(), number(), number(), number(), number()
-			for _, part := range e.Off.Parts() {
-				*part = number()
+			for i := range format.OwnFields {
+				*format.OwnFields[i].Own(&e) = number()
 			}
 		}
 		if what&64 != 0 {

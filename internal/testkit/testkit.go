@@ -5,6 +5,7 @@ package testkit
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,6 +28,34 @@ func Golden(t *testing.T, name string, got []byte) {
 	want, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, string(want), string(got), "go test -update writes %s", path)
+}
+
+// Table requires that the first table of a page after a heading has these rows, of which the
+// first one has the titles of the columns. With -update it writes the table.
+func Table(t *testing.T, page, heading string, rows [][]string) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	var want strings.Builder
+	for i, row := range rows {
+		fmt.Fprintf(&want, "| %s |\n", strings.Join(row, " | "))
+		if i == 0 {
+			fmt.Fprintf(&want, "|%s\n", strings.Repeat(" --- |", len(row)))
+		}
+	}
+	before, after, ok := strings.Cut(string(text), heading+"\n")
+	require.True(t, ok, "%s has no heading %q", page, heading)
+	start := strings.Index(after, "\n|") + 1
+	require.Positive(t, start, "no table after %q", heading)
+	end := start
+	for strings.HasPrefix(after[end:], "|") {
+		end += strings.IndexByte(after[end:], '\n') + 1
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(page, []byte(before+heading+"\n"+after[:start]+want.String()+after[end:]), 0o644))
+		return
+	}
+	require.Equal(t, want.String(), after[start:end], "go test -update writes the table of %s in %s", heading, page)
 }
 
 // Goldens requires that make turns each .txt file in testdata into the .golden file of

@@ -2,6 +2,7 @@ package tracefuzz
 
 import (
 	"bytes"
+	"math/bits"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,38 +40,11 @@ func MutatedRecording(bases []*Trace, data []byte) *Trace {
 // recordingSteps change the events of a recording: the steps of a trace, plus changes
 // of notes and threads.
 var recordingSteps = append(slices.Clip(eventSteps), []func(t *Trace, s step){
-	func(t *Trace, s step) { // a number that the recorder noted
-		n := t.notes(s.event(t))
-		fields := []struct {
-			has   format.Noted
-			field *int64
-		}{
-			{format.NotedSize, &n.Size}, {format.NotedCached, &n.Cached}, {format.NotedLinks, &n.Links}, {format.NotedLate, &n.Late},
-			{format.NotedAllocated, &n.Allocated}, {format.NotedWaker, &n.Woken},
-		}
-		f := pick(fields, s[3])
-		n.Has |= f.has
-		*f.field = min(max(number(s[4], s[5], s[6]), 0), format.MaxNote)
+	func(t *Trace, s step) { // a note comes or goes
+		t.note(s, &format.NoteFields[int(s[3])%len(format.NoteFields)])
 	},
-	func(t *Trace, s step) { // what is known of the file
-		n := t.notes(s.event(t))
-		n.Has ^= 1 << (s[3] % 32)
-		n.Type = format.FileType(s[4] % 9)
-		n.Ino, n.Dev.Minor = uint64(s[5]), uint32(s[6])
-	},
-	func(t *Trace, s step) { // the target of a link, the blocks of a file
-		n := t.notes(s.event(t))
-		if s[3]&1 == 0 {
-			n.Has |= format.NotedTarget
-			n.Target = t.name(s[4])
-			return
-		}
-		n.Has |= format.NotedBlocks | format.NotedLate
-		var blocks []format.Stretch
-		for i := range 1 + int64(s[4]) {
-			blocks = append(blocks, format.Stretch{Allocation: format.Allocation(i & 1), Bytes: 4096})
-		}
-		n.Blocks = format.AppendBlocks(nil, blocks)
+	func(t *Trace, s step) { // a note of the file
+		t.note(s, &format.NoteFields[int(s[3])%bits.Len64(uint64(format.NotedTarget))])
 	},
 	func(t *Trace, s step) { // the same, by many threads
 		e := t.Events[s.event(t)]
@@ -110,6 +84,32 @@ var metaSteps = []func(t *Trace, s step){
 
 // maxName is how long names grow, in bytes.
 const maxName = 4096
+
+// note gives an event a note that a script can say, or takes it.
+func (t *Trace) note(s step, f *format.Field) {
+	n, e := t.notes(s.event(t)), &t.Events[s.event(t)]
+	if n.Has ^= f.Noted; n.Has&f.Noted == 0 {
+		return
+	}
+	for i := range f.Parts {
+		switch p := &f.Parts[i]; {
+		case p.Form == format.InStretches:
+			var blocks []format.Stretch
+			for k := range 1 + int64(s[4]) {
+				blocks = append(blocks, format.Stretch{Allocation: format.Allocation(k & 1), Bytes: 4096})
+			}
+			*p.Text(e) = format.AppendBlocks(nil, blocks)
+		case p.IsText():
+			*p.Text(e) = t.name(s[4])
+		default:
+			v := number(s[4+i], s[5], s[6])
+			if !p.Within(v) {
+				v = p.Min + int64(uint64(v)%uint64(p.Most()-p.Min+1))
+			}
+			p.Set(e, v)
+		}
+	}
+}
 
 // notes returns the notes of an event, to be changed.
 func (t *Trace) notes(i int) *format.Notes {

@@ -277,7 +277,7 @@ var eventSteps = []func(t *Trace, s step){
 		}
 	},
 	func(t *Trace, s step) { // how a request is made
-		t.Events[s.event(t)].How = format.How{Flags: int64(s[3]), RW: int64(s[4]), Slot: uint32(number(s[5], s[5], s[6])), Buf: uint32(number(s[6], s[6], s[7]))}
+		t.Events[s.event(t)].How = format.How{Flags: int64(s[3]), RW: int64(s[4]), Slot: int64(uint32(number(s[5], s[5], s[6]))), Buf: int64(uint32(number(s[6], s[6], s[7])))}
 	},
 }
 

@@ -1,0 +1,154 @@
+package compile
+
+import (
+	"pianola/coverage"
+	"pianola/format"
+	"pianola/format/process"
+)
+
+// pass is what the concerns of one pass over a recording share. It knows them only by the
+// facts that they hear.
+type pass struct {
+	options Options
+	budget  *budget
+	learned *learned
+	report  Report
+	names   *names
+	state   *process.State
+	order   order
+	line    int64    // number of the current event in the order of the simulation
+	told    bool     // the recording tells who woke whom
+	event   simEvent // the event being simulated
+	caller  *thread  // whose event it is
+	trail   []*entry // that it passes through
+	args    argMaps
+	row     simEvent // see rowOf
+	coming  simEvent // the next event, before anything is known of it
+	cost    int64    // that its thread had to subtract before it
+	seemed  int64    // when it seemed to begin on the clock of the trace, before that was changed
+	more    more     // of the fact being told
+	hear    [numFacts][]func(fact)
+	acts    [format.NumEffects][]func(*simEvent) // see on
+	effects [format.NumEffects][]func(*simEvent) // see always
+	loop    loop
+	left    [format.NumVias]coverage.Missing // I/O on files that is left out, by interface
+	spanned bool                             // the recording has spans; known in the last pass
+	judgement
+	trace
+}
+
+// loop simulates events for concerns that have more of them than the recording.
+type loop interface {
+	apply(e *format.Event)
+	about(s *simEvent)  // the first half: what it is about
+	change(s *simEvent) // the second half: what it changes
+}
+
+// A concern is one thing that events are about, such as pipes or locks. It has a state of its
+// own, which no other concern touches. Facts come to it in the order in which they happen. It
+// answers with edges of the current event (order.after), and with events of the trace (emit).
+type concern interface {
+	enlist()                                // asks for facts and calls, by when, on and always
+	holds(add func(use purpose, bytes int)) // the memory that it takes now
+}
+
+// what is a kind of fact.
+type what uint8
+
+const (
+	factComes   what = iota // an event comes
+	factTimed               // the event comes, and its time on the trace's clock is known
+	factAsks                // its requests come before it
+	factNext                // the trace gets what must be before it
+	factActs                // what it is about is known
+	factOpened              // a descriptor of file was made, or was open at the start as from tells
+	factClosed              // thread t closes a descriptor of file
+	factDropped             // the last descriptor of file was closed
+	factBegan               // thread t begins; maker is nil if no recorded thread made it
+	factEnds                // thread t ends
+	factWritten             // the event gets into the trace
+	factLeft                // the event is left out
+	factTried               // a lock of s was refused or taken
+	factFreed               // a lock was given up
+	factSpan                // the event is a span
+	factExec                // the process executes another program
+	factOver                // the recording has ended
+	numFacts
+)
+
+// fact is what concerns are told about an event. It has more only where its kind names that.
+type fact struct {
+	s *simEvent
+	*more
+}
+
+// more is what some facts are about besides the event.
+type more struct {
+	t, maker *thread
+	file, of *openFile // that was opened, and what leads to it: the other end of a pipe, or a descriptor in a path
+	named    bool      // it was opened by a name of a file
+	from     *format.Descriptor
+	lock     *lockCall
+	fd       int32 // that is closed
+	d        *process.Descriptor
+}
+
+// when calls hears for each fact of a kind. Concerns hear it in the order of model.concerns.
+func (p *pass) when(w what, hears func(fact)) { p.hear[w] = append(p.hear[w], hears) }
+
+// on calls act for each call on files of the trace that has one of the effects.
+func (p *pass) on(act func(*simEvent), effects ...format.Effect) {
+	for _, e := range effects {
+		p.acts[e] = append(p.acts[e], act)
+	}
+}
+
+// always calls change for each event with one of the effects, after the above. It changes
+// descriptors, threads and directories, whether or not the event is in the trace.
+func (p *pass) always(change func(*simEvent), effects ...format.Effect) {
+	for _, e := range effects {
+		p.effects[e] = append(p.effects[e], change)
+	}
+}
+
+// tell tells the concerns that hear it a fact about an event.
+func (p *pass) tell(w what, s *simEvent) {
+	for _, hears := range p.hear[w] {
+		hears(fact{s: s})
+	}
+}
+
+// tellMore does the same for a fact with more. A concern can tell another one meanwhile.
+func (p *pass) tellMore(w what, s *simEvent, m more) {
+	saved := p.more
+	p.more = m
+	for _, hears := range p.hear[w] {
+		hears(fact{s, &p.more})
+	}
+	p.more = saved
+}
+
+// rowOf returns a row for the trace that is no event of the recording.
+func (p *pass) rowOf(t *thread, e, out *format.Event) *simEvent {
+	p.row.t, p.row.e, p.row.out = t, e, out
+	return &p.row
+}
+
+// simulate simulates an event that comes before the one that is coming.
+func (p *pass) simulate(e *format.Event) {
+	t, next := p.coming.t, p.coming.e
+	p.loop.apply(e)
+	p.coming.t, p.coming.e = t, next
+}
+
+// thread returns the thread of an event. A thread whose creation is not in the
+// recording becomes a process of its own.
+func (p *pass) thread(e *format.Event) *thread { return p.state.Thread(e).Data.(*thread) }
+
+// newFile returns the next description.
+func (p *pass) newFile(flags int64) *openFile {
+	p.budget.take(forDescriptors, descriptorBytes)
+	f := &openFile{Description: p.state.Open(nil, flags)}
+	f.Data = f
+	return f
+}
