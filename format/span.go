@@ -132,8 +132,11 @@ func (m *SpanMemory) Add(s Span) *Span {
 }
 
 // AddList returns the copy of a list that the memory keeps. Its items are among Numbers, or
-// belong to the caller.
+// belong to the caller; they are nil if there are none.
 func (m *SpanMemory) AddList(l List) *List {
+	if len(l.Items) == 0 {
+		l.Items = nil
+	}
 	m.lists = append(m.lists, l)
 	return &m.lists[len(m.lists)-1]
 }

@@ -49,9 +49,6 @@ func listWord(l *format.List) uint64 {
 }
 
 func encodeList(_ *Writer, e *format.Event, n int64, dst []uint64) []uint64 {
-	if e.List == nil || listArgs[e.Op] < 0 {
-		return dst
-	}
 	if e.List.Update {
 		dst = append(dst, uint64(n), uint64(e.List.From))
 	}

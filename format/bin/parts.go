@@ -127,8 +127,9 @@ var kinds = []layout{
 	kindValues: {tag: "args", name: "arguments of spans", doc: "an argument of a span: the event; number of the span in the thread; position; kind and flags; value; length of the array",
 		scope: someEvents, width: 6, after: true,
 		check: checkValue, strings: stringsOfValue},
-	kindNumbers: {tag: "nums", name: "numbers of lists", required: true, scope: someEvents, width: 2,
-		encode: encodeList},
+	kindNumbers: {tag: "nums", name: "numbers of lists", doc: "event; a number of its [list](#lists)",
+		required: true, scope: someEvents, width: 2,
+		some: func(e *format.Event) bool { return e.List != nil && listArgs[e.Op] >= 0 }, encode: encodeList},
 }
 
 func kindOf(tag string) kind {

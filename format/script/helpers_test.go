@@ -103,7 +103,7 @@ func randomEvent(rnd *rand.Rand, op format.Op) format.Event {
 }
 
 func randomList(rnd *rand.Rand) *format.List {
-	l := &format.List{Update: rnd.IntN(2) == 0, Items: []int64{}}
+	l := &format.List{Update: rnd.IntN(2) == 0}
 	if l.Update {
 		l.From = number(rnd)
 	}
