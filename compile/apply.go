@@ -342,7 +342,7 @@ func refusedChange(s *simEvent) bool {
 	case format.EffectSetAttr:
 		return s.e.Ret != enospc && s.e.Ret != edquot // the attributes alone can be too many
 	default:
-		return effect.ChangesNames()
+		return s.out.Op.Info().Acts.Any(format.ChangesNames)
 	}
 }
 

@@ -37,7 +37,7 @@ func (mm *memory) enlist() {
 	mm.on(mm.brk, format.EffectBrk)
 	mm.on(mm.mmap, format.EffectMap)
 	mm.on(mm.mremap, format.EffectRemap)
-	mm.on(mm.unmapped, format.EffectUnmap)
+	mm.on(mm.unmapped, format.EffectUnmap, format.EffectAdviseMap)
 	mm.on(mm.protected, format.EffectProtect)
 	mm.on(mm.onMapped, format.EffectSyncMapped)
 	mm.on(mm.fault, format.EffectFault)

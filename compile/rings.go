@@ -214,7 +214,7 @@ func (rs *rings) unplayable(t *thread, e *format.Event, fixed int64) reason {
 
 // release applies the effect of a request that is left out to descriptors.
 func (rs *rings) release(t *thread, e *format.Event, why reason) {
-	if e.Notes.Known(format.NotedSlot) || !e.Op.Info().Effect.ChangesTables() {
+	if e.Notes.Known(format.NotedSlot) || !e.Op.Info().Acts.Any(format.ChangesTables) {
 		return
 	}
 	out := rs.next()

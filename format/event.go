@@ -57,7 +57,7 @@ type Event struct {
 	Args [MaxArgs]int64
 	Str  [MaxStrings][]byte
 
-	Enters *Header // the processes that enter the recording, and what they have open, as its remarks and descriptors tell; the Op is OpNone, and nobody changes it
+	Enters *Header // the processes that enter the recording, and what they have open, as its remarks and descriptors tell; the Op is OpNone, and no reader of the event changes it
 
 	Notes *Notes // what a recorder noted about the event, nil for nothing
 	List  *List  // what the call registers with a ring, nil for nothing; the argument of the kind List

@@ -113,11 +113,49 @@ func (s spanless) Read(events []Event) (int, error) {
 
 // SpanMemory is the memory of the spans and lists of one batch, which their makers reuse.
 // What was added stays valid until Reset. It belongs to one goroutine.
+//
+// The names of spans are kept for longer, because a recording has few.
 type SpanMemory struct {
 	spans   []Span
 	lists   []List
 	Values  []Value
 	Numbers []int64
+	words   map[string]spanWord
+}
+
+// spanWord is a name that is kept.
+type spanWord struct {
+	text            string
+	layer, function string // "" if it is not the name of a span
+}
+
+// maxSpanWords bounds the names that are kept.
+const maxSpanWords = 1 << 14
+
+// Word returns a name as a string.
+func (m *SpanMemory) Word(name []byte) string { return m.word(name).text }
+
+// Cut is CutSpanName of a name.
+func (m *SpanMemory) Cut(name []byte) (layer, function string, ok bool) {
+	w := m.word(name)
+	return w.layer, w.function, w.function != ""
+}
+
+func (m *SpanMemory) word(name []byte) spanWord {
+	w, ok := m.words[string(name)]
+	if !ok {
+		w.text = string(name)
+		if layer, function, ok := CutSpanName(w.text); ok {
+			w.layer, w.function = layer, function
+		}
+		if m.words == nil {
+			m.words = map[string]spanWord{}
+		}
+		if len(m.words) < maxSpanWords {
+			m.words[w.text] = w
+		}
+	}
+	return w
 }
 
 // Reset makes the memory free.

@@ -7,16 +7,11 @@ import (
 	"pianola/format"
 )
 
-// spans is the memory of the spans of one Read. Names are kept for longer, because a
-// recording has few.
+// spans is the memory of the spans of one Read.
 type spans struct {
 	format.SpanMemory
 	layer string // of the span before
-	names map[string]spanName
-	kinds map[string]string
 }
-
-type spanName struct{ layer, function string }
 
 // The notes of a span.
 const (
@@ -103,35 +98,12 @@ func (r *Reader) isLayer(name []byte) bool {
 }
 
 // nameSpan gives a span its names, and reports whether they are names.
-func (r *Reader) nameSpan(s *format.Span, layer, function []byte) bool {
+func (r *Reader) nameSpan(s *format.Span, layer, function []byte) (ok bool) {
+	first := len(r.arena)
 	r.arena = append(append(append(r.arena, layer...), ':'), function...)
-	key := r.arena[len(r.arena)-len(layer)-len(function)-1:]
-	n, ok := r.spans.names[string(key)]
-	if !ok {
-		if n.layer, n.function, ok = format.CutSpanName(string(key)); !ok {
-			return false
-		}
-		if r.spans.names == nil {
-			r.spans.names, r.spans.kinds = map[string]spanName{}, map[string]string{}
-		}
-		if len(r.spans.names) < maxNames {
-			r.spans.names[string(key)] = n
-		}
-	}
-	r.arena = r.arena[:len(r.arena)-len(key)]
-	s.Layer, s.Function = n.layer, n.function
-	return true
-}
-
-// kind returns the kind of a span.
-func (s *spans) kind(word []byte) string {
-	k, ok := s.kinds[string(word)]
-	if !ok {
-		if k = string(word); len(s.kinds) < maxNames {
-			s.kinds[k] = k
-		}
-	}
-	return k
+	s.Layer, s.Function, ok = r.spans.Cut(r.arena[first:])
+	r.arena = r.arena[:first]
+	return ok
 }
 
 // parseValue parses an argument of a span.
@@ -188,7 +160,7 @@ func (r *Reader) spanNotes(e *format.Event, text []byte) {
 		text = rest
 		switch string(key) {
 		case noteKind:
-			if e.Span.Kind = r.spans.kind(value); !format.IsWord(e.Span.Kind) {
+			if e.Span.Kind = r.spans.Word(value); !format.IsWord(e.Span.Kind) {
 				r.cursor.fail("malformed kind of a span")
 			}
 		case noteBytes:

@@ -219,7 +219,7 @@ type decoder struct {
 	bad   bool   // the chunk is damaged
 	notes []format.Notes
 	edges []format.Edge
-	spans spans
+	spans format.SpanMemory
 }
 
 // begin begins a chunk, which has slack bytes after its end.

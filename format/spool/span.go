@@ -72,7 +72,7 @@ func (d *decoder) numbers() []int64 {
 // appendSpan appends all of a span.
 func appendSpan(dst []byte, s *format.Span) []byte {
 	for _, name := range [...]string{s.Layer, s.Function, s.Kind} {
-		dst = append(binary.AppendUvarint(dst, uint64(len(name))), name...)
+		dst = append(binary.AppendUvarint(dst, uint64(len(name))+1), name...)
 	}
 	failed := int64(0)
 	if s.Failed {
@@ -99,42 +99,14 @@ func appendSpan(dst []byte, s *format.Span) []byte {
 	return dst
 }
 
-// spans is the memory of the spans of one Read, and of their names, of which a
-// recording has few.
-type spans struct {
-	format.SpanMemory
-	names map[string]string
-}
-
 // reuse makes the memory of notes, edges and spans free.
 func (d *decoder) reuse() {
 	d.notes, d.edges = d.notes[:0], d.edges[:0]
 	d.spans.Reset()
 }
 
-// maxNames bounds the names that are kept.
-const maxNames = 1 << 14
-
 // name decodes a name.
-func (d *decoder) name() string {
-	n := d.uvarint()
-	if n > uint64(len(d.src)-d.at) {
-		d.fail()
-		return ""
-	}
-	b := d.src[d.at : d.at+int(n)]
-	d.at += int(n)
-	s, ok := d.spans.names[string(b)]
-	if !ok {
-		if s = string(b); d.spans.names == nil {
-			d.spans.names = map[string]string{}
-		}
-		if len(d.spans.names) < maxNames {
-			d.spans.names[s] = s
-		}
-	}
-	return s
-}
+func (d *decoder) name() string { return d.spans.Word(d.bytes()) }
 
 // span decodes what appendSpan appended.
 func (d *decoder) span() *format.Span {
