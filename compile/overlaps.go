@@ -253,6 +253,9 @@ func (s *slot) bytes() int64 {
 	for _, text := range s.event.Str {
 		n += int64(len(text))
 	}
+	if list := s.event.List; list != nil {
+		n += 8 * int64(len(list.Items))
+	}
 	if notes := s.event.Notes; notes != nil {
 		n += int64(len(notes.Text) + len(notes.Path) + len(notes.Target) + len(notes.Blocks))
 	}

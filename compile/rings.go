@@ -308,23 +308,23 @@ func (rs *rings) emitQueue(t *thread, r *ring, op format.Op) {
 // change is the part of the registered files or buffers of a ring that a call changes.
 type change struct {
 	whole bool // all of them
-	first int
-	list  [][2]int64
+	list  *format.List
 }
 
 // extent returns the part of a list of a length that an event registers, from one place to
 // another, and whether that is an update of what the trace has registered before. An
 // update beyond its end registers all again, rounded up to a power of two, so that the
-// texts of all updates together grow no faster than the list.
+// lists of all updates together grow no faster than the list.
 func (c *change) extent(length int, listed *int) (from, to int, updates bool) {
-	from, to = c.first, min(c.first+len(c.list), length)
+	from = c.list.First()
+	to = min(from+c.list.Len(), length)
 	if !c.whole && to <= *listed {
 		return from, to, true
 	}
 	if c.whole {
 		to = length
 	} else {
-		to = min(1<<bits.Len(uint(to-1)), maxRegistered)
+		to = min(1<<bits.Len(uint(to-1)), format.MaxRegistered)
 	}
 	*listed = to
 	return 0, to, false
@@ -339,30 +339,28 @@ func (rs *rings) prepares(t *thread, r *ring, op format.Op, out *format.Event, c
 		copy(out.Args[1:], r.setup[:])
 		return
 	}
-	length, listed, item := len(r.files), &r.listed[0], rs.appendFile
+	of, length, listed, item := format.ListNumbers, len(r.files), &r.listed[0], rs.listFile
 	if op == format.OpRingBuffers {
-		length, listed, item = len(r.buffers), &r.listed[1], rs.appendBuffer
+		of, length, listed, item = format.ListPlaces, len(r.buffers), &r.listed[1], rs.listBuffer
 	}
 	from, to, updates := c.extent(length, listed)
-	var text []byte
+	list, start := format.List{Of: of, Update: updates}, len(rs.spans.Numbers)
 	if updates {
-		text = append(format.AppendInt(text, int64(from)), '=')
+		list.From = int64(from)
 	}
 	for i := from; i < to; i++ {
-		if i > from {
-			text = append(text, ',')
-		}
-		if updates && c.list[i-c.first][0] == skipped && op == format.OpRingFiles {
-			text = format.AppendInt(text, skipped)
+		if updates && c.list.At(i - from)[0] == format.Unchanged && op == format.OpRingFiles {
+			rs.spans.Numbers = append(rs.spans.Numbers, format.Unchanged)
 		} else {
-			text = item(text, t, r, i)
+			item(t, r, i)
 		}
 	}
-	out.Str[0] = rs.text(string(text))
+	list.Items = rs.spans.NumbersFrom(start)
+	out.List = rs.spans.AddList(list)
 }
 
-// appendFile appends the descriptor of a registered file, -1 for none.
-func (rs *rings) appendFile(text []byte, t *thread, r *ring, i int) []byte {
+// listFile appends the descriptor of a registered file, -1 for none, to a list.
+func (rs *rings) listFile(t *thread, r *ring, i int) {
 	fd := int64(-1)
 	f, _ := r.fileAt(int64(i))
 	if d := t.Table.Find(r.descriptorOf(t, int64(i))); d != nil && f.of.isFile() {
@@ -371,11 +369,11 @@ func (rs *rings) appendFile(text []byte, t *thread, r *ring, i int) []byte {
 		of := rs.fds.used(t.Table, int64(f.fd))
 		of.newest = rs.order.use(of.newest)
 	}
-	return format.AppendInt(text, fd)
+	rs.spans.Numbers = append(rs.spans.Numbers, fd)
 }
 
-// appendBuffer appends the place and the size of a registered buffer.
-func (rs *rings) appendBuffer(text []byte, t *thread, r *ring, i int) []byte {
+// listBuffer appends the place and the size of a registered buffer to a list.
+func (rs *rings) listBuffer(t *thread, r *ring, i int) {
 	var b [2]int64
 	if i < len(r.buffers) {
 		b = r.buffers[i]
@@ -384,7 +382,7 @@ func (rs *rings) appendBuffer(text []byte, t *thread, r *ring, i int) []byte {
 	if !rs.options.Bare && rs.out != nil {
 		place = t.proc.buffers.placeOf(b[0], b[1])
 	}
-	return format.AppendInt(append(format.AppendInt(text, place), '+'), b[1])
+	rs.spans.Numbers = append(rs.spans.Numbers, place, b[1])
 }
 
 // usesOf returns the uses of a descriptor, which must not be changed.
