@@ -120,11 +120,8 @@ func (m *model) apply(e *format.Event) {
 		s.why = reasonTable
 	}
 	if s.why != reasonNone {
-		t.seen, t.owed = m.order.seen, t.owed[:0]
 		m.arena = m.arena[:used]
-		room := cap(t.owed)
-		t.owed = append(t.owed, m.order.edges...)
-		m.budget.take(forOrder, edgeBytes*(cap(t.owed)-room))
+		t.seen, t.owed = m.order.seen, grow(m.budget, forOrder, t.owed[:0], m.order.edges...)
 		m.leaveOut(s)
 	} else {
 		m.emit(s)

@@ -53,7 +53,7 @@ type loop interface {
 // own, which no other concern touches. Facts come to it in the order in which they happen. It
 // answers with edges of the current event (order.after), and with events of the trace (emit).
 type concern interface {
-	enlist() // asks for facts and calls, by when, on and always
+	enlist() // asks for facts and calls, by when, on, always and ahead
 }
 
 // what is a kind of fact.
