@@ -15,8 +15,8 @@
 // A pass has concerns: names, descriptors, memory, contents of files, processes,
 // rings, pipes, waits, locks, MPI and spans. Each asks for the facts and the
 // calls that it is about, and answers with edges and events of the trace. No
-// concern knows another one. What all need is in the pass, such as the names,
-// the order, and the trace.
+// concern knows another one. The pass has the parts that all need, such as the
+// names, the order, and the trace.
 //
 // Memory grows with the number of names, threads, open descriptors and,
 // up to a bound, waits at pipes. It does not grow with the number of events.
