@@ -253,12 +253,12 @@ func (o *overlaps) fetch() {
 	case e.Via != format.ViaCall:
 		s.claim = requested(o.follower.Thread(e), e)
 	default:
-		t := o.follower.Thread(e)
-		f, d := o.follower.About(t, e)
-		s.claim = o.titles.claimOf(o.follower, t, e, f, o.sure)
+		f := o.follower.Fact(e)
+		t := f.Thread
+		s.claim = o.titles.claimOf(o.follower, t, e, f.File, o.sure)
 		o.titles.learn(&s.claim, e)
 		h, p := o.titles.opening(&s.claim, t, e), t.Process
-		o.follower.Apply(t, e, f, d)
+		o.follower.Apply(f)
 		entered(t, e, h)
 		o.titles.freed(&s.claim, p)
 	}

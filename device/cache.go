@@ -218,119 +218,96 @@ func (w *walk) named(name string) *cachedFile {
 
 // event returns the demand of an event, and follows what it does.
 func (w *walk) event(e *format.Event) (d Demand, err error) {
-	by := w.Thread(e)
-	about, of := w.About(by, e)
-	info := e.Op.Info()
-	if e.Failed() || e.Ret == format.NoResult || w.Kind(e, about, of) > process.KindFile {
-		w.Apply(by, e, about, of)
-		return d, nil
+	f := w.Fact(e)
+	if !e.Failed() && e.Ret != format.NoResult && f.Kind() <= process.KindFile {
+		if e.Start-w.begun > commitInterval {
+			w.begin(e.Start)
+		}
+		d, err = w.does(f, w.of(f.File))
 	}
-	if e.Start-w.begun > commitInterval {
-		w.begin(e.Start)
-	}
-	s := w.of(about)
-	switch effect := info.Effect; effect {
-	case format.EffectRead, format.EffectWrite, format.EffectCopy:
-		if of != nil && s != nil && e.Ret > 0 {
-			if from, to, ok := w.Move(e, of); ok {
-				d, err = w.moved(e, s, of, from, min(to, from+maxMove), info.Class == format.ClassWrite)
-			}
-		}
-	case format.EffectFault:
-		if from := e.Offset(); s != nil && from >= 0 && e.Ret > 0 {
-			to := from + min(e.Ret, maxMove)
-			if info.Class == format.ClassWrite {
-				_, err = w.write(s, e.Start, from, to)
-			} else {
-				d, err = w.read(s, from, to, 0)
-			}
-		}
-	case format.EffectSync, format.EffectSyncMapped:
-		if s != nil {
-			d = w.sync(s, e)
-		}
-	case format.EffectSyncAll:
+	w.Apply(f)
+	return d, err
+}
+
+// does is what an event does to a file of which s is known, nil for none.
+func (w *walk) does(f *process.Fact, s *cachedFile) (d Demand, err error) {
+	e, did := f.Event, f.Did
+	switch m := f.Moves(); {
+	case did.Any(format.SyncsAll):
 		d = Demand{Work: SyncWork}
 		for s := range w.unsync {
 			w.clean(s, &d)
 		}
 		d.Sequential = false // files come in any order
 		w.commit(&d, true, e.Start)
-	case format.EffectOpen:
-		if s != nil {
-			flags := e.OpenFlags()
-			if flags&format.CREAT != 0 && !s.exists {
-				w.changeNames(s, about.Name, e.Start)
-			}
-			if flags&format.TRUNC != 0 {
-				w.truncate(s, 0, e.Start)
-			}
-			if !w.listed && !s.exists && flags&(format.CREAT|format.TRUNC) == 0 {
-				s.cold, s.size, s.blocks = true, unknownSize, unknownSize
-			}
-			s.exists = true
+	case s == nil:
+	case m != nil && !did.Any(format.Messages):
+		return w.moved(e, s, m.Description, m.From, min(m.To, m.From+maxMove), m == &f.Written)
+	case did.Any(format.Faults):
+		if m := f.Touches(); m == &f.Written {
+			_, err = w.write(s, e.Start, m.From, min(m.To, m.From+maxMove))
+		} else if m != nil {
+			return w.read(s, m.From, min(m.To, m.From+maxMove), 0)
 		}
-	case format.EffectTruncate:
-		if s != nil {
-			w.truncate(s, e.Size(), e.Start)
+	case did.Any(format.Syncs):
+		d = w.sync(s, e)
+	case did.Any(format.Opens):
+		flags := e.OpenFlags()
+		if flags&format.CREAT != 0 && !s.exists {
+			w.changeNames(s, f.File.Name, e.Start)
 		}
-	case format.EffectAllocate:
-		if s != nil {
-			w.changeLayout(s, e.Start)
-			w.bitmap = true
-			if e.Offset() >= 0 && e.Size() > 0 && e.Size() <= math.MaxInt64-e.Offset() {
-				s.set = max(s.set, e.Offset()+e.Size())
-			}
-			if e.Args[1]&format.FallocKeepSize == 0 {
-				s.size = max(s.size, s.set)
-			}
+		if flags&format.TRUNC != 0 {
+			w.truncate(s, 0, e.Start)
 		}
-	case format.EffectAdvise:
-		if s != nil && e.Op == format.OpFadvise64 && e.Args[3] == 4 { // POSIX_FADV_DONTNEED
+		if !w.listed && !s.exists && flags&(format.CREAT|format.TRUNC) == 0 {
+			s.cold, s.size, s.blocks = true, unknownSize, unknownSize
+		}
+		s.exists = true
+	case did.Any(format.Cuts):
+		w.truncate(s, e.Size(), e.Start)
+	case did.Any(format.Allocates):
+		w.changeLayout(s, e.Start)
+		w.bitmap = true
+		if e.Offset() >= 0 && e.Size() > 0 && e.Size() <= math.MaxInt64-e.Offset() {
+			s.set = max(s.set, e.Offset()+e.Size())
+		}
+		if e.Args[1]&format.FallocKeepSize == 0 {
+			s.size = max(s.size, s.set)
+		}
+	case did.Any(format.Advises):
+		if e.Word(format.FadviseAdvice) == 4 { // POSIX_FADV_DONTNEED
 			w.evict(s)
 		}
-	case format.EffectRename:
-		w.rename(by, e, about)
-	case format.EffectUnlink, format.EffectRmdir:
-		if s != nil {
-			w.drop(s)
-			w.changeNames(s, about.Name, e.Start)
-			about.Data = nil
-			delete(w.files, about.Name)
-		}
-	default:
-		switch {
-		case effect.ChangesNames() && s != nil:
-			w.changeNames(s, about.Name, e.Start)
-			s.exists = true
-		case effect == format.EffectChmod || effect == format.EffectSetAttr:
-			if s != nil {
-				w.changeInode(s, e.Start)
-			}
-		}
+	case did.Any(format.Renames):
+		w.rename(f, s)
+	case did.Any(format.Removes):
+		w.drop(s)
+		w.changeNames(s, f.File.Name, e.Start)
+		f.File.Data = nil
+		delete(w.files, f.File.Name)
+	case did.Any(format.ChangesNames):
+		w.changeNames(s, f.File.Name, e.Start)
+		s.exists = true
+	case did.Any(format.Amends):
+		w.changeInode(s, e.Start)
 	}
-	w.Apply(by, e, about, of)
 	return d, err
 }
 
 // rename moves a name, and what is known of its file with it.
-func (w *walk) rename(by *process.Thread, e *format.Event, about *process.File) {
-	if about == nil || e.Exchanges() {
+func (w *walk) rename(f *process.Fact, s *cachedFile) {
+	if f.Did.Any(format.Exchanges) {
 		return
 	}
-	s := w.of(about)
-	to := string(w.Path(by, e, 1))
-	if s == nil {
-		return
-	}
+	to, start := string(w.Path(f.Thread, f.Event, 1)), f.Event.Start
 	if old := w.files[to]; old != nil && old != s {
 		w.drop(old)
 	}
-	about.Data = nil
-	delete(w.files, about.Name)
+	f.File.Data = nil
+	delete(w.files, f.File.Name)
 	w.files[to] = s
-	w.changeNames(s, about.Name, e.Start)
-	w.changeNames(s, to, e.Start)
+	w.changeNames(s, f.File.Name, start)
+	w.changeNames(s, to, start)
 }
 
 // moved is a read or a write of a range of a file.

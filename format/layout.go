@@ -33,6 +33,8 @@ type Layout struct {
 	Child     int8 // process that the call found, if it is not the result
 	Text      int8 // place in Event.Str of the first text
 
+	Gone    int8                  // place in Paths of the name that the call removes or moves
+	Came    int8                  // place in Paths of the name that it makes
 	Paths   [MaxStrings]PathPlace // in their order; Arg is -1 for none
 	Strings uint8                 // a bit for each argument that is in Event.Str
 	Addrs   uint8                 // a bit for each address
@@ -45,10 +47,11 @@ type PathPlace struct {
 	Dir int8 // position of the descriptor of the directory that it starts from, -1 for none
 }
 
-// laidOut fills in the layouts.
+// laidOut fills in the layouts and acts.
 func laidOut(rows [numOps]Info) [numOps]Info {
 	for op := range rows {
 		rows[op].At = layoutOf(rows[op].Args)
+		rows[op].Acts = actsOf(&rows[op])
 	}
 	return rows
 }
@@ -56,7 +59,7 @@ func laidOut(rows [numOps]Info) [numOps]Info {
 func layoutOf(args []Arg) Layout {
 	at := Layout{
 		FD: -1, OutFD: -1, NewFD: -1, Offset: -1, OutOffset: -1, Size: -1, Buf: -1, Vector: -1, Count: -1, Flags: -1,
-		OpenFlags: -1, AtFlags: -1, Mode: -1, PID: -1, Child: -1, Text: -1, Paths: [MaxStrings]PathPlace{{-1, -1, -1}, {-1, -1, -1}},
+		OpenFlags: -1, AtFlags: -1, Mode: -1, PID: -1, Child: -1, Text: -1, Gone: -1, Came: -1, Paths: [MaxStrings]PathPlace{{-1, -1, -1}, {-1, -1, -1}},
 	}
 	named := map[string]*int8{
 		"fd": &at.FD, "outfd": &at.OutFD, "newfd": &at.NewFD, "offset": &at.Offset, "inoffset": &at.Offset, "outoffset": &at.OutOffset,
@@ -73,6 +76,12 @@ func layoutOf(args []Arg) Layout {
 			at.Paths[paths] = PathPlace{Arg: k, Str: str, Dir: -1}
 			if i > 0 && args[i-1].Kind == DirFD {
 				at.Paths[paths].Dir = k - 1
+			}
+			switch a.Role {
+			case RoleRemove:
+				at.Gone = int8(paths)
+			case RoleCreate:
+				at.Came = int8(paths)
 			}
 			paths++
 		case Text:
@@ -212,20 +221,10 @@ func (e *Event) Cloexec() bool {
 }
 
 // Copies reports whether the call copies a descriptor, if it succeeds.
-func (e *Event) Copies() bool {
-	switch table[e.Op].Effect {
-	case EffectDup:
-		return true
-	case EffectFcntl:
-		return e.Args[1] == FDupfd || e.Args[1] == FDupfdCloexec
-	}
-	return false
-}
+func (e *Event) Copies() bool { return e.Acts().Any(Duplicates) }
 
 // Exchanges reports whether the call swaps two names.
-func (e *Event) Exchanges() bool {
-	return table[e.Op].Effect == EffectRename && e.Word(RenameFlags)&RenameExchange != 0
-}
+func (e *Event) Exchanges() bool { return e.Acts().Any(Exchanges) }
 
 // Child returns the process that a wait returned, or the thread that a fork
 // created; 0 for none, a negative errno if the call failed.

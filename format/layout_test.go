@@ -86,6 +86,9 @@ func TestRowsAgree(t *testing.T) {
 		require.False(t, info.Synthetic != 0 && info.Reads == ReadNothing, "%s: its arguments must be read from memory", op)
 		system := info.Sys[AMD64] != none || info.Sys[ARM64] != none
 		require.True(t, system || info.Kind == MadeKind || info.Strace != "", "%s: how strace shows it", op)
+		require.Equal(t, info.Effect == EffectNone, info.Acts == 0, "%s: what it does", op)
+		require.Equal(t, info.Acts.Any(Removes|Renames), info.At.Gone >= 0, "%s: the name that it removes", op)
+		require.Equal(t, info.Acts.Any(Creates|Links|Renames), info.At.Came >= 0, "%s: the name that it makes", op)
 		for _, a := range info.Args {
 			switch a.Role {
 			case RoleFollow:
@@ -108,7 +111,7 @@ func TestLayout(t *testing.T) {
 	require.Equal(t, layoutOf(nil), OpNone.Info().At)
 	require.Equal(t, Layout{
 		FD: -1, OutFD: -1, NewFD: -1, Offset: -1, OutOffset: -1, Size: -1, Buf: -1, Vector: -1, Count: -1, Flags: 4, OpenFlags: -1, AtFlags: 4,
-		Mode: -1, PID: -1, Child: -1, Text: -1, Paths: [2]PathPlace{{Arg: 1, Str: 0, Dir: 0}, {Arg: 3, Str: 1, Dir: 2}}, Strings: 1<<1 | 1<<3,
+		Mode: -1, PID: -1, Child: -1, Text: -1, Gone: -1, Came: 1, Paths: [2]PathPlace{{Arg: 1, Str: 0, Dir: 0}, {Arg: 3, Str: 1, Dir: 2}}, Strings: 1<<1 | 1<<3,
 	}, OpLinkat.Info().At)
 	at := OpSplice.Info().At
 	require.Equal(t, [5]int8{0, 1, 2, 3, 4}, [5]int8{at.FD, at.Offset, at.OutFD, at.OutOffset, at.Size})

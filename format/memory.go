@@ -13,7 +13,7 @@ const MappedFile = 1 << 60
 
 // MapsFile reports whether the call maps a file, if it succeeds.
 func (e *Event) MapsFile() bool {
-	return table[e.Op].Effect == EffectMap && e.Word(MmapFlags)&MapAnonymous == 0 && e.FD() >= 0
+	return e.Acts().Any(MapsFiles)
 }
 
 // OwnPages reports whether a mapping can hold pages that only its process has,

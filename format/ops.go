@@ -282,6 +282,9 @@ type Info struct {
 
 	// At holds the positions of arguments by purpose. It follows from Args.
 	At Layout
+
+	// Acts is what the operation does. It follows from the effect and other columns.
+	Acts Acts
 }
 
 const none = -1
@@ -494,7 +497,7 @@ var table = laidOut([numOps]Info{
 	OpMmap:    {Name: "mmap", Class: ClassMemory, Args: []Arg{{Name: "addr", Kind: Addr}, argSize, {Name: "prot", Kind: Flags, Flags: MmapProt}, {Name: "flags", Kind: Flags, Flags: MmapFlags}, argFD, argOff}, Result: ResultAny, Effect: EffectMap, Sys: [numArch]int{9, 222}},
 	OpMunmap:  {Name: "munmap", Class: ClassMemory, Args: []Arg{{Name: "addr", Kind: Addr}, argSize}, Effect: EffectUnmap, Sys: [numArch]int{11, 215}},
 	OpMremap:  {Name: "mremap", Class: ClassMemory, Args: []Arg{{Name: "addr", Kind: Addr}, {Name: "oldsize", Kind: Size}, argSize, {Name: "flags", Kind: Flags, Flags: MremapFlags}, {Name: "newaddr", Kind: Addr}}, Result: ResultAny, Effect: EffectRemap, Sys: [numArch]int{25, 216}},
-	OpMadvise: {Name: "madvise", Class: ClassMemory, Args: []Arg{{Name: "addr", Kind: Addr}, argSize, {Name: "advice", Kind: Flags, Flags: MadviseAdvice}}, Effect: EffectUnmap, Sys: [numArch]int{28, 233}},
+	OpMadvise: {Name: "madvise", Class: ClassMemory, Args: []Arg{{Name: "addr", Kind: Addr}, argSize, {Name: "advice", Kind: Flags, Flags: MadviseAdvice}}, Effect: EffectAdviseMap, Sys: [numArch]int{28, 233}},
 
 	// These replace calls on a pipe that waited for one another. A replay makes
 	// no call for them. The duration is the wait for the events of its edges. A

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"pianola/format"
+	"pianola/format/process"
 )
 
 // Calls are single calls, and requests, by when they began: all that took at least
@@ -49,7 +50,7 @@ type singles struct {
 }
 
 // add adds a call of a thread, on a file or none, with what it moved.
-func (s *singles) add(t *thread, c *call, e *format.Event, f *file, m *moved) {
+func (s *singles) add(t *thread, c *call, e *format.Event, f *file, m *process.Moved) {
 	nanos := c.end - c.start
 	if nanos < s.least {
 		return
@@ -61,8 +62,8 @@ func (s *singles) add(t *thread, c *call, e *format.Event, f *file, m *moved) {
 	if e.Dur < 0 {
 		one.Nanos = -1
 	}
-	if m.of != nil {
-		one.Offset = m.from
+	if m != nil {
+		one.Offset = m.From
 	}
 	if !one.Request {
 		one.Activity = c.activity(e)

@@ -43,7 +43,7 @@ func TestLongestCallsStay(t *testing.T) {
 	const n = 5*MaxCalls + 3
 	for i := range int64(n) {
 		nanos := i * 7919 % 1000
-		s.add(one, &call{start: i, end: i + nanos}, &format.Event{Op: format.OpRead, Dur: nanos}, nil, new(moved))
+		s.add(one, &call{start: i, end: i + nanos}, &format.Event{Op: format.OpRead, Dur: nanos}, nil, nil)
 	}
 	calls := s.snapshot(nil)
 	require.LessOrEqual(t, len(calls.List), MaxCalls)

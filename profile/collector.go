@@ -206,12 +206,12 @@ func (c *Collector) add(e *format.Event) error {
 // follow counts a call for its category, its file and its thread.
 func (c *Collector) follow(one *call, e *format.Event) {
 	tr := c.tracker
-	by := tr.Thread(e)
-	about, d := tr.About(by, e)
-	file, moves := tr.place(one, by, e, about, d)
+	fact := tr.Fact(e)
+	by := fact.Thread
+	file, moves := tr.place(one, fact)
 	t, f := tr.threads.of(by), tr.files.of(file)
 	if one.start < c.To && one.start >= c.From {
-		c.singles.add(t, one, e, f, &moves)
+		c.singles.add(t, one, e, f, moves)
 	}
 	c.spans.call(t, one, e, f)
 	tr.threads.count(t, one, e, f)
@@ -230,12 +230,12 @@ func (c *Collector) follow(one *call, e *format.Event) {
 	}
 	if one.category <= Writes {
 		c.sizes[one.category].count(e.Bytes(), &one.total)
-		if moves.of != nil {
-			tr.move(one, e, &moves)
+		if moves != nil {
+			tr.move(one, e, moves)
 		}
 	}
-	if f != nil && e.Ret > 0 && e.Op.Info().Effect == format.EffectFault && e.Offset() >= 0 && e.Offset() < maxTime && e.Ret < maxTime {
-		tr.heat(one, f, e.Offset(), e.Offset()+e.Ret)
+	if m := fact.Touches(); m != nil && f != nil {
+		tr.heat(one, f, m.From, m.To)
 	}
 	if one.category != noCategory {
 		c.slice()
@@ -250,7 +250,7 @@ func (c *Collector) follow(one *call, e *format.Event) {
 		c.atOnce.add(max(one.start, t.io), one.end, tr.threads.active)
 		t.io = one.end
 	}
-	tr.Apply(by, e, about, d)
+	tr.Apply(fact)
 }
 
 // maxDepth bounds how many requests can be in flight.
@@ -260,16 +260,15 @@ const maxDepth = 1 << 16
 // no time in it.
 func (c *Collector) requested(one *call, e *format.Event) {
 	tr := c.tracker
-	by := tr.Thread(e)
-	about, d := tr.About(by, e)
-	one.category = categoryOn(e.Op, tr.Kind(e, about, d))
+	fact := tr.Fact(e)
+	one.category = categoryOn(e.Op, fact.Kind())
 	if one.end > one.start {
 		c.depth.add(one.start, one.end, maxDepth)
 	}
-	t, f := tr.threads.of(by), tr.files.of(about)
+	t, f := tr.threads.of(fact.Thread), tr.files.of(fact.File)
 	t.row.count(one)
 	if one.start < c.To && one.start >= c.From {
-		c.singles.add(t, one, e, f, &moved{})
+		c.singles.add(t, one, e, f, nil)
 	}
 	if !c.NoParts {
 		c.parts.count(one, e.Op, e.Dur, t, f, tr.files.all[othersID])
@@ -289,7 +288,7 @@ func (c *Collector) requested(one *call, e *format.Event) {
 			c.intervals.spend(inFlight+one.category, one.start, one.end)
 		}
 	}
-	tr.Apply(by, e, about, d)
+	tr.Apply(fact)
 }
 
 // slice makes the intervals ready.

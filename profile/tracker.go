@@ -37,35 +37,26 @@ type runs struct {
 }
 
 // place finds the category of a call, the file that it counts for, nil for none,
-// and what a read or a write moved in that. about and d are the results of About.
-func (tr *tracker) place(c *call, by *process.Thread, e *format.Event, about *process.File, d *process.Description) (file *process.File, m moved) {
-	kind := tr.Kind(e, about, d)
-	c.category = categoryOn(e.Op, kind)
-	switch {
-	case kind == process.KindChannel && about == nil: // it makes one
-		return tr.Made(e), m
-	case kind > process.KindFile:
-		if out, from, to := tr.Written(by, e); out != nil {
-			c.category = Writes
-			return out.File, moved{out, from, to}
-		}
-	case c.category <= Writes && e.Ret > 0 && d != nil:
-		if from, to, ok := tr.Move(e, d); ok {
-			m = moved{d, from, to}
-		}
+// and what a read or a write moved in that, nil for nothing.
+func (tr *tracker) place(c *call, f *process.Fact) (file *process.File, m *process.Moved) {
+	kind := f.Kind()
+	c.category = categoryOn(f.Event.Op, kind)
+	switch out := &f.Written; {
+	case kind == process.KindChannel && f.File == nil: // it makes one
+		return tr.Made(f.Event), nil
+	case kind <= process.KindFile && c.category <= Writes:
+		return f.File, f.Moves()
+	case kind > process.KindFile && out.To > out.From && out.Description != f.Description && out.Description.Kind == process.KindFile:
+		// A copy writes into a file what is of none (splice from a pipe).
+		c.category = Writes
+		return out.File, out
 	}
-	return about, m
-}
-
-// moved is the bytes of a file that a read or a write moved.
-type moved struct {
-	of       *process.Description // nil for none
-	from, to int64
+	return f.File, nil
 }
 
 // move counts what a read or a write moved.
-func (tr *tracker) move(c *call, e *format.Event, m *moved) {
-	d := m.of
+func (tr *tracker) move(c *call, e *format.Event, m *process.Moved) {
+	d := m.Description
 	r, ok := d.Data.(*runs)
 	if !ok {
 		r = new(runs)
@@ -85,8 +76,8 @@ func (tr *tracker) move(c *call, e *format.Event, m *moved) {
 	if f.accesses[c.category] == nil {
 		f.accesses[c.category] = new(accesses)
 	}
-	f.accesses[c.category].count(&r.of[c.category], m.from, m.to, asked(e))
-	tr.heat(c, f, m.from, m.to)
+	f.accesses[c.category].count(&r.of[c.category], m.From, m.To, asked(e))
+	tr.heat(c, f, m.From, m.To)
 }
 
 // asked returns how many bytes a read or a write asked for.

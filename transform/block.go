@@ -52,37 +52,32 @@ type block struct {
 }
 
 // event implements stage.
-func (b *block) event(s *staged, e *format.Event) error {
-	t := s.Thread(e)
-	f, d := s.About(t, e)
-	switch {
-	case e.Failed():
-	case e.Op.Info().Effect == format.EffectOpen:
-		// The length of the file comes from the recording or is unknown.
-		sized := e.Notes.Known(format.NotedSize)
-		b.lost = b.lost || !sized && e.OpenFlags()&format.TRUNC == 0
-	case unfollowed(e.Op.Info().Effect):
+func (b *block) event(s *staged, f *process.Fact) error {
+	e, d := f.Event, f.Description
+	if unfollowed(f) {
 		b.lost = true
+	} else if f.Did.Any(format.Opens) { // the length of the file comes from the recording or is unknown
+		b.lost = b.lost || !e.Notes.Known(format.NotedSize) && e.OpenFlags()&format.TRUNC == 0
 	}
 	split := d != nil && plainOf(e) != 0 && e.Ret > 0 && isFile(d) && (d.Flags&format.DIRECT == 0 || b.size%sector == 0)
 	known := int64(0)
 	if split && !b.lost {
 		known = d.File.Length
 	}
-	from, to, ok := s.move(e, d)
-	if split = split && ok; e.Via != format.ViaCall {
+	m := f.Moves()
+	if split = split && m != nil; e.Via != format.ViaCall {
 		split = split && e.Offset() >= 0 && isPlaced(e) // pieces in flight have no place of their own
 	}
 	switch {
 	case split && b.pads(d),
-		split && from/b.size != (from+min(e.Size(), math.MaxInt64-from)-1)/b.size:
-		b.begin(e, d, from, to, known)
+		split && m.From/b.size != (m.From+min(e.Size(), math.MaxInt64-m.From)-1)/b.size:
+		b.begin(e, d, m.From, m.To, known)
 		b.more(s)
 		b.call.Notes = nil // they are borrowed
 	default:
 		s.push(e)
 	}
-	s.Apply(t, e, f, d)
+	s.Apply(f)
 	return nil
 }
 
@@ -98,13 +93,8 @@ func (b *block) pads(d *process.Description) bool {
 
 // unfollowed reports whether an event changes the files of names, or the
 // lengths of files, in a way that is not followed.
-func unfollowed(effect format.Effect) bool {
-	switch effect {
-	case format.EffectRename, format.EffectLink, format.EffectSymlink, format.EffectUnlink,
-		format.EffectAllocate, format.EffectCopy, format.EffectRange:
-		return true
-	}
-	return false
+func unfollowed(f *process.Fact) bool {
+	return f.Did.Any(format.Tangles|format.Removes|format.Allocates|format.Shares) || f.Did.All(format.ReadsBytes|format.WritesBytes)
 }
 
 // begin begins to split a call.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"pianola/format"
+	"pianola/format/process"
 )
 
 var cloneTransform = Transform{
@@ -45,25 +46,23 @@ func newClone(n int) *clone {
 func (c *clone) span(*staged, *format.Event) {}
 
 // event implements stage.
-func (c *clone) event(s *staged, e *format.Event) error {
+func (c *clone) event(s *staged, f *process.Fact) error {
+	e := f.Event
 	if c.first == 0 {
 		c.first = e.TID
 	}
 	if err := ids(0).check(e); err != nil {
 		return err
 	}
-	t := s.Thread(e)
-	f, d := s.About(t, e)
 	for k, m := range c.moves {
 		en := s.push(e)
 		if m != nil {
-			m.rename(s, t, en, e)
+			m.rename(s, f.Thread, en, e)
 			ids(k).rename(&en.Event)
 			ids(k).apart(&en.Event)
 		}
 	}
-	s.move(e, d)
-	s.Apply(t, e, f, d)
+	s.Apply(f)
 	return nil
 }
 

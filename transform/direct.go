@@ -30,9 +30,8 @@ const alignment = 4096
 type direct struct{ batches }
 
 // event implements stage.
-func (o *direct) event(s *staged, e *format.Event) error {
-	t := s.Thread(e)
-	f, d := s.About(t, e)
+func (o *direct) event(s *staged, f *process.Fact) error {
+	t, e, d := f.Thread, f.Event, f.Description
 	info := e.Op.Info()
 	if e.Via == format.ViaCall {
 		o.settle(s, o.take(e.TID), e)
@@ -40,13 +39,12 @@ func (o *direct) event(s *staged, e *format.Event) error {
 	class := info.Class
 	moves := (class == format.ClassRead || class == format.ClassWrite) && e.Ret != format.NoResult
 	switch {
-	case moves && info.Effect == format.EffectCopy:
+	case moves && info.Acts.All(format.ReadsBytes|format.WritesBytes):
 		for i, a := range info.Args {
 			if a.Kind == format.FD {
 				s.direct(e, e.Args[i], t.Table.At(e.Args[i]), false)
 			}
 		}
-		s.move(e, d)
 		s.push(e)
 	case moves && d != nil:
 		from := e.Offset()
@@ -61,11 +59,9 @@ func (o *direct) event(s *staged, e *format.Event) error {
 		aligned := info.At.Buf >= 0 && (from|e.Size())%alignment == 0 && !appends
 		if e.Via != format.ViaCall {
 			o.add(&queued{entry: s.push(e), of: d, serial: d.Serial, fd: s.Descriptor(t, e), aligned: aligned})
-			s.move(e, d)
 			break
 		}
 		s.direct(e, e.FD(), d, aligned)
-		s.move(e, d)
 		if en := s.push(e); d.Flags&format.DIRECT != 0 {
 			en.Args[1] &^= alignment - 1
 		}
@@ -74,10 +70,9 @@ func (o *direct) event(s *staged, e *format.Event) error {
 		if at := info.At.OpenFlags; at >= 0 && !e.Failed() && opensFile(e, e.OpenFlags()) {
 			en.Args[at] |= format.DIRECT
 		}
-		s.Apply(t, &en.Event, f, d)
-		return nil
+		f.Event = &en.Event
 	}
-	s.Apply(t, e, f, d)
+	s.Apply(f)
 	return nil
 }
 
@@ -146,15 +141,11 @@ const settable = format.RDONLY | format.WRONLY | format.RDWR |
 
 // buffered clears O_DIRECT in an event that sets it.
 func buffered(_ *format.Header, e *format.Event) Verdict {
-	switch info := e.Op.Info(); info.Effect {
-	case format.EffectOpen:
-		if at := info.At.OpenFlags; at >= 0 {
-			e.Args[at] &^= format.DIRECT
-		}
-	case format.EffectFcntl:
-		if e.Args[1] == format.FSetfl {
-			e.Args[2] &^= format.DIRECT
-		}
+	switch acts, at := e.Acts(), e.Op.Info().At.OpenFlags; {
+	case acts.Any(format.Opens) && at >= 0:
+		e.Args[at] &^= format.DIRECT
+	case acts.Any(format.Marks) && e.FD() >= 0 && e.Args[1] == format.FSetfl:
+		e.Args[2] &^= format.DIRECT
 	}
 	return Keep
 }

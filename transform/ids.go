@@ -27,7 +27,7 @@ func (k ids) of(id int64) int64 {
 
 // check returns an error for ids that leave no room for copies.
 func (k ids) check(e *format.Event) error {
-	if e.TID > 1<<idBits || e.Op.Valid() && e.Op.Info().Effect == format.EffectFork && e.Ret > 1<<idBits {
+	if e.TID > 1<<idBits || e.Op.Valid() && e.Acts().Any(format.Starts) && e.Ret > 1<<idBits {
 		return fmt.Errorf("thread %d creates thread %d: thread ids above %d collide with those of copies", e.TID, e.Ret, 1<<idBits)
 	}
 	return nil
@@ -53,10 +53,10 @@ func (k ids) renameCall(e *format.Event) bool {
 		return false
 	}
 	e.TID = int32(k.of(int64(e.TID)))
-	switch info := e.Op.Info(); info.Effect {
-	case format.EffectFork:
+	switch info := e.Op.Info(); {
+	case info.Acts.Any(format.Starts):
 		e.Ret = k.of(e.Ret)
-	case format.EffectWait:
+	case info.Acts.Any(format.Awaits):
 		child := &e.Ret
 		if info.At.Child >= 0 {
 			child = &e.Args[info.At.Child]

@@ -237,8 +237,7 @@ func (l *lifted) give(e *format.Event) {
 
 // transfers reports whether an event moves bytes between a file and one buffer.
 func transfers(e *format.Event) bool {
-	effect := e.Op.Info().Effect
-	return (effect == format.EffectRead || effect == format.EffectWrite) && e.Op.Info().At.Buf == 1
+	return e.Op.Info().Acts.Any(format.Buffers) && e.Op.Info().At.Buf == 1
 }
 
 // measure notes when an event ended that edges lead to, and the least time that a
@@ -261,7 +260,7 @@ func (l *lifted) measure(e *format.Event, b *threadLineage) {
 	switch info := e.Op.Info(); {
 	case info.Class == format.ClassSync:
 		l.syncs++
-	case info.Effect == format.EffectFork && e.Ret > 0 && int(e.Ret) <= len(l.floors):
+	case e.Did().Any(format.Starts) && int(e.Ret) <= len(l.floors):
 		l.floors[e.Ret-1] = at
 	}
 }
@@ -312,31 +311,17 @@ func newNoter(h *format.Header) *noter {
 
 // note adds notes to an open, and follows all events.
 func (n *noter) note(e *format.Event) {
-	t := n.Thread(e)
-	f, d := n.About(t, e)
-	info := e.Op.Info()
-	if info.Class == format.ClassRead || info.Class == format.ClassWrite {
-		if d != nil && e.Ret > 0 {
-			n.Move(e, d)
-		}
-	}
-	if e.Failed() {
-		n.Apply(t, e, f, d)
-		return
-	}
-	switch info.Effect {
-	case format.EffectRename, format.EffectLink, format.EffectSymlink:
+	f := n.Fact(e)
+	switch {
+	case f.Did.Any(format.Tangles):
 		n.tangled = true
-	case format.EffectUnlink:
-		if f != nil {
-			f.Data, f.Length = &noted{gone: true}, 0
-		}
-	case format.EffectOpen:
-		if f != nil && info.At.Paths[0].Arg >= 0 && e.OpenFlags()&format.TMPFILE == 0 && !n.tangled {
-			n.opened(e, f)
-		}
+	case f.File == nil || f.Did.Any(format.Directories):
+	case f.Did.Any(format.Removes):
+		f.File.Data, f.File.Length = &noted{gone: true}, 0
+	case f.Did.Any(format.Opens) && e.Op.Info().At.Paths[0].Arg >= 0 && e.OpenFlags()&format.TMPFILE == 0 && !n.tangled:
+		n.opened(e, f.File)
 	}
-	n.Apply(t, e, f, d)
+	n.Apply(f)
 }
 
 func (n *noter) opened(e *format.Event, f *process.File) {

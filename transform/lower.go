@@ -332,7 +332,7 @@ func (w *lower) write(e *format.Event, t *outThread, b *threadLineage, o *origin
 	switch info := e.Op.Info(); {
 	case info.Class == format.ClassSync:
 		w.syncs++
-	case info.Effect == format.EffectFork && e.Ret > 0 && int(e.Ret) <= len(w.born):
+	case e.Did().Any(format.Starts) && int(e.Ret) <= len(w.born):
 		child := w.threads[e.Ret-1]
 		w.born[e.Ret-1], child.now = here, max(child.row.Start+start-e.Start, 0)
 		child.floor = at
@@ -514,27 +514,26 @@ func (c *collector) add(edge format.Edge, floor int64) {
 // of its descriptor; of a close, the calls that were put in; and what came out late, or
 // made longer what it reads.
 func (w *lower) touch(e *format.Event, c *collector, here where, late bool, line int64, ahead bool) {
-	t := w.follow.Thread(e)
-	f, d := w.follow.About(t, e)
-	if d != nil && line == 0 {
-		h := handleOf(d)
+	f := w.follow.Fact(e)
+	if f.Description != nil && line == 0 {
+		h := handleOf(f.Description)
 		for _, at := range h.made {
 			c.after(at, format.EdgeDescriptor, 0)
 		}
 		h.used = newestOf(h.used, here)
 	}
-	if w.tangled = w.tangled || tangles(e); f != nil || d != nil {
-		w.meet(e, c, here, late, line, ahead, f, d)
+	if w.tangled = w.tangled || f.Did.Any(format.Tangles); f.File != nil {
+		w.meet(f, c, here, late, line, ahead)
 	}
 	w.closed = w.closed[:0]
-	w.follow.Apply(t, e, f, d)
+	w.follow.Apply(f)
 	for _, h := range w.closed {
 		for _, at := range h.used {
 			c.after(at, format.EdgeDescriptor, 0)
 		}
 	}
-	if info := e.Op.Info(); !e.Failed() && (info.Effect == format.EffectOpen || info.Effect == format.EffectDup || e.Copies()) {
-		if d := t.Table.At(e.Ret); d != nil {
+	if f.Did.Any(format.Opens | format.Duplicates) {
+		if d := f.Thread.Table.At(e.Ret); d != nil {
 			h := handleOf(d)
 			h.made = newestOf(h.made, here)
 		}
@@ -542,14 +541,12 @@ func (w *lower) touch(e *format.Event, c *collector, here where, late bool, line
 }
 
 // meet orders an event on a file after what came out late.
-func (w *lower) meet(e *format.Event, c *collector, here where, late bool, line int64, ahead bool, f *process.File, d *process.Description) {
-	if f == nil {
-		f = d.File
-	}
-	of, ok := f.Data.(*fate)
+func (w *lower) meet(f *process.Fact, c *collector, here where, late bool, line int64, ahead bool) {
+	e := f.Event
+	of, ok := f.File.Data.(*fate)
 	if !ok {
 		of = new(fate)
-		f.Data = of
+		f.File.Data = of
 	}
 	known := of.late
 	if w.tangled {
@@ -563,28 +560,13 @@ func (w *lower) meet(e *format.Event, c *collector, here where, late bool, line 
 	if late {
 		of.late, w.late = newestMoved(of.late, moved{here, line}), newestMoved(w.late, moved{here, line})
 	}
-	length := f.Length
-	class := e.Op.Info().Class
-	if d == nil || e.Ret <= 0 || class != format.ClassRead && class != format.ClassWrite {
-		return
-	}
-	if _, to, ok := w.follow.Move(e, d); ok && class == format.ClassWrite && to > length {
+	if m := f.Moves(); m == &f.Written && m.To > f.File.Length {
 		of.grown = newestOf(of.grown, here)
-	}
-	if ahead && class == format.ClassRead {
+	} else if ahead && m == &f.Read {
 		for _, at := range of.grown {
 			c.after(at, format.EdgeBytes, 0)
 		}
 	}
-}
-
-// tangles reports whether a name may be that of another file from an event on.
-func tangles(e *format.Event) bool {
-	switch e.Op.Info().Effect {
-	case format.EffectRename, format.EffectLink, format.EffectSymlink:
-		return !e.Failed()
-	}
-	return false
 }
 
 func handleOf(d *process.Description) *handle {

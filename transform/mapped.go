@@ -35,11 +35,10 @@ const (
 )
 
 // event implements stage.
-func (u *mappedReads) event(s *staged, e *format.Event) error {
-	t := s.Thread(e)
-	f, d := s.About(t, e)
+func (u *mappedReads) event(s *staged, f *process.Fact) error {
+	e := f.Event
 	en := s.push(e)
-	space := t.Process.Space
+	space := f.Thread.Process.Space
 	first := int64(0) // offset in the file
 	var fds []int64   // of the mappings that the event is about
 	for m := range space.Within(address(e), max(e.Size(), 1)) {
@@ -50,10 +49,10 @@ func (u *mappedReads) event(s *staged, e *format.Event) error {
 			fds = append(fds, fd)
 		}
 	}
-	maps := e.MapsFile() && f != nil && d != nil && isFile(d)
-	s.move(e, d)
-	s.Apply(t, e, f, d)
-	switch info := e.Op.Info(); {
+	acts := e.Acts()
+	maps := acts.Any(format.MapsFiles) && f.Description != nil && isFile(f.Description)
+	s.Apply(f)
+	switch {
 	case maps && e.Failed():
 		en.verdict = Spare
 	case maps:
@@ -64,11 +63,11 @@ func (u *mappedReads) event(s *staged, e *format.Event) error {
 			en.become(format.OpFcntl, fd, e.FD(), format.FDupfdCloexec)
 		}
 	case len(fds) == 0:
-	case info.Effect == format.EffectFault:
-		u.transfer(en, e, f, fds[0])
-	case info.Effect == format.EffectSyncMapped:
+	case acts.Any(format.Faults):
+		u.transfer(en, e, f.File, fds[0])
+	case acts.Any(format.Syncs):
 		en.become(format.OpFdatasync, e.Ret, fds[0])
-	case e.Op == format.OpMunmap && !e.Failed():
+	case f.Did.Any(format.Unmaps):
 		en.verdict = Spare
 		for _, fd := range fds {
 			if isUsed(space, fd) {
@@ -82,9 +81,9 @@ func (u *mappedReads) event(s *staged, e *format.Event) error {
 			last.verdict = Keep
 			last.become(format.OpClose, 0, fd)
 		}
-	case e.Op == format.OpMadvise && e.Args[2] >= 0 && e.Args[2] <= willNeed: // the numbers are the same
+	case acts.Any(format.Advises) && e.Args[2] >= 0 && e.Args[2] <= willNeed: // the numbers are the same
 		en.become(format.OpFadvise64, e.Ret, fds[0], first, e.Size(), e.Args[2])
-	case info.Effect == format.EffectUnmap, info.Effect == format.EffectRemap, info.Effect == format.EffectProtect:
+	default:
 		en.verdict = Spare
 	}
 	return nil
@@ -93,8 +92,7 @@ func (u *mappedReads) event(s *staged, e *format.Event) error {
 // address returns the address that a call on memory or a fault is about, 0 for any
 // other event.
 func address(e *format.Event) int64 {
-	switch e.Op.Info().Effect {
-	case format.EffectFault, format.EffectSyncMapped, format.EffectUnmap, format.EffectRemap, format.EffectProtect:
+	if e.Acts().Any(format.InMemory) {
 		return e.Args[0]
 	}
 	return 0

@@ -11,7 +11,7 @@ import (
 // that moves bytes between a file and memory; 0 for all others.
 func plainOf(e *format.Event) format.Op {
 	info := e.Op.Info()
-	if info.Effect != format.EffectRead && info.Effect != format.EffectWrite {
+	if !info.Acts.Any(format.Buffers) {
 		return 0
 	}
 	if k := info.At.Flags; k >= 0 && e.Args[k] != 0 {
@@ -70,34 +70,32 @@ func newMerger(size, segments int64, vectored bool) Func {
 }
 
 // event implements stage.
-func (m *merger) event(s *staged, e *format.Event) error {
-	t := s.Thread(e)
-	f, d := s.About(t, e)
+func (m *merger) event(s *staged, f *process.Fact) error {
+	e, d := f.Event, f.Description
 	op := m.merges(e, d)
 	if e.Via == format.ViaCall {
 		m.settle(m.take(e.TID))
 	}
 	switch {
 	case op != 0 && e.Via == format.ViaCall:
-		m.gather(s, e, t, d, op)
+		m.gather(s, f, op)
 	case m.absorbs(s, e, d):
 	default:
 		for _, r := range slices.Clone(m.runs) {
-			if m.touches(e, t, f, d, r) {
+			if m.touches(f, r) {
 				m.close(s, r, e)
 			}
 		}
 		en := s.push(e)
-		from, to, ok := s.move(e, d)
 		if e.Via == format.ViaCall {
 			m.last[e.TID] = en.End()
-		} else if ok && op != 0 {
-			m.join(en, d, op, from, to)
+		} else if at := f.Moves(); at != nil && op != 0 {
+			m.join(en, d, op, at.From, at.To)
 		}
 	}
-	s.Apply(t, e, f, d)
-	m.learn(t, e, d)
-	if info := e.Op.Info(); info.Effect == format.EffectExit || info.Effect == format.EffectExitGroup {
+	s.Apply(f)
+	m.learn(f)
+	if f.Did.Any(format.Ends) {
 		delete(m.last, e.TID)
 	}
 	return nil
@@ -119,9 +117,10 @@ func (m *merger) merges(e *format.Event, d *process.Description) format.Op {
 }
 
 // gather adds an event to the run of its descriptor, or begins a run with it.
-func (m *merger) gather(s *staged, e *format.Event, t *process.Thread, d *process.Description, op format.Op) {
+func (m *merger) gather(s *staged, f *process.Fact, op format.Op) {
+	e, d := f.Event, f.Description
 	count, asked, at := e.Count(), e.Size(), m.identity(d)
-	from, to, ok := s.move(e, d)
+	from, to, ok := bytesOf(f)
 	writes := op.Info().Class == format.ClassWrite
 	var r *run
 	for _, o := range slices.Clone(m.runs) {
@@ -142,7 +141,7 @@ func (m *merger) gather(s *staged, e *format.Event, t *process.Thread, d *proces
 		if len(m.runs) == maxRuns {
 			m.close(s, m.runs[0], e)
 		}
-		r = &run{at: at, tid: e.TID, by: t.Process, first: *e, fd: e.FD(), op: op, from: from, known: true}
+		r = &run{at: at, tid: e.TID, by: f.Thread.Process, first: *e, fd: e.FD(), op: op, from: from, known: true}
 		r.first.Off, r.first.Cut, r.first.Calls, r.first.Faults, r.first.Behind, r.first.Notes = format.Off{}, 0, 0, 0, 0, nil
 		if d.Flags&format.DIRECT != 0 {
 			r.first.Args[1] &^= alignment - 1 // of a vector it is not that of a buffer
@@ -168,7 +167,7 @@ func (m *merger) gather(s *staged, e *format.Event, t *process.Thread, d *proces
 // and reports whether it did.
 func (m *merger) absorbs(s *staged, e *format.Event, d *process.Description) bool {
 	whence := e.Word(format.Whence)
-	if e.Op.Info().Effect != format.EffectSeek || d == nil || whence != format.SeekSet && whence != format.SeekCur {
+	if !e.Acts().Any(format.Seeks) || d == nil || whence != format.SeekSet && whence != format.SeekCur {
 		return false
 	}
 	for _, r := range m.runs {

@@ -61,21 +61,17 @@ func (n *names) isMapped(d *process.Description) bool {
 	return false
 }
 
-// learn updates the identities of files by an event that has been applied. d is
-// the description that it was about.
-func (n *names) learn(t *process.Thread, e *format.Event, d *process.Description) {
-	if e.Failed() {
-		return
-	}
-	switch e.Op.Info().Effect {
-	case format.EffectRename, format.EffectLink, format.EffectSymlink:
+// learn updates the identities of files by an event that has been applied.
+func (n *names) learn(f *process.Fact) {
+	switch d, e := f.Description, f.Event; {
+	case f.Did.Any(format.Tangles):
 		n.tangled = true
-	case format.EffectMap:
-		if d != nil && e.Word(format.MmapFlags)&format.MapAnonymous == 0 && len(n.mapped) < maxMapped && !n.isMapped(d) {
+	case f.Did.Any(format.MapsFiles):
+		if d != nil && len(n.mapped) < maxMapped && !n.isMapped(d) {
 			n.mapped = append(n.mapped, n.identity(d))
 		}
-	case format.EffectOpen:
-		d := t.Table.At(e.Ret)
+	case f.Did.Any(format.Opens):
+		d := f.Thread.Table.At(e.Ret)
 		if d == nil {
 			return
 		}
@@ -89,32 +85,34 @@ func (n *names) learn(t *process.Thread, e *format.Event, d *process.Description
 
 // touches reports whether a run must end before an event: the event reads what
 // the run changes, changes what the run reads, or ends what the run needs.
-func (n *names) touches(e *format.Event, t *process.Thread, f *process.File, d *process.Description, r *run) bool {
-	switch e.Op.Info().Effect {
-	case format.EffectSyncAll:
+func (n *names) touches(f *process.Fact, r *run) bool {
+	e, d := f.Event, f.Description
+	switch acts := e.Acts(); {
+	case acts.Any(format.SyncsAll):
 		return r.writes()
-	case format.EffectAdvise:
-		if !r.writes() {
-			return false
-		}
-	case format.EffectCopy, format.EffectRange:
+	case acts.Any(format.Advises) && !r.writes():
+		return false
+	case acts.Any(format.Shares), acts.All(format.ReadsBytes | format.WritesBytes):
 		return true // about two files
-	case format.EffectTruncate:
-		if d == nil {
-			return true // by a name that can be that of any file
-		}
-	case format.EffectFork:
-		if e.CloneFlags()&format.CloneThread != 0 {
-			return false
-		}
-		fallthrough
-	case format.EffectCloseRange, format.EffectDup, format.EffectExec, format.EffectExit, format.EffectExitGroup, format.EffectUnshare:
-		return t.Process == r.by
-	case format.EffectOpen:
-		return f != nil && n.same(r.at, identity{file: f, inode: e.Notes.Inode()})
+	case acts.Any(format.Cuts) && d == nil:
+		return true // by a name that can be that of any file
+	case acts.Any(format.Starts) && e.CloneFlags()&format.CloneThread != 0:
+		return false
+	case acts.Any(format.Starts | format.Duplicates | format.Execs | format.Ends | format.Unshares), acts.Any(format.Closes|format.Marks) && e.FD() < 0:
+		return f.Thread.Process == r.by
+	case acts.Any(format.Opens):
+		return f.File != nil && n.same(r.at, identity{file: f.File, inode: e.Notes.Inode()})
 	}
 	if d != nil {
 		return n.same(r.at, n.identity(d))
 	}
-	return f != nil && f == r.at.file
+	return f.File != nil && f.File == r.at.file
+}
+
+// bytesOf returns the bytes that an event moves out of its open file, or into it.
+func bytesOf(f *process.Fact) (from, to int64, ok bool) {
+	if m := f.Moves(); m != nil {
+		return m.From, m.To, true
+	}
+	return 0, 0, false
 }

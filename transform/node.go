@@ -1,6 +1,9 @@
 package transform
 
-import "pianola/format"
+import (
+	"pianola/format"
+	"pianola/format/process"
+)
 
 // Node changes the recording of one of several nodes of a parallel program, so that it can be
 // merged with the others: threads and UNIX sockets get ids of their own, and so do files for which
@@ -70,18 +73,16 @@ type apart struct {
 }
 
 // event implements stage.
-func (a *apart) event(s *staged, e *format.Event) error {
+func (a *apart) event(s *staged, f *process.Fact) error {
+	e := f.Event
 	if err := a.k.check(e); err != nil {
 		return err
 	}
-	t := s.Thread(e)
-	f, d := s.About(t, e)
 	en := s.push(e)
-	a.move.rename(s, t, en, e)
+	a.move.rename(s, f.Thread, en, e)
 	a.k.renameNode(&en.Event)
 	a.k.apart(&en.Event)
-	s.move(e, d)
-	s.Apply(t, e, f, d)
+	s.Apply(f)
 	return nil
 }
 

@@ -82,17 +82,16 @@ type use struct {
 }
 
 // event implements stage.
-func (o *only) event(s *staged, e *format.Event) error {
+func (o *only) event(s *staged, f *process.Fact) error {
 	if !o.ready {
 		o.ready, s.Dropped = true, o.unused
 	}
-	t := s.Thread(e)
-	f, d := s.About(t, e)
-	en, u := s.push(e), useOf(d)
-	opens := e.Op.Info().Effect == format.EffectOpen && !e.Failed()
-	wanted := o.wants(t, e, f)
+	t, e := f.Thread, f.Event
+	en, u := s.push(e), useOf(f.Description)
+	opens := f.Did.Any(format.Opens)
+	wanted := o.wants(t, e, f.File)
 	switch {
-	case wanted, needed(e), remaps(t, e), bound(e) && u != nil && u.wanted, replaces(t, e), streams(t, e, d):
+	case wanted, needed(f), remaps(f), bound(e) && u != nil && u.wanted, replaces(t, e), streams(t, e, f.Description):
 		u.want() // what a close closes can have lost its number
 		useAll(t, e)
 	case opens:
@@ -101,8 +100,7 @@ func (o *only) event(s *staged, e *format.Event) error {
 	default:
 		o.drop(en)
 	}
-	s.move(e, d)
-	s.Apply(t, e, f, d)
+	s.Apply(f)
 	if opens {
 		useAll(t, e) // a directory that the name begins in
 		if u = useOf(t.Table.At(e.Ret)); wanted || creates(e) {
@@ -143,13 +141,7 @@ func useAll(t *process.Thread, e *format.Event) {
 // bound reports whether an event that the filter does not select stays if an
 // event that stays uses its descriptor.
 func bound(e *format.Event) bool {
-	switch e.Op.Info().Effect {
-	case format.EffectClose, format.EffectDup:
-		return true
-	case format.EffectFcntl:
-		return e.Copies() || e.Args[1] == format.FSetfd || e.Args[1] == format.FSetfl
-	}
-	return false
+	return e.FD() >= 0 && e.Acts().Any(format.Closes|format.Duplicates|format.Marks)
 }
 
 // streams reports whether an event is on a pipe, a socket or a device. Compile
@@ -205,29 +197,24 @@ func creates(e *format.Event) bool {
 // needed reports whether an event stays although the filter does not select it:
 // it makes a process, makes, removes or moves a name, sets a directory where
 // names begin, or is for requests: compile leaves it out if none of them stays.
-func needed(e *format.Event) bool {
-	switch info := e.Op.Info(); info.Effect {
-	case format.EffectOpen, format.EffectClose, format.EffectDup, format.EffectFcntl:
+func needed(f *process.Fact) bool {
+	const ofFiles = format.Opens | format.Duplicates | format.Closes | format.Marks
+	acts := f.Event.Acts()
+	if acts.Any(ofFiles) && (f.Event.FD() >= 0 || acts.Any(format.Opens)) {
 		return false
-	case format.EffectSubmit:
-		return true
-	default:
-		return info.Effect.ChangesTables() || !e.Failed() && (info.Effect.ChangesNames() || info.Class == format.ClassProcess)
 	}
+	return acts.Any(format.ChangesTables|format.Submits) || f.Did.Any(format.ChangesNames)
 }
 
 // remaps reports whether an event changes what files a process has mapped. Faults
 // need it.
-func remaps(t *process.Thread, e *format.Event) bool {
-	switch info := e.Op.Info(); info.Effect {
-	case format.EffectMap:
-		return e.MapsFile() && !e.Failed()
-	case format.EffectRemap, format.EffectUnmap, format.EffectProtect:
-		for range t.Process.Space.Within(e.Args[0], e.Size()) {
+func remaps(f *process.Fact) bool {
+	if e := f.Event; e.Acts().Any(format.InMemory) && !e.Acts().Any(format.Faults|format.Syncs) {
+		for range f.Thread.Process.Space.Within(e.Args[0], e.Size()) {
 			return true
 		}
 	}
-	return false
+	return f.Did.Any(format.MapsFiles)
 }
 
 // useOf returns what is known of a description, nil for none.

@@ -25,7 +25,7 @@ func (m move) rename(s *staged, t *process.Thread, en *entry, was *format.Event)
 			en.Str[p.Str] = moved
 		}
 	}
-	if at := info.At.Text; info.Effect == format.EffectSymlink && was.Str[at] != nil {
+	if at := info.At.Text; info.Acts.Any(format.Symlinks) && was.Str[at] != nil {
 		en.Str[at] = []byte(m.absolute(string(was.Str[at])))
 	}
 	if was.Notes.Known(format.NotedPath) {

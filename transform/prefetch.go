@@ -74,9 +74,8 @@ type trail struct {
 func (tr *trail) own(at int64) int64 { return sum(at, -max(tr.cut, -math.MaxInt64)) }
 
 // event implements stage.
-func (p *prefetch) event(s *staged, e *format.Event) error {
-	t := s.Thread(e)
-	f, d := s.About(t, e)
+func (p *prefetch) event(s *staged, f *process.Fact) error {
+	t, e := f.Thread, f.Event
 	en := s.push(e)
 	tr, ok := t.Data.(*trail)
 	if !ok {
@@ -90,25 +89,25 @@ func (p *prefetch) event(s *staged, e *format.Event) error {
 		here.end = tr.own(e.End())
 		tr.marks = append(tr.marks, here)
 	}
-	if from, to, ok := s.move(e, d); ok && isFile(d) {
-		known := recentOf(d.File)
-		if e.Op.Info().Class == format.ClassRead && d.Flags&format.DIRECT == 0 && !known.hold(from, to) {
+	if m := f.Moves(); m != nil && isFile(m.Description) {
+		known := recentOf(m.File)
+		if m == &f.Read && m.Description.Flags&format.DIRECT == 0 && !known.hold(m.From, m.To) {
 			if fd := s.Descriptor(t, &en.Event); fd >= 0 {
-				p.announce(s, tr, en, p.given(s, t, fd), format.Event{Op: format.OpFadvise64, Args: [format.MaxArgs]int64{fd, from, to - from, willNeed}})
+				p.announce(s, tr, en, p.given(s, t, fd), format.Event{Op: format.OpFadvise64, Args: [format.MaxArgs]int64{fd, m.From, m.To - m.From, willNeed}})
 			}
 		}
-		known.add(from, to)
-	} else if e.Op == format.OpMapRead && e.Ret > 0 && f != nil && t.Process.Space.At(e.Args[0]) != nil {
-		known, from, to := recentOf(f), e.Offset(), sum(e.Offset(), e.Ret)
-		if !known.hold(from, to) {
+		known.add(m.From, m.To)
+	} else if m := f.Touches(); m == &f.Read && t.Process.Space.At(e.Args[0]) != nil {
+		known := recentOf(m.File)
+		if !known.hold(m.From, m.To) {
 			p.announce(s, tr, en, p.mapped(s, t, e.Args[0]), format.Event{Op: format.OpMadvise, Args: [format.MaxArgs]int64{e.Args[0], e.Size(), willNeed}})
 		}
-		known.add(from, to)
-	} else if from, to, ok := announced(e, d); ok {
-		recentOf(d.File).add(from, to)
+		known.add(m.From, m.To)
+	} else if from, to, ok := announced(e, f.Description); ok {
+		recentOf(f.Description.File).add(from, to)
 	}
-	s.Apply(t, e, f, d)
-	if effect := e.Op.Info().Effect; (effect.ChangesTables() || effect == format.EffectMap || effect == format.EffectRemap) && !e.Failed() {
+	s.Apply(f)
+	if f.Did.Any(format.ChangesTables | format.Maps | format.Remaps) {
 		p.givers = append(p.givers, giver{here, t.Table})
 		if half := len(p.givers) / 2; p.givers[half].number < s.first.number {
 			p.givers = append(p.givers[:0], p.givers[half:]...)
@@ -184,9 +183,9 @@ func (p *prefetch) given(s *staged, t *process.Thread, fd int64) int64 {
 func (p *prefetch) mapped(s *staged, t *process.Thread, addr int64) int64 {
 	for i := len(p.givers) - 1; i >= 0 && p.givers[i].number >= s.first.number; i-- {
 		g := &p.givers[i]
-		switch effect := g.Op.Info().Effect; {
-		case effect == format.EffectFork && g.Ret == int64(t.TID), effect == format.EffectExec && g.TID == t.TID,
-			(effect == format.EffectMap || effect == format.EffectRemap) && g.Ret <= addr && addr-g.Ret < g.Size():
+		switch acts := g.Acts(); {
+		case acts.Any(format.Starts) && g.Ret == int64(t.TID), acts.Any(format.Execs) && g.TID == t.TID,
+			acts.Any(format.Maps|format.Remaps) && g.Ret <= addr && addr-g.Ret < g.Size():
 			return g.number
 		}
 	}
@@ -196,13 +195,11 @@ func (p *prefetch) mapped(s *staged, t *process.Thread, addr int64) int64 {
 // gives reports whether an event may have created a descriptor of a thread, or
 // the thread.
 func (g *giver) gives(fd int64, t *process.Thread) bool {
-	switch g.Op.Info().Effect {
-	case format.EffectOpen, format.EffectDup, format.EffectFcntl:
+	switch acts := g.Acts(); {
+	case acts.Any(format.Opens | format.Duplicates):
 		return g.Ret == fd && g.table == t.Table
-	case format.EffectFork:
+	case acts.Any(format.Starts):
 		return g.Ret == int64(t.TID)
-	case format.EffectExec, format.EffectUnshare, format.EffectCloseRange:
-		return g.TID == t.TID
 	}
-	return false
+	return g.TID == t.TID && g.FD() < 0 && g.Acts().Any(format.Execs|format.Unshares|format.Closes|format.Marks)
 }

@@ -29,14 +29,12 @@ type reading struct {
 }
 
 // event implements stage.
-func (size readahead) event(s *staged, e *format.Event) error {
-	t := s.Thread(e)
-	f, d := s.About(t, e)
-	en := s.push(e)
-	if from, to, ok := s.move(e, d); ok && isFile(d) && e.Op.Info().Class == format.ClassRead && d.Flags&format.DIRECT == 0 {
-		size.read(s, en, s.Descriptor(t, e), d, from, to)
+func (size readahead) event(s *staged, f *process.Fact) error {
+	en := s.push(f.Event)
+	if m := f.Moves(); m == &f.Read && isFile(m.Description) && m.Description.Flags&format.DIRECT == 0 {
+		size.read(s, en, s.Descriptor(f.Thread, f.Event), m.Description, m.From, m.To)
 	}
-	s.Apply(t, e, f, d)
+	s.Apply(f)
 	return nil
 }
 

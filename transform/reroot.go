@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pianola/format"
+	"pianola/format/process"
 )
 
 var rerootTransform = Transform{
@@ -24,12 +25,9 @@ var rerootTransform = Transform{
 }
 
 // event implements stage.
-func (m move) event(s *staged, e *format.Event) error {
-	t := s.Thread(e)
-	f, d := s.About(t, e)
-	m.rename(s, t, s.push(e), e)
-	s.move(e, d)
-	s.Apply(t, e, f, d)
+func (m move) event(s *staged, f *process.Fact) error {
+	m.rename(s, f.Thread, s.push(f.Event), f.Event)
+	s.Apply(f)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"pianola/format"
+	"pianola/format/process"
 )
 
 var scaleComputeTransform = Transform{
@@ -41,12 +42,11 @@ type paced struct {
 func (x scale) span(*staged, *format.Event) {}
 
 // event implements stage. It does not scale the time that compile subtracts anyway.
-func (x scale) event(s *staged, e *format.Event) error {
-	t := s.Thread(e)
+func (x scale) event(s *staged, f *process.Fact) error {
+	t, e := f.Thread, f.Event
+	en := s.push(e)
 	if e.Via != format.ViaCall { // it takes no time of its thread
-		s.push(e)
-		f, d := s.About(t, e)
-		s.Apply(t, e, f, d)
+		s.Apply(f)
 		return nil
 	}
 	p, met := t.Data.(*paced)
@@ -54,7 +54,6 @@ func (x scale) event(s *staged, e *format.Event) error {
 		p = &paced{last: t.Created}
 		t.Data = p
 	}
-	en := s.push(e)
 	gap, was := e.Start-p.last-p.taken-s.carried.costs.Of(e.TID).Before(e), max(e.Cut, -math.MaxInt64)
 	compute := sum(gap-p.debt, -was)
 	p.debt = max(-compute, 0)
@@ -64,11 +63,10 @@ func (x scale) event(s *staged, e *format.Event) error {
 	en.Off = e.Off.Each(x.of)
 	p.last, p.taken = e.End(), s.carried.costs.Of(e.TID).Around(e.Op)
 	// The duration of a call that starts or ends a process counts as compute.
-	if info := e.Op.Info(); info.Class == format.ClassProcess && info.Effect != format.EffectWait && info.Effect != format.EffectBlock {
+	if info := e.Op.Info(); info.Class == format.ClassProcess && !info.Acts.Any(format.Awaits|format.Blocks) {
 		p.last, p.taken = e.Start, p.taken+s.carried.costs.Of(e.TID).Inside
 	}
-	f, d := s.About(t, e)
-	s.Apply(t, e, f, d)
+	s.Apply(f)
 	return nil
 }
 

@@ -94,8 +94,8 @@ type session struct {
 const maxMade = 1 << 16
 
 // event implements stage.
-func (r *session) event(s *staged, e *format.Event) error {
-	t := s.Thread(e)
+func (r *session) event(s *staged, f *process.Fact) error {
+	t, e := f.Thread, f.Event
 	if r.root == 0 {
 		if len(s.Header().Running()) > 0 {
 			return errors.New("sessions: the recorder was attached to a process that ran already, so its beginning is missing")
@@ -106,42 +106,39 @@ func (r *session) event(s *staged, e *format.Event) error {
 	if err := r.check(e); err != nil {
 		return fmt.Errorf("sessions: %w", err)
 	}
-	f, d := s.About(t, e)
 	en := s.push(e)
 	en.Start = sum(r.begin, e.Start)
 	r.rename(&en.Event)
 	r.until = max(r.until, en.End())
-	switch e.Op.Info().Effect {
-	case format.EffectExit:
-		r.ended = r.ended || e.TID == r.root
-	case format.EffectExitGroup:
+	switch {
+	case f.Did.Any(format.EndsAll):
 		r.ended = r.ended || t.Process == r.process
+	case f.Did.Any(format.Ends):
+		r.ended = r.ended || e.TID == r.root
 	}
 	if !e.Failed() && !r.last {
-		r.remember(s, t, f, e)
+		r.remember(s, f)
 	}
-	s.move(e, d)
-	s.Apply(t, e, f, d)
+	s.Apply(f)
 	return nil
 }
 
 // remember updates made by the names that an event makes, moves and removes.
-func (r *session) remember(s *staged, t *process.Thread, f *process.File, e *format.Event) {
-	known := f != nil && f.Data != nil
-	if f != nil {
-		f.Data = r // the name has been there
+func (r *session) remember(s *staged, f *process.Fact) {
+	known, e := f.File != nil && f.File.Data != nil, f.Event
+	if f.File != nil {
+		f.File.Data = r // the name has been there
 	}
-	path := func(n int) string { return string(s.Path(t, e, n)) }
-	switch effect := e.Op.Info().Effect; effect {
-	case format.EffectUnlink, format.EffectRmdir:
-		delete(r.made, path(0))
-	case format.EffectRename:
-		r.renamed(path(0), path(1))
-	case format.EffectMkdir, format.EffectSymlink, format.EffectMknod, format.EffectBind:
-		r.make(path(0), effect == format.EffectMkdir)
-	case format.EffectLink:
-		r.make(path(1), false)
-	case format.EffectOpen:
+	at := &e.Op.Info().At
+	path := func(n int8) string { return string(s.Path(f.Thread, e, int(n))) }
+	switch {
+	case f.Did.Any(format.Removes):
+		delete(r.made, path(at.Gone))
+	case f.Did.Any(format.Renames):
+		r.renamed(path(at.Gone), path(at.Came))
+	case f.Did.Any(format.Creates | format.Links):
+		r.make(path(at.Came), f.Did.Any(format.Directories))
+	case f.Did.Any(format.Opens):
 		noted := e.FileType() != format.TypeUnknown
 		if creates(e) && (noted || !known) && e.OpenFlags()&format.TMPFILE == 0 {
 			r.make(path(0), false)

@@ -13,9 +13,9 @@ const lookAhead = 4096
 
 // stage is a transform that looks ahead, or makes several events of one.
 type stage interface {
-	// event gets the next event, which is valid during the call, and puts the
-	// resulting events into the queue.
-	event(s *staged, e *format.Event) error
+	// event gets the next event, which is valid during the call, as what it does. It
+	// applies that, and puts the resulting events into the queue.
+	event(s *staged, f *process.Fact) error
 }
 
 // holding is a stage that holds events in the queue.
@@ -158,7 +158,7 @@ func (s *staged) advance() {
 		case !e.Op.Valid():
 			s.push(e) // compile reports what is wrong with it
 		default:
-			if err = s.stage.event(s, e); err == nil && s.Full() {
+			if err = s.stage.event(s, s.Fact(e)); err == nil && s.Full() {
 				err = fmt.Errorf("more than %d names of files, or %d MiB of names", maxFiles, maxFiles*process.NameBytes>>20)
 			}
 		}
@@ -196,13 +196,3 @@ func entered(h *format.Header) *format.Header {
 // maxFiles bounds the files that are followed, as many as a replay accepts by
 // default. More are an error, because a transform would miss some.
 const maxFiles = 1 << 20
-
-// move returns which bytes of its file an event moves, and follows that, if it
-// moves some.
-func (s *staged) move(e *format.Event, d *process.Description) (from, to int64, ok bool) {
-	class := e.Op.Info().Class
-	if d == nil || e.Ret <= 0 || class != format.ClassRead && class != format.ClassWrite {
-		return 0, 0, false
-	}
-	return s.Move(e, d)
-}

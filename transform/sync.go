@@ -38,14 +38,14 @@ func newSync(arg string) (Func, error) {
 // unsynced removes from an event what makes data durable. A sync is removed
 // with its duration, even if it failed.
 func unsynced(_ *format.Header, e *format.Event) Verdict {
-	switch info := e.Op.Info(); info.Effect {
-	case format.EffectSync, format.EffectSyncAll, format.EffectSyncMapped:
+	switch info := e.Op.Info(); {
+	case info.Acts.Any(format.Syncs):
 		return Spare
-	case format.EffectOpen:
+	case info.Acts.Any(format.Opens):
 		if at := info.At.OpenFlags; at >= 0 {
 			e.Args[at] &^= format.SYNC | format.DSYNC
 		}
-	case format.EffectWrite:
+	case info.Acts.All(format.WritesBytes | format.Buffers):
 		if at := info.At.Flags; at >= 0 {
 			e.Args[at] &^= format.RwfDsync | format.RwfSync
 		}

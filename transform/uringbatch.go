@@ -73,11 +73,10 @@ func (c *one) writes() bool { return c.op.Info().Class == format.ClassWrite }
 type position struct{ serial, fd, at int64 }
 
 // event implements stage.
-func (u *uringBatch) event(s *staged, e *format.Event) error {
-	t := s.Thread(e)
-	f, d := s.About(t, e)
+func (u *uringBatch) event(s *staged, f *process.Fact) error {
+	t, e, d := f.Thread, f.Event, f.Description
 	for _, r := range slices.Clone(u.runs) {
-		if r.tid != e.TID && u.disturbs(e, t, f, d, r) {
+		if r.tid != e.TID && u.disturbs(f, r) {
 			u.submit(s, r)
 		}
 	}
@@ -88,7 +87,7 @@ func (u *uringBatch) event(s *staged, e *format.Event) error {
 			length = d.File.Length // or less
 		}
 	}
-	from, to, ok := s.move(e, d)
+	from, to, ok := bytesOf(f)
 	c.offset, c.from, c.to = from, from, sum(from, e.Size())
 	if c.writes() {
 		c.from = min(from, length)
@@ -111,7 +110,7 @@ func (u *uringBatch) event(s *staged, e *format.Event) error {
 		if r.count == u.most || c.syncs() && !r.calls[0].syncs() {
 			u.submit(s, r)
 		}
-	case r != nil && len(r.calls) > 0 && e.Via == format.ViaCall && e.Op.Info().Effect == format.EffectSeek && !e.Failed() && d != nil && isFile(d):
+	case r != nil && len(r.calls) > 0 && e.Via == format.ViaCall && f.Did.Any(format.Seeks) && d != nil && isFile(d):
 		r.seek(d.Serial, e.FD(), e.Ret)
 		c.entry = s.push(e)
 		c.held = true
@@ -122,14 +121,11 @@ func (u *uringBatch) event(s *staged, e *format.Event) error {
 		}
 		s.push(e)
 	}
-	s.Apply(t, e, f, d)
-	u.learn(t, e, d)
-	u.lost = u.lost || unfollowed(e.Op.Info().Effect)
-	switch e.Op.Info().Effect {
-	case format.EffectExit:
-		delete(u.of, e.TID)
-	case format.EffectExitGroup:
-		maps.DeleteFunc(u.of, func(_ int32, r *uring) bool { return r.by == t.Process })
+	s.Apply(f)
+	u.learn(f)
+	u.lost = u.lost || unfollowed(f)
+	if f.Did.Any(format.Ends) {
+		maps.DeleteFunc(u.of, func(tid int32, r *uring) bool { return tid == e.TID || f.Did.Any(format.EndsAll) && r.by == t.Process })
 	}
 	return nil
 }
@@ -140,7 +136,7 @@ func (u *uringBatch) requests(e *format.Event, d *process.Description) format.Op
 	switch {
 	case e.Via != format.ViaCall || d == nil || !isFile(d) || u.isMapped(d):
 		return 0
-	case info.Effect == format.EffectSync && e.Ret == 0 && format.ViaUring.Asks(e.Op):
+	case info.Acts&format.Syncs != 0 && e.FD() >= 0 && !info.Acts.Any(format.SyncsAll) && e.Ret == 0 && format.ViaUring.Asks(e.Op):
 		return e.Op
 	case plainOf(e) == 0 || e.Ret <= 0 || info.Class == format.ClassWrite && (e.Ret != e.Size() || d.Append()):
 		return 0
@@ -170,7 +166,8 @@ func (r *uring) decides(u *uringBatch, e *format.Event, c *one) bool {
 }
 
 // disturbs reports whether a run must end before an event of another thread.
-func (u *uringBatch) disturbs(e *format.Event, t *process.Thread, f *process.File, d *process.Description, r *uring) bool {
+func (u *uringBatch) disturbs(f *process.Fact, r *uring) bool {
+	e, d := f.Event, f.Description
 	if e.Notes.Known(format.NotedWaker) && e.Notes.Waker == r.tid {
 		return true // it may be what that waited for
 	}
@@ -181,13 +178,10 @@ func (u *uringBatch) disturbs(e *format.Event, t *process.Thread, f *process.Fil
 			}
 		}
 	}
-	looks := false
-	switch e.Op.Info().Effect {
-	case format.EffectRead, format.EffectSync, format.EffectSyncAll, format.EffectStat:
-		looks = true
-	}
+	acts := e.Acts()
+	looks := acts.All(format.ReadsBytes|format.Buffers) || acts.Any(format.Syncs|format.Stats) && !acts.Any(format.InMemory)
 	for _, of := range r.files {
-		if (of.writes() || !looks) && u.touches(e, t, f, d, of) {
+		if (of.writes() || !looks) && u.touches(f, of) {
 			return true
 		}
 	}

@@ -123,15 +123,18 @@ func (f *Figures) follow(t *bin.Trace) error {
 		n, err := events.Read(batch)
 		for i := range batch[:n] {
 			e := &batch[i]
-			by := follower.Thread(e)
-			about, d := follower.About(by, e)
+			fact := follower.Fact(e)
 			if e.Via != format.ViaCall {
 				f.Requests++
 			}
-			if file, from, to := moved(follower, e, about, d); file != nil {
-				touched[file.ID] = append(touched[file.ID], extent{from / pageSize, (to + pageSize - 1) / pageSize})
+			if fact.Kind() == process.KindFile {
+				for _, m := range [...]*process.Moved{&fact.Read, &fact.Written} {
+					if m.To > m.From {
+						touched[m.File.ID] = append(touched[m.File.ID], extent{m.From / pageSize, (m.To + pageSize - 1) / pageSize})
+					}
+				}
 			}
-			follower.Apply(by, e, about, d)
+			follower.Apply(fact)
 		}
 		if errors.Is(err, io.EOF) {
 			break
@@ -144,26 +147,6 @@ func (f *Figures) follow(t *bin.Trace) error {
 		f.WorkingSet += pages(list) * pageSize
 	}
 	return nil
-}
-
-// moved returns the bytes of a file that an event read or wrote, and a nil file for none.
-// about and d are the results of About.
-func moved(follower *process.Follower, e *format.Event, about *process.File, d *process.Description) (file *process.File, from, to int64) {
-	if e.Ret <= 0 || follower.Kind(e, about, d) != process.KindFile {
-		return nil, 0, 0
-	}
-	switch profile.CategoryOf(e.Op) {
-	case profile.MappedReads, profile.MappedWrites:
-		return about, e.Offset(), e.Offset() + e.Ret
-	case profile.Reads, profile.Writes:
-		if d == nil {
-			return nil, 0, 0
-		}
-		if from, to, ok := follower.Move(e, d); ok {
-			return d.File, from, to
-		}
-	}
-	return nil, 0, 0
 }
 
 // pages returns how many pages are in at least one of the extents, which it sorts.

@@ -9,89 +9,54 @@ import (
 
 // apply returns the effects of an event, and updates the files.
 func (f *files) apply(e *format.Event) (s effects) {
-	t := f.Thread(e)
-	in, out := t.Table.At(e.FD()), t.Table.At(e.OutFD())
-	effect := e.Op.Info().Effect
-	if effect == format.EffectClose {
-		if d := t.Table.Closing(e.FD()); d != nil {
-			in = d.Description
+	at := f.Fact(e)
+	in, out := at.File, at.Thread.Table.At(e.OutFD())
+	if out != nil {
+		s.outFile = fileOf(out.File)
+		if in = nil; at.Read.File != nil {
+			in = at.Read.File
+		} else if d := at.Thread.Table.At(e.FD()); d != nil {
+			in = d.File
 		}
 	}
-	s.file, s.outFile = fileOf(in), fileOf(out)
-	if effect == format.EffectFault || effect == format.EffectSyncMapped {
-		for m := range t.Process.Space.Within(e.Args[0], e.Size()) {
-			s.file = m.File.Data.(*file)
-			break
-		}
-	}
-	f.Apply(t, e)
-	if e.Ret == format.NoResult || e.Failed() {
-		return s
-	}
-	switch effect {
-	case format.EffectMap:
-		if in != nil && e.MapsFile() {
-			f.Map(t, e, process.Mapping{Offset: e.Offset(), File: in.File})
-		}
-	case format.EffectFault:
-		switch moves := (moved{s.file, e.Offset(), e.Ret}); {
-		case s.file == nil || e.Offset() < 0 || e.Offset() > maxOffset || e.Ret > maxOffset:
-		case e.Op == format.OpMapWrite:
-			s.written = moves
-		default:
-			s.read = moves
-		}
-	case format.EffectRead:
-		s.read = move(in, e, e.Offset(), false)
-	case format.EffectWrite:
-		s.written = move(in, e, e.Offset(), true)
-	case format.EffectCopy:
-		s.read = move(in, e, e.Offset(), false)
-		s.written = move(out, e, e.OutOffset(), true)
-	case format.EffectOpen:
-		if path := unmarked(e.Path(0)); path != nil {
-			s.file = f.open(t, e, path)
-		}
-	case format.EffectSeek, format.EffectTruncate, format.EffectAllocate:
+	s.file, s.read, s.written = fileOf(in), move(&at.Read), move(&at.Written)
+	f.ApplyFact(at)
+	path := func(n int8) string { return string(unmarked(e.Path(int(n)))) }
+	switch did, places := at.Did, &e.Op.Info().At; {
+	case did.Any(format.MapsFiles):
 		if in != nil {
-			in.Adjust(e)
-		} else if path := unmarked(e.Path(0)); path != nil {
+			f.Map(at.Thread, e, process.Mapping{Offset: e.Offset(), File: in})
+		}
+	case did.Any(format.Opens):
+		if path := unmarked(e.Path(0)); path != nil {
+			s.file = f.open(at.Thread, e, path)
+		}
+	case did.Any(format.Cuts):
+		if path := unmarked(e.Path(0)); path != nil {
 			f.lookup(path).Length = e.Size()
 		}
-	case format.EffectMkdir:
+	case did.Any(format.Removes):
+		f.forget(path(places.Gone))
+	case did.Any(format.Renames):
+		f.rename(path(places.Gone), path(places.Came), did.Any(format.Exchanges))
+	case did.Any(format.Links):
+		f.name(path(places.Came), f.lookup(unmarked(e.Path(0))))
+	case did.Any(format.Directories):
 		f.lookup(unmarked(e.Path(0))).dir = true
-	case format.EffectUnlink, format.EffectRmdir:
-		f.forget(string(unmarked(e.Path(0))))
-	case format.EffectRename:
-		f.rename(string(unmarked(e.Path(0))), string(unmarked(e.Path(1))), e.Exchanges())
-	case format.EffectLink:
-		f.name(string(unmarked(e.Path(1))), f.lookup(unmarked(e.Path(0))))
 	}
 	return s
 }
 
-// maxOffset bounds the offsets and sizes of faults, so that sums don't overflow.
-const maxOffset = 1 << 61
-
-// fileOf returns the file of a description, nil for none.
-func fileOf(d *process.Description) *file {
-	if d == nil {
+// fileOf returns the file that the caller of process knows as f, nil for none.
+func fileOf(f *process.File) *file {
+	if f == nil {
 		return nil
 	}
-	return d.File.Data.(*file)
+	return f.Data.(*file)
 }
 
-// move returns the range of a successful read or write, and moves the offset.
-func move(d *process.Description, e *format.Event, offset int64, writes bool) moved {
-	if d == nil {
-		return moved{}
-	}
-	from, to, ok := d.Move(e, offset, writes)
-	if !ok {
-		return moved{}
-	}
-	return moved{fileOf(d), from, to - from}
-}
+// move returns the range of a read or a write.
+func move(m *process.Moved) moved { return moved{fileOf(m.File), m.From, m.To - m.From} }
 
 // open adds the descriptor that an open returned.
 func (f *files) open(t *process.Thread, e *format.Event, path []byte) *file {
@@ -128,7 +93,7 @@ func (f *files) dropped(d *process.Description) {
 	if !isOpen(d.Flags) {
 		return
 	}
-	at := fileOf(d)
+	at := fileOf(d.File)
 	at.opens--
 	if at.opens == 0 && f.closed != nil {
 		f.closed(at)

@@ -69,7 +69,7 @@ func (l *iolog) apply(e *format.Event) error {
 	if err := l.files.full(e); err != nil {
 		return err
 	}
-	closed := s.file != nil && s.file.opens == 0 && e.Op.Info().Effect == format.EffectFault && e.Ret > 0
+	closed := s.file != nil && s.file.opens == 0 && e.Acts().Any(format.Faults) && e.Ret > 0
 	if closed { // a mapping outlives the descriptor
 		s.file.opens++
 		l.files.opened(s.file)

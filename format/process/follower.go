@@ -77,15 +77,13 @@ func (fl *Follower) begin() {
 // About returns the file that a call is about, and its description if it is
 // open. Both are nil if the call is not about a file.
 func (fl *Follower) About(t *Thread, e *format.Event) (*File, *Description) {
-	info := e.Op.Info()
-	fd, _ := subject(e)
-	switch info.Effect {
-	case format.EffectFault, format.EffectSyncMapped:
+	info, acts := e.Op.Info(), e.Acts()
+	fd := subject(e)
+	switch {
+	case acts.Any(format.Faults), acts.All(format.Syncs | format.InMemory):
 		return fl.mapped(t, e), nil
-	case format.EffectMap:
-		if !e.MapsFile() {
-			return nil, nil
-		}
+	case acts.Any(format.Maps) && !acts.Any(format.MapsFiles):
+		return nil, nil
 	}
 	if e.OnRegistered() {
 		at := fl.fixed[slot{t.Process.ID, e.Notes.Request.Ring, fd}]
@@ -111,7 +109,7 @@ func (fl *Follower) About(t *Thread, e *format.Event) (*File, *Description) {
 		return nil, nil
 	}
 	at := t.Table.Find(fd)
-	if info.Effect == format.EffectClose {
+	if acts.Any(format.Closes) {
 		at = t.Table.Closing(fd)
 	}
 	if at == nil {
@@ -129,7 +127,7 @@ func (fl *Follower) About(t *Thread, e *format.Event) (*File, *Description) {
 // on a registered file, it is the descriptor by which the file was registered, while
 // that is open.
 func (fl *Follower) Descriptor(t *Thread, e *format.Event) int64 {
-	fd, _ := subject(e)
+	fd := subject(e)
 	if !e.OnRegistered() {
 		return fd
 	}
@@ -147,7 +145,7 @@ func (fl *Follower) mapped(t *Thread, e *format.Event) *File {
 		return m.File
 	}
 	switch {
-	case e.Op.Info().Effect != format.EffectFault:
+	case !e.Acts().Any(format.Faults):
 		return nil
 	case e.Notes.Known(format.NotedPath):
 		return fl.of(e.Notes.Path)
@@ -155,14 +153,13 @@ func (fl *Follower) mapped(t *Thread, e *format.Event) *File {
 	return fl.of([]byte("mapped file"))
 }
 
-// subject returns the descriptor that an event is about, and the offset in its file. If
-// there are two descriptors, it is the one that the event's class reads from or writes
-// to.
-func subject(e *format.Event) (fd, offset int64) {
+// subject returns the descriptor that an event is about. If there are two, it is the one
+// that the event's class reads from or writes to.
+func subject(e *format.Event) int64 {
 	if info := e.Op.Info(); info.At.OutFD >= 0 && info.Class == format.ClassWrite {
-		return e.OutFD(), e.OutOffset()
+		return e.OutFD()
 	}
-	return e.FD(), e.Offset()
+	return e.FD()
 }
 
 // Path returns the n-th path of an event, from 0. It is absolute if the working
@@ -182,84 +179,56 @@ func (fl *Follower) Path(t *Thread, e *format.Event, n int) []byte {
 	return fl.path
 }
 
-// Move returns which bytes of a file a successful read or write moved, and
-// updates the offset and the length. It returns false if the offset is out of
-// bounds.
-func (fl *Follower) Move(e *format.Event, d *Description) (from, to int64, ok bool) {
-	_, offset := subject(e)
-	return d.Move(e, offset, e.Op.Info().Class == format.ClassWrite)
-}
-
-// Apply updates tables, files and threads by an event. Its arguments are the
-// results of Thread and About for that event. A thread that ends is invalid
+// Apply updates tables, files and threads by an event. A thread that ends is invalid
 // afterwards.
-func (fl *Follower) Apply(t *Thread, e *format.Event, f *File, d *Description) {
+func (fl *Follower) Apply(f *Fact) {
+	t, e := f.Thread, f.Event
 	if e.Notes.Known(format.NotedRing | format.NotedSlot) {
-		fl.slotted(t, e, f)
+		fl.slotted(f)
 		return
 	}
-	fl.State.Apply(t, e)
-	if e.Failed() || e.Ret == format.NoResult {
+	if f.Did == 0 {
 		return
 	}
-	switch info := e.Op.Info(); info.Effect {
-	case format.EffectOpen:
-		fl.opened(t, e, f)
-	case format.EffectMap:
-		if f != nil {
-			fl.Map(t, e, Mapping{Offset: e.Offset(), File: f})
-		}
-	case format.EffectPipe:
-		for _, fd := range [2]int64{int64(int32(e.Args[0])), e.Args[0] >> 32} {
-			fl.made(t, e, fd)
-		}
-	case format.EffectEventfd:
-		fl.made(t, e, e.Ret)
-	case format.EffectSubmit:
-		if e.Op == format.OpUringRegister {
-			fl.register(t, e)
-		}
-	case format.EffectExec:
-		if f != nil {
-			t.Process.Command = cutCommand(f.Name)
-		}
-	case format.EffectChdir:
-		if f != nil && len(f.Name) > 0 {
-			t.Dir.Path = f.Name
-		}
-	case format.EffectCopy: // Move is about the other descriptor
-		fd, offset, writes := e.FD(), e.Offset(), false
-		if info.Class == format.ClassRead {
-			fd, offset, writes = e.OutFD(), e.OutOffset(), true
-		}
-		if other := t.Table.At(fd); other != nil {
-			other.Move(e, offset, writes)
-		}
-	case format.EffectSeek, format.EffectTruncate, format.EffectAllocate:
-		if d != nil {
-			d.Adjust(e)
-		} else if f != nil && info.Effect == format.EffectTruncate {
-			f.Length = e.Size()
-		}
+	fl.State.ApplyFact(f)
+	switch did := f.Did; {
+	case did.Any(format.Opens):
+		fl.opened(f)
+	case did.Any(format.MapsFiles) && f.File != nil:
+		fl.Map(t, e, Mapping{Offset: e.Offset(), File: f.File})
+	case did.Any(format.Channels):
+		one, other := f.Made()
+		fl.made(t, e, one)
+		fl.made(t, e, other)
+	case did.Any(format.Registers):
+		fl.register(t, e)
+	case did.Any(format.Execs) && f.File != nil:
+		t.Process.Command = cutCommand(f.File.Name)
+	case did.Any(format.Enters) && f.File != nil && len(f.File.Name) > 0:
+		t.Dir.Path = f.File.Name
 	}
 }
 
 // made adds a descriptor of a channel that a call made to the table.
 func (fl *Follower) made(t *Thread, e *format.Event, fd int64) {
+	if fd < 0 {
+		return
+	}
 	d := fl.Open(fl.Made(e), 0)
 	d.Kind = KindChannel
 	fl.Put(t.Table, fd, Descriptor{Description: d, Cloexec: e.Cloexec()})
 }
 
 // slotted follows a request that opens or closes a registered file.
-func (fl *Follower) slotted(t *Thread, e *format.Event, f *File) {
-	at := slot{t.Process.ID, e.Notes.Request.Ring, int64(e.Notes.Request.Slot)}
+func (fl *Follower) slotted(f *Fact) {
+	e := f.Event
+	at := slot{f.Thread.Process.ID, e.Notes.Request.Ring, int64(e.Notes.Request.Slot)}
 	switch {
 	case e.Failed() || e.Ret == format.NoResult:
-	case e.Op.Info().Effect == format.EffectClose:
+	case f.Did.Any(format.Closes):
 		delete(fl.fixed, at)
-	case f != nil:
-		fl.fix(at, registered{file: f})
+	case f.File != nil:
+		fl.fix(at, registered{file: f.File})
 	}
 }
 
@@ -309,7 +278,8 @@ func (fl *Follower) register(t *Thread, e *format.Event) {
 const unnamed = "/(unnamed)"
 
 // opened adds the descriptor that an open made to the table.
-func (fl *Follower) opened(t *Thread, e *format.Event, f *File) {
+func (fl *Follower) opened(of *Fact) {
+	e, f := of.Event, of.File
 	flags, at := e.OpenFlags(), &e.Op.Info().At
 	switch {
 	case at.Text >= 0: // memfd_create: a name that leads nowhere
@@ -332,5 +302,5 @@ func (fl *Follower) opened(t *Thread, e *format.Event, f *File) {
 	d := fl.Open(f, flags)
 	d.Type = e.FileType()
 	d.Kind = kindOf(f, d.Type)
-	fl.Put(t.Table, e.Ret, Descriptor{Description: d, Cloexec: e.Cloexec()})
+	fl.Put(of.Thread.Table, e.Ret, Descriptor{Description: d, Cloexec: e.Cloexec()})
 }

@@ -13,13 +13,7 @@ import (
 func follow(events ...format.Event) *Follower {
 	fl := New(&format.Header{Meta: []format.Meta{{Key: format.MetaCwd, Value: `"/w"`}}}, 100)
 	for i := range events {
-		e := &events[i]
-		t := fl.Thread(e)
-		f, d := fl.About(t, e)
-		if class := e.Op.Info().Class; d != nil && e.Ret > 0 && (class == format.ClassRead || class == format.ClassWrite) {
-			fl.Move(e, d)
-		}
-		fl.Apply(t, e, f, d)
+		fl.Apply(fl.Fact(&events[i]))
 	}
 	return fl
 }
@@ -61,8 +55,7 @@ func TestDescriptionsAreUsedAgain(t *testing.T) {
 	serial := d.Serial
 	d.Data = "mine"
 	for _, e := range []format.Event{{Op: format.OpClose, TID: 1, Args: args(3)}, open} {
-		f, d := fl.About(thread, &e)
-		fl.Apply(thread, &e, f, d)
+		fl.Apply(fl.Fact(&e))
 	}
 	require.Same(t, d, thread.Table.At(3))
 	require.Greater(t, d.Serial, serial)
@@ -95,10 +88,10 @@ func TestForksShareTables(t *testing.T) {
 	shared := fl.held
 	require.Less(t, shared, 3*pageBytes, "two pages and an index")
 	last := &format.Event{Op: format.OpClose, TID: forks + 1, Args: args(3)}
-	thread := fl.Thread(last)
-	f, d := fl.About(thread, last)
-	require.Equal(t, "/w/a", f.Name)
-	fl.Apply(thread, last, f, d)
+	closes := fl.Fact(last)
+	thread := closes.Thread
+	require.Equal(t, "/w/a", closes.File.Name)
+	fl.Apply(closes)
 	require.Nil(t, thread.Table.At(3))
 	require.NotNil(t, thread.Table.At(1000))
 	require.Less(t, fl.held, shared+2*pageBytes, "one page more, and an index")
@@ -109,7 +102,7 @@ func TestForksShareTables(t *testing.T) {
 	for i := range int32(forks + 1) {
 		require.Zero(t, dropped)
 		exit := &format.Event{Op: format.OpExit, TID: i + 1, Ret: format.NoResult}
-		fl.Apply(fl.Thread(exit), exit, nil, nil)
+		fl.Apply(fl.Fact(exit))
 	}
 	require.Equal(t, 1, dropped, "the last table that led to it is gone")
 	require.Zero(t, fl.held)
@@ -143,9 +136,7 @@ func TestExitGroup(t *testing.T) {
 		}
 		fl := New(h, 100)
 		for i := range events {
-			thread := fl.Thread(&events[i])
-			f, d := fl.About(thread, &events[i])
-			fl.Apply(thread, &events[i], f, d)
+			fl.Apply(fl.Fact(&events[i]))
 		}
 		next := &format.Event{Op: format.OpFsync, TID: 2, Args: args(3)}
 		f, _ := fl.About(fl.Thread(next), next)

@@ -57,9 +57,10 @@ func kindOf(f *File, typ format.FileType) Kind {
 	}
 }
 
-// Kind returns the kind of the file of an event. f and d are the results of About. A
-// name by itself counts as that of a file, unless the call opens it.
-func (fl *Follower) Kind(e *format.Event, f *File, d *Description) Kind {
+// Kind returns the kind of the file of an event. A name by itself counts as that of a
+// file, unless the call opens it.
+func (f *Fact) Kind() Kind {
+	e, d := f.Event, f.Description
 	if d != nil {
 		if typ := e.FileType(); typ != format.TypeUnknown {
 			d.Kind = kindOf(d.File, typ)
@@ -69,15 +70,14 @@ func (fl *Follower) Kind(e *format.Event, f *File, d *Description) Kind {
 		}
 		return d.Kind
 	}
-	effect := e.Op.Info().Effect
 	switch {
-	case effect == format.EffectPipe || effect == format.EffectEventfd:
+	case e.Acts().Any(format.Channels):
 		return KindChannel
-	case f == nil:
+	case f.File == nil:
 		return KindUnknown
-	case effect == format.EffectOpen && !e.Failed():
-		return kindOf(f, e.FileType())
-	case f.Kind == KindPseudo:
+	case f.Did.Any(format.Opens):
+		return kindOf(f.File, e.FileType())
+	case f.File.Kind == KindPseudo:
 		return KindPseudo
 	}
 	return KindFile
@@ -89,27 +89,8 @@ func (fl *Follower) Made(e *format.Event) *File {
 	switch info := e.Op.Info(); {
 	case info.Class == format.ClassSubmit:
 		return fl.of([]byte("anon_inode:[io_uring]"))
-	case info.Effect == format.EffectEventfd:
+	case info.Result == format.ResultFD:
 		return fl.of([]byte("anon_inode:[eventfd]"))
 	}
 	return fl.of([]byte("pipe"))
-}
-
-// Written returns the bytes that a copy wrote into a file from what is none
-// (splice from a pipe), and the file's description, nil for any other call and if
-// it wrote nothing. To About, such a call is about what it read.
-func (fl *Follower) Written(t *Thread, e *format.Event) (d *Description, from, to int64) {
-	info := e.Op.Info()
-	if info.Effect != format.EffectCopy || info.Class != format.ClassRead {
-		return nil, 0, 0
-	}
-	d = t.Table.At(e.OutFD())
-	if d == nil || d.Kind != KindFile {
-		return nil, 0, 0
-	}
-	ahead := *d // Apply moves it
-	if from, to, ok := ahead.Move(e, e.OutOffset(), true); ok && to > from {
-		return d, from, to
-	}
-	return nil, 0, 0
 }

@@ -5,43 +5,44 @@ import "pianola/format"
 // maxOffset is the largest offset that is followed, in bytes.
 const maxOffset = 1 << 61
 
-// Move returns which bytes of its file a successful call moved, and updates the
-// offset and the length. offset is the argument of the call, below 0 for the
-// description's own. Move returns false if the offset is out of bounds.
-func (d *Description) Move(e *format.Event, offset int64, writes bool) (from, to int64, ok bool) {
-	n, given := e.Ret, offset >= 0
-	if from = offset; !given {
-		from = d.Offset
+// moved returns which bytes of its file a successful call moved. offset is the argument
+// of the call, below 0 for the description's own. There are none if the offset is out of
+// bounds.
+func (d *Description) moved(e *format.Event, offset int64, writes bool) Moved {
+	n, own := e.Ret, offset < 0
+	if own {
+		offset = d.Offset
 	}
 	if writes && (d.Append() || e.Word(format.ReadWriteFlags)&format.RwfAppend != 0) {
-		from = d.File.Length
+		offset = d.File.Length
 	}
-	if from < 0 || from > maxOffset || n < 0 || n > maxOffset {
-		return 0, 0, false
+	if offset < 0 || offset > maxOffset || n < 0 || n > maxOffset {
+		return Moved{}
 	}
-	to = from + n
-	if !given {
-		d.Offset = to
-	}
-	if writes && n > 0 {
-		d.File.Length = max(d.File.Length, to)
-	}
-	return from, to, true
+	return Moved{d.File, d, offset, offset + n, own}
 }
 
-// Adjust updates the offset of a description, or the length of its file, for a
-// successful call that moves no bytes.
-func (d *Description) Adjust(e *format.Event) {
-	switch e.Op.Info().Effect {
-	case format.EffectSeek:
-		d.Offset = e.Ret
-	case format.EffectTruncate:
-		d.File.Length = e.Size()
-	case format.EffectAllocate:
-		if e.Word(format.FallocateMode)&format.FallocKeepSize == 0 {
-			if end := e.Offset() + e.Size(); end >= e.Offset() {
-				d.File.Length = max(d.File.Length, end)
-			}
+// apply moves the offset.
+func (m *Moved) apply(writes bool) {
+	if m.own && m.Description != nil {
+		m.Description.Offset = m.To
+	}
+	if writes && m.To > m.From && m.Description != nil {
+		m.File.Length = max(m.File.Length, m.To)
+	}
+}
+
+// sized returns the length of the file after a successful call that sets it, as far as the
+// call tells, from the length before.
+func (f *Fact) sized(length int64) int64 {
+	e := f.Event
+	switch {
+	case f.Did.Any(format.Cuts):
+		return e.Size()
+	case e.Word(format.FallocateMode)&format.FallocKeepSize == 0:
+		if end := e.Offset() + e.Size(); end >= e.Offset() {
+			return max(length, end)
 		}
 	}
+	return length
 }

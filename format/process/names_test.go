@@ -24,10 +24,9 @@ func TestApplicationNames(t *testing.T) {
 		if path == "" {
 			e.Args[0] = ret
 		}
-		thread := fl.Thread(e)
-		f, d := fl.About(thread, e)
-		fl.Apply(thread, e, f, d)
-		return f
+		fact := fl.Fact(e)
+		fl.Apply(fact)
+		return fact.File
 	}
 	fl := New(h, 100)
 	wal := about(fl, format.OpOpen, "a//pianola_tmp1", 3)

@@ -17,22 +17,19 @@ func TestNewcomer(t *testing.T) {
 		Meta:        []format.Meta{{Key: format.MetaProcess, Value: `7 threads=7,9 cwd="/srv" umask=027`}},
 		Descriptors: []format.Descriptor{{Process: 7, FD: 3, Offset: 5, Path: "/srv/file"}},
 	}, 20)
-	entered := f.Thread(&enters)
-	require.Equal(t, int64(20), entered.Created)
-	file, d := f.About(entered, &enters)
-	require.Nil(t, file)
-	f.Apply(entered, &enters, file, d)
+	entered := f.Fact(&enters)
+	require.Equal(t, int64(20), entered.Thread.Created)
+	require.Nil(t, entered.File)
+	f.Apply(entered)
 
 	read := &format.Event{Op: format.OpRead, TID: 9, Args: [format.MaxArgs]int64{3, 0, 2}, Ret: 2}
 	thread := f.Thread(read)
 	require.Equal(t, int32(7), thread.Process.ID)
 	require.Equal(t, "/srv", thread.Dir.Path)
 	require.Equal(t, int64(0o27), thread.Dir.Mask)
-	file, d = f.About(thread, read)
-	require.Equal(t, "/srv/file", file.Name)
-	from, to, ok := f.Move(read, d)
-	require.True(t, ok)
-	require.Equal(t, [2]int64{5, 7}, [2]int64{from, to})
+	moves := f.Fact(read).Moves()
+	require.Equal(t, "/srv/file", moves.File.Name)
+	require.Equal(t, [2]int64{5, 7}, [2]int64{moves.From, moves.To})
 	require.Same(t, thread.Process, f.Thread(&format.Event{Op: format.OpRead, TID: 7}).Process)
 }
 

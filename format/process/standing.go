@@ -67,7 +67,7 @@ func (s *Standing) Apply(e *format.Event) {
 		s.release()
 	}
 	s.apply(e)
-	if e.Op.Info().Effect == format.EffectFork && e.Ret > 0 && s.waits > 0 {
+	if s.waits > 0 && e.Did().Any(format.Starts) {
 		s.born(int32(e.Ret))
 	}
 }
@@ -111,33 +111,29 @@ func (s *Standing) apply(e *format.Event) {
 	if len(f.byName) >= f.max || f.files.bytes > NameBytes*f.max*3/4 {
 		f.forget()
 	}
-	t := f.Thread(e)
-	file, d := f.About(t, e)
-	info := e.Op.Info()
-	renamed := !e.Failed() && (info.Effect == format.EffectRename || info.Effect == format.EffectUnlink || info.Effect == format.EffectRmdir)
+	at := f.Fact(e)
+	t := at.Thread
+	renamed := at.Did.Any(format.Renames | format.Removes)
 	if renamed {
 		s.old = append(s.old[:0], f.Path(t, e, 0)...)
-		if info.Effect == format.EffectRename {
+		if at.Did.Any(format.Renames) {
 			s.name = append(s.name[:0], f.Path(t, e, 1)...)
 		}
 	}
-	if d != nil && d.File != nil && (info.Effect == format.EffectRead || info.Effect == format.EffectWrite || info.Effect == format.EffectCopy) && e.Ret > 0 {
-		f.Move(e, d)
-	}
-	f.Apply(t, e, file, d)
+	f.Apply(at)
 	switch {
-	case e.Failed():
 	case renamed:
-		s.moved(e)
-	case info.Effect == format.EffectPipe:
+		s.moved(at)
+	case at.Did.Any(format.Channels) && e.Op.Info().Result != format.ResultFD:
 		s.made++
 		pipe := &File{Name: fmt.Sprintf("pipe:[%d]", firstPipe+s.made), Kind: KindChannel}
-		for flags, fd := range map[int64]int64{format.RDONLY: int64(int32(e.Args[0])), format.WRONLY: e.Args[0] >> 32} {
+		from, to := at.Made()
+		for flags, fd := range map[int64]int64{format.RDONLY: from, format.WRONLY: to} {
 			if d := t.Table.At(fd); d != nil {
 				d.File, d.Flags = pipe, flags
 			}
 		}
-	case info.Effect == format.EffectMap:
+	case at.Did.Any(format.Maps):
 		if m := t.Process.Space.At(e.Ret); m != nil {
 			m.Data = s.epoch
 		}
@@ -151,10 +147,10 @@ const firstPipe = 1 << 32
 const gone = " (deleted)"
 
 // moved gives files the names that a call gave them.
-func (s *Standing) moved(e *format.Event) {
+func (s *Standing) moved(at *Fact) {
 	f := s.follower
 	old, to := string(s.old), string(s.name)
-	if e.Op.Info().Effect != format.EffectRename {
+	if at.Did.Any(format.Removes) {
 		if file := f.byName[old]; file != nil {
 			s.rename(file, old+gone)
 		}
@@ -164,13 +160,14 @@ func (s *Standing) moved(e *format.Event) {
 		return
 	}
 	const aside = "\x00" // no name
-	if e.Exchanges() {
+	exchanges := at.Did.Any(format.Exchanges)
+	if exchanges {
 		s.renameAll(to, aside)
 	} else if file := f.byName[to]; file != nil {
 		s.rename(file, to+gone)
 	}
 	s.renameAll(old, to)
-	if e.Exchanges() {
+	if exchanges {
 		s.renameAll(aside, old)
 	}
 }
@@ -239,7 +236,7 @@ func (fl *Follower) forget() {
 // Place gives a fault on a mapping from before the last Header the name of its file, where it has none,
 // because the script that begins there does not show the mapping. It must come before Apply.
 func (s *Standing) Place(e *format.Event, notes *format.Notes) {
-	if e.Op.Info().Effect != format.EffectFault || e.Notes.Known(format.NotedPath) {
+	if !e.Acts().Any(format.Faults) || e.Notes.Known(format.NotedPath) {
 		return
 	}
 	t := s.follower.Living(e.TID)

@@ -12,12 +12,13 @@
 //	s.Apply(t, e)
 //
 // A Follower is a State that also has files, by name, and the bytes that calls
-// move:
+// move. It tells what each event does, as a Fact:
 //
-//	t := f.Thread(e)
-//	file, d := f.About(t, e)
-//	from, to, ok := f.Move(e, d) // of reads and writes
-//	f.Apply(t, e, file, d)
+//	fact := f.Fact(e)
+//	if fact.Did.Any(format.Removes) {
+//		forget(fact.File)
+//	}
+//	f.Apply(fact)
 //
 // In the order of events, a thread is created before its first event
 // (format.Causal). A Follower bounds its memory: it does not tell apart
@@ -42,6 +43,7 @@ type State struct {
 	mask     int64                                 // umask at the start
 	command  string
 	initial  map[int32]*Table // of processes without an event so far
+	fact     Fact             // memory
 
 	// ExitsAlone says that exit_group ends only the thread that calls it,
 	// because events of the others can follow.
@@ -161,58 +163,44 @@ func (s *State) Thread(e *format.Event) *Thread {
 // descriptors, except copies, and no mappings: the caller must Put and Map them,
 // because a State has no files. A thread that ends is invalid afterwards.
 func (s *State) Apply(t *Thread, e *format.Event) {
-	effect := e.Op.Info().Effect
-	switch effect {
-	case format.EffectClose:
-		if e.Ret != -ebadf { // close(2): it closes even if it fails
-			s.close(t, int32(e.FD()))
-		}
-		return
-	case format.EffectExit:
-		s.end(t)
-		return
-	case format.EffectExitGroup:
-		if s.ExitsAlone {
-			s.end(t)
-			return
-		}
+	s.ApplyFact(&Fact{Event: e, Did: e.Did(), Thread: t})
+}
+
+// ApplyFact is Apply for what Fact returned. It updates offsets and lengths, too.
+func (s *State) ApplyFact(f *Fact) {
+	t, e := f.Thread, f.Event
+	switch did := f.Did; {
+	case did.Any(format.ReadsBytes | format.WritesBytes): // most events
+		f.Read.apply(false)
+		f.Written.apply(true)
+	case did.Any(format.Seeks) && f.Description != nil:
+		f.Description.Offset = e.Ret
+	case did.Any(format.Cuts|format.Allocates) && f.File != nil:
+		f.File.Length = f.sized(f.File.Length)
+	case did.Any(format.EndsAll) && !s.ExitsAlone:
 		for i := len(t.Process.threads) - 1; i >= 0 && t != s.stray; i-- {
 			s.end(t.Process.threads[i])
 		}
-		return
-	}
-	if e.Failed() || e.Ret == format.NoResult {
-		return
-	}
-	switch effect {
-	case format.EffectCloseRange:
-		s.closeRange(t, uint32(e.Args[0]), uint32(e.Args[1]), e.Args[2]&format.CloseRangeCloexec != 0)
-	case format.EffectDup:
+	case did.Any(format.Ends):
+		s.end(t)
+	case did.Any(format.Closes | format.Marks):
+		s.mark(t, f)
+	case did.Any(format.Duplicates):
 		s.dup(t, e)
-	case format.EffectFcntl:
-		if e.Copies() {
-			s.dup(t, e)
-		} else {
-			s.fcntl(t, e)
-		}
-	case format.EffectFork:
+	case did.Any(format.Starts):
 		s.started(t, e)
-	case format.EffectExec:
+	case did.Any(format.Execs):
 		s.exec(t)
 		t.Process.Space = &Space{}
-	case format.EffectUmask:
+	case did.Any(format.Masks):
 		t.Dir.Mask = e.Args[0] & 0o777
-	case format.EffectUnmap:
-		if from, to, ok := pages(e.Args[0], e.Size()); ok && e.Op == format.OpMunmap {
+	case did.Any(format.Unmaps | format.Maps): // the caller maps the file, if it has one
+		if from, to, ok := f.Pages(); ok {
 			s.unmap(t.Process.Space, from, to)
 		}
-	case format.EffectMap: // the caller maps the file, if it has one
-		if from, to, ok := pages(e.Ret, e.Size()); ok {
-			s.unmap(t.Process.Space, from, to)
-		}
-	case format.EffectRemap:
+	case did.Any(format.Remaps):
 		s.remap(t.Process.Space, e)
-	case format.EffectUnshare:
+	case did.Any(format.Unshares):
 		if e.Args[0]&format.CloneFiles != 0 {
 			s.alone(t)
 		}

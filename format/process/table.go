@@ -391,21 +391,6 @@ func (s *State) close(t *Thread, fd int32) {
 	s.remove(t, fd)
 }
 
-// closeRange closes descriptors, or marks them to be closed by an exec.
-func (s *State) closeRange(t *Thread, first, last uint32, cloexec bool) {
-	for fd, d := range t.Table.All {
-		switch {
-		case uint32(fd) < first || uint32(fd) > last:
-		case !cloexec:
-			s.remove(t, fd)
-		case !d.Cloexec:
-			if d := s.Own(t.Table, int64(fd)); d != nil {
-				d.Cloexec = true
-			}
-		}
-	}
-}
-
 // dup adds a copy of a descriptor with the number that the call returned. If
 // the number was an argument (dup2), the call closed the descriptor that has
 // the number now; a late close is about an older one.
@@ -428,20 +413,36 @@ func (s *State) dup(t *Thread, e *format.Event) {
 	}
 }
 
-// fcntl sets the flags of a descriptor or a description.
-func (s *State) fcntl(t *Thread, e *format.Event) {
-	fd := e.FD()
-	switch e.Args[1] {
-	case format.FSetfd:
-		if d := t.Table.Find(fd); d != nil && d.Cloexec != (e.Args[2]&1 != 0) {
-			if d := s.Own(t.Table, fd); d != nil {
-				d.Cloexec = !d.Cloexec
+// mark closes descriptors, or sets flags of them or of what they lead to.
+func (s *State) mark(t *Thread, f *Fact) {
+	e := f.Event
+	switch first, last := f.Range(); {
+	case e.FD() >= 0 && f.Did.Any(format.Closes):
+		s.close(t, int32(first))
+	case e.FD() >= 0: // fcntl
+		if d := t.Table.Find(e.FD()); d == nil {
+			return
+		} else if e.Args[1] == format.FSetfl {
+			d.Flags = d.Flags&^settable | e.Args[2]&settable
+		} else if d.Cloexec != (e.Args[2]&1 != 0) {
+			s.setCloexec(t, e.FD(), !d.Cloexec)
+		}
+	default:
+		for fd, d := range t.Table.All {
+			switch {
+			case uint32(fd) < first || uint32(fd) > last:
+			case f.Did.Any(format.Closes):
+				s.remove(t, fd)
+			case !d.Cloexec:
+				s.setCloexec(t, int64(fd), true)
 			}
 		}
-	case format.FSetfl:
-		if d := t.Table.At(fd); d != nil {
-			d.Flags = d.Flags&^settable | e.Args[2]&settable
-		}
+	}
+}
+
+func (s *State) setCloexec(t *Thread, fd int64, on bool) {
+	if d := s.Own(t.Table, fd); d != nil {
+		d.Cloexec = on
 	}
 }
 
