@@ -18,7 +18,7 @@ const (
 	hasEdges
 	hasLine
 	isRequest
-	hasPayload // a span, or processes that enter
+	hasPayload // a span, processes that enter, or a list
 )
 
 // The numbers of an event.
@@ -110,7 +110,7 @@ func (c *codec) append(dst []byte, e *format.Event) []byte {
 		head |= isRequest
 		dst = append(dst, byte(e.Via))
 	}
-	if e.Span != nil || e.Enters != nil {
+	if e.Span != nil || e.Enters != nil || e.List != nil {
 		head |= hasPayload
 		dst = appendPayload(dst, e)
 	}
