@@ -20,7 +20,7 @@ func (p *pass) callAll(s *simEvent) {
 		return
 	}
 	for n, at := range s.out.Op.Info().At.Paths {
-		if at.Arg >= 0 && s.at[n] != nil {
+		if at.Arg >= 0 && s.at[n] != nil && s.out.Str[at.Str] != nil {
 			p.call(s.at[n])
 		}
 	}
