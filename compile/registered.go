@@ -66,7 +66,7 @@ func (rs *rings) keep(s *simEvent) {
 			if at := &r.files[i]; key.process == t.Process && at.of == f && at.fd == fd {
 				if hidden < 0 {
 					hidden = int32(rs.hide(t.Table))
-					of := rs.ds.used(t.Table, int64(fd))
+					of := rs.fds.used(t.Table, int64(fd))
 					rs.state.Put(t.Table, int64(hidden), process.Descriptor{Description: d.Description, Cloexec: d.Cloexec, Data: of})
 					of.number = v
 				}
@@ -79,8 +79,7 @@ func (rs *rings) keep(s *simEvent) {
 	}
 	s.kept, s.why = true, reasonTable
 	rs.state.Apply(t.Thread, s.e)
-	rs.ds.take(rs.ds.ownNumbers(t.Table), v)
-	rs.ds.moved = true
+	rs.fds.gives(t.Table, v)
 }
 
 // fixed replaces the index of a registered file by the descriptor of the file, and

@@ -80,7 +80,6 @@ type ringKey struct {
 // rings is the concern of rings.
 type rings struct {
 	*pass
-	ds     *descriptors
 	all    map[ringKey]*ring
 	hides  int64   // numbers from firstHidden on that were used
 	hidden []int32 // those of them that are free again
@@ -367,7 +366,7 @@ func (rs *rings) listFile(t *thread, r *ring, i int) {
 	if d := t.Table.Find(r.descriptorOf(t, int64(i))); d != nil && f.of.isFile() {
 		fd = int64(numberOf(f.fd, d))
 		rs.order.after(usesOf(d).opened, format.EdgeDescriptor)
-		of := rs.ds.used(t.Table, int64(f.fd))
+		of := rs.fds.used(t.Table, int64(f.fd))
 		of.newest = rs.order.use(of.newest)
 	}
 	rs.spans.Numbers = append(rs.spans.Numbers, fd)
@@ -401,38 +400,33 @@ func (rs *rings) queued(s *simEvent) reason {
 	if !e.Notes.Known(format.NotedRing) || e.Ret < 0 {
 		return reasonTable
 	}
-	via := format.ViaAIO
-	switch e.Op {
-	case format.OpUringSetup, format.OpUringEnter, format.OpUringRegister:
+	via, reads := format.ViaAIO, e.Op.Info().Reads
+	if reads == format.ReadRing || reads == format.ReadRegistered || e.Op == format.OpUringEnter {
 		via = format.ViaUring
 	}
 	r := rs.ringOf(t, e, via)
-	switch e.Op {
-	case format.OpUringSetup:
-		r.setup, r.counts = [4]int64{e.Args[0], e.Args[1], e.Args[2], e.Args[3]}, reaping{known: true, whole: true}
-	case format.OpIOSetup:
+	switch collects := e.Op == format.OpIOGetevents || e.Op == format.OpIOPgetevents; {
+	case reads == format.ReadRing, reads == format.ReadContext:
 		r.setup, r.counts = [4]int64{e.Args[0]}, reaping{known: true, whole: true}
-	case format.OpUringRegister:
+		if via == format.ViaUring {
+			copy(r.setup[:], e.Args[:])
+		}
+	case reads == format.ReadRegistered:
 		return rs.register(s, r)
-	case format.OpUringEnter, format.OpIOSubmit, format.OpIOGetevents, format.OpIOPgetevents:
-		return rs.submitted(s, r)
+	case collects:
+		return rs.submitted(s, r, min(max(e.Args[1], 0), e.Ret), collects)
+	case via == format.ViaUring && e.Args[3]&enterGetEvents != 0:
+		return rs.submitted(s, r, max(e.Args[2], 0), collects)
+	case via == format.ViaUring, e.Op == format.OpIOSubmit:
+		return rs.submitted(s, r, 0, collects)
 	}
 	return reasonTable
 }
 
-// submitted turns a call that submits requests, or waits for them, into the event of
-// the trace. Its requests are there already.
-func (rs *rings) submitted(s *simEvent, r *ring) reason {
+// submitted turns a call that submits requests, or waits for at least so many, into the event
+// of the trace. Its requests are there already. collects says that it returns completions.
+func (rs *rings) submitted(s *simEvent, r *ring, least int64, collects bool) reason {
 	e, out := s.e, s.out
-	least := int64(0)
-	switch e.Op {
-	case format.OpUringEnter:
-		if e.Args[3]&enterGetEvents != 0 {
-			least = max(e.Args[2], 0)
-		}
-	case format.OpIOGetevents, format.OpIOPgetevents:
-		least = min(max(e.Args[1], 0), e.Ret)
-	}
 	if back := s.t.last - e.Start; back > 0 { // the event was made for a late request
 		e.Start, e.Dur = s.t.last, max(e.Dur-back, 0)
 	}
@@ -448,7 +442,7 @@ func (rs *rings) submitted(s *simEvent, r *ring) reason {
 	waits := r.awaited(e, least)
 	reaped := min(r.played, r.events-number)
 	waits = min(waits, r.events-reaped)
-	if e.Op == format.OpIOGetevents || e.Op == format.OpIOPgetevents {
+	if collects {
 		r.collect(e.Ret)
 	}
 	if r.batch = 0; r.num == 0 || number == 0 && waits == 0 {

@@ -124,6 +124,9 @@ func (r *Reader) parseArgs(e *format.Event) {
 			return
 		}
 	}
+	if k := info.At.Flags; k >= 0 && info.Args[k].Flags == format.OpenFlags && e.Args[k] == 0 {
+		e.Args[k] = format.RDONLY // as the kernel sees it, and as the printed 0 is read
+	}
 	// strace names the size of a struct that Pianola takes apart.
 	for done != 0 && c.peek() == ',' {
 		c.i++

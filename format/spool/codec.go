@@ -294,7 +294,7 @@ func (d *decoder) rest(e *format.Event, head uint64) {
 		e.Edges = d.edges[first:len(d.edges):len(d.edges)]
 	}
 	if head&isRequest != 0 {
-		e.Via = format.Via(d.uvarint())
+		e.Via = format.Via(d.byte())
 	}
 	if head&hasPayload != 0 {
 		d.payload(e)
