@@ -137,7 +137,7 @@ func planOf(op format.Op) bpf.CPlan {
 		if info.Class == format.ClassRead {
 			p.Reg = 1
 		}
-	case len(info.Args) > plainArgs:
+	case len(info.Args) > int(bpf.CLimitPLAIN_ARGS):
 		p.Kind = bpf.CKindKIND_WIDE
 	}
 	n := 0
@@ -165,9 +165,6 @@ func planOf(op format.Op) bpf.CPlan {
 	}
 	return p
 }
-
-// plainArgs is how many arguments a plain record holds.
-const plainArgs = int(bpf.CLimitPLAIN_ARGS)
 
 // requests returns the ioctls that are recorded. There is room for more, so a 0 ends them.
 func requests() (all [bpf.CLimitMAX_IOCTLS]uint32) {
