@@ -144,7 +144,6 @@ const (
 	CFlagFLAG_RICH       CFlag = 1
 	CFlagFLAG_STAT       CFlag = 2
 	CFlagFLAG_FILE       CFlag = 4
-	CFlagFLAG_CREATED    CFlag = 8
 	CFlagFLAG_TARGET     CFlag = 16
 	CFlagFLAG_UNREADABLE CFlag = 32
 	CFlagFLAG_SIGNAL     CFlag = 64
