@@ -366,6 +366,12 @@ enum timed_by : u8 {
 	TIMED_ERROR,  /* by ETIMEDOUT, ETIME or EAGAIN: futex, io_uring_enter, sigtimedwait */
 };
 
+/* A call in which threads wait. */
+struct wait {
+	enum wait_kind kind;
+	enum timed_by timed;
+};
+
 /* The states of thread.counted, which only ever grows. */
 enum counted {
 	COUNTED_NOT = 0, /* in live */
