@@ -121,9 +121,6 @@ func (m *model) apply(e *format.Event) {
 	}
 	m.tell(factActs, s)
 	m.change(s)
-	if s.why == reasonNone && (s.out.Op.Info().Dropped || e.Op.Info().Kind == format.MadeKind) {
-		s.why = reasonTable
-	}
 	if s.why != reasonNone {
 		m.arena = m.arena[:used]
 		t.seen, t.owed = m.order.seen, grow(m.budget, forOrder, t.owed[:0], m.order.edges...)
@@ -188,6 +185,11 @@ func (m *model) about(s *simEvent) {
 			s.at[i].node.typ = format.TypeDir
 		}
 	}
+}
+
+// leavesOut reports whether compile resolves what events of an operation do, or makes them itself.
+func leavesOut(i *format.Info) bool {
+	return i.Dropped || i.Kind == format.MadeKind && i.Class == format.ClassProcess
 }
 
 // change applies an event to descriptors, threads and directories, whether or not it is in the

@@ -80,6 +80,11 @@ func (m *model) start(in *intake, first *format.Event) {
 	for _, c := range m.concerns {
 		c.enlist()
 	}
+	m.changing.enter(func(s *simEvent) {
+		if s.why == reasonNone && !s.deep {
+			s.why = reasonTable
+		}
+	}, leavesOut)
 	recording := *h
 	recording.Threads = nil // its threads have the kernel's ids
 	m.state = process.NewState(&recording)

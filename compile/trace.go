@@ -143,10 +143,12 @@ func (p *pass) next() *format.Event { return &p.events[:len(p.events)+1][len(p.e
 func (p *pass) begin(t *thread, e *format.Event) *simEvent {
 	out := p.next()
 	p.args.canonical(e, out)
-	p.event = simEvent{e: e, out: out, t: t}
+	s := &p.event
+	*s = simEvent{}
+	s.e, s.out, s.t = e, out, t
 	p.order.begin(t, len(p.table) == 1)
 	p.trail = p.trail[:0]
-	return &p.event
+	return s
 }
 
 // beginMade begins a row that is no event of the recording.
