@@ -222,10 +222,10 @@ func (p *probes) opened(c *record.Call) error {
 		return nil
 	}
 	info := record.OpOf(format.HostArch, int(c.Nr)).Info()
-	if info.Effect == format.EffectExec {
+	if info.Acts.Any(format.Execs) {
 		return p.executed(c)
 	}
-	if info.Effect != format.EffectOpen || c.Details.State[0] != record.StringWhole {
+	if !info.Acts.Any(format.Opens) || c.Details.State[0] != record.StringWhole {
 		return nil
 	}
 	path := unsafe.String(unsafe.SliceData(c.Text), int(c.Details.Len[0]))
