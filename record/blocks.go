@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pianola/bpf"
 	"pianola/format"
 	"pianola/internal/fiemap"
 )
@@ -31,7 +32,7 @@ const maxSeen = 1 << 16
 // for writing, or that has fewer blocks than its size needs, unless its blocks are
 // written up to its size. It says so once for each file. The note borrows from b until reset. Times of events count from began.
 func (b *blocks) note(e *format.Event, c *Call, began time.Time) {
-	if c.Flags&FlagFile == 0 || e.Notes == nil || e.Notes.Type != format.TypeReg {
+	if c.Flags&bpf.CFlagFLAG_FILE == 0 || e.Notes == nil || e.Notes.Type != format.TypeReg {
 		return
 	}
 	inode := e.Notes.Inode()
@@ -41,7 +42,7 @@ func (b *blocks) note(e *format.Event, c *Call, began time.Time) {
 	// A file that the call made is remembered, too: what it is later is the
 	// application's work.
 	flags := e.OpenFlags()
-	made := c.Flags&FlagCreated != 0 || flags&format.TRUNC != 0
+	made := c.Flags&bpf.CFlagFLAG_CREATED != 0 || flags&format.TRUNC != 0
 	if !made && flags&(format.WRONLY|format.RDWR) == 0 && c.Details.Blocks*512 >= c.Details.Size {
 		return
 	}

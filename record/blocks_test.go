@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"pianola/bpf"
 	"pianola/format"
 )
 
@@ -23,8 +24,8 @@ func opened(t *testing.T, name string) (Call, *os.File) {
 	require.NoError(t, err)
 	st := info.Sys().(*syscall.Stat_t)
 	return Call{
-		TID: int32(os.Getpid()), Nr: uint32(format.OpOpenat.Info().Sys[format.HostArch]), Ret: int64(f.Fd()), Args: [6]uint64{0, 0, unix.O_RDWR}, Flags: FlagStat | FlagFile,
-		Details: &Details{Mode: st.Mode, Size: uint64(st.Size), Ino: st.Ino, Dev: unix.Major(st.Dev)<<20 | unix.Minor(st.Dev), Nlink: 1, Cached: UnknownCached},
+		TID: int32(os.Getpid()), Nr: uint32(format.OpOpenat.Info().Sys[format.HostArch]), Ret: int64(f.Fd()), Args: [6]uint64{0, 0, unix.O_RDWR}, Flags: bpf.CFlagFLAG_STAT | bpf.CFlagFLAG_FILE,
+		Details: &bpf.CDetails{Mode: st.Mode, Size: uint64(st.Size), Ino: st.Ino, Dev: unix.Major(st.Dev)<<20 | unix.Minor(st.Dev), Nlink: 1, Cached: UnknownCached},
 	}, f
 }
 
@@ -56,7 +57,7 @@ func TestBlocksAreNoted(t *testing.T) {
 	require.Equal(t, []string{"reserved:1048576", ""}, noted(t, c, c), "each file once")
 
 	made := c
-	made.Flags |= FlagCreated
+	made.Flags |= bpf.CFlagFLAG_CREATED
 	require.Equal(t, []string{"", ""}, noted(t, made, c), "the application's work")
 	cut := c
 	cut.Args[2] |= unix.O_TRUNC

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strconv"
 
+	"pianola/bpf"
 	"pianola/format"
 )
 
@@ -50,7 +51,7 @@ func (d *decoder) decode(c *Call, e *format.Event) error {
 		n, m := int(details.Len[0]), int(details.Len[1])
 		e.Str[0] = str(c.Text[:n], details.State[0])
 		second = str(c.Text[n:n+m], details.State[1])
-		if c.Flags&FlagTarget == 0 {
+		if c.Flags&bpf.CFlagFLAG_TARGET == 0 {
 			e.Str[1], second = second, nil
 		}
 	}
@@ -122,8 +123,8 @@ func (d *decoder) registered(list []byte, size uint64) []byte {
 
 // str returns a string of a call: nil for a NULL pointer and for one that
 // could not be read, which a note then says.
-func str(s []byte, state StringState) []byte {
-	if state == StringWhole || state == StringCut {
+func str(s []byte, state bpf.CStringState) []byte {
+	if state == bpf.CStringStateSTRING_WHOLE || state == bpf.CStringStateSTRING_CUT {
 		return s
 	}
 	return nil

@@ -1,34 +1,8 @@
 package record
 
-import "pianola/format"
-
-// Fault is a page fault on a mapping of a file, as a recorder saw it.
-type Fault struct {
-	Start int64      // nanoseconds of the recorder's clock
-	Took  int64      // nanoseconds until what it waited for was there; 0 if it did not wait, and within a recorded call
-	Off   format.Off // of the time since the thread's last event
-	Taken int64      // as of Call
-	Space uint64     // the address space
-	Ino   uint64
-	First uint64 // page of the file; the address where it Failed
-	Dev   uint32 // major << 20 | minor
-	Pages uint32 // that were mapped or made dirty
-	Calls uint32 // that are not recorded, since the thread's last event
-	TID   int32
-	Flags FaultFlags
-}
-
-// FaultFlags say what is known of a fault.
-type FaultFlags uint16
-
-// The bits of Fault.Flags. They are those of the eBPF program.
-const (
-	FaultWrite   FaultFlags = 1 << iota // a clean page became dirty
-	FaultPage                           // the fault looked for this page alone
-	FaultAround                         // pages in the page cache were mapped around it
-	FaultProgram                        // of a program, a library, or what exec mapped
-	FaultFilled                         // the page was not in the page cache
-	FaultFailed                         // it ended in SIGBUS
+import (
+	"pianola/bpf"
+	"pianola/format"
 )
 
 const efault = 14
@@ -52,14 +26,16 @@ func (w *Writer) Name(tid int32) { w.spaces.learn(&space{}, tid) }
 // Fork notes that an address space begins as a copy of another one.
 func (w *Writer) Fork(space, parent uint64) { w.spaces.begin(space, parent) }
 
-// Fault adds a fault to the batch and reports whether that is full, as Add does. A
-// fault that failed where no file is mapped is none of a file, and left out.
-func (w *Writer) Fault(f *Fault) (full bool) {
+// Fault adds a page fault on a mapping of a file to the batch and reports whether that is full,
+// as Add does. off and taken are as in Call. A fault that failed where no file is mapped is none
+// of a file, and left out.
+func (w *Writer) Fault(f *bpf.CFault, off format.Off, taken int64) (full bool) {
 	e := &w.batch[w.n]
 	if !w.decodeFault(f, e) {
 		return false
 	}
-	if f.Flags&FaultProgram == 0 {
+	e.Off, e.Cut = off, taken
+	if f.Flags&bpf.CFaultFlagFAULT_PROGRAM == 0 {
 		account(&w.account, e)
 	}
 	w.n++
@@ -67,18 +43,18 @@ func (w *Writer) Fault(f *Fault) (full bool) {
 }
 
 // decodeFault fills e from a fault, and reports whether it is one of a file.
-func (w *Writer) decodeFault(f *Fault, e *format.Event) bool {
+func (w *Writer) decodeFault(f *bpf.CFault, e *format.Event) bool {
 	d := &w.decoder
 	op := format.OpMapRead
-	if f.Flags&FaultWrite != 0 {
+	if f.Flags&bpf.CFaultFlagFAULT_WRITE != 0 {
 		op = format.OpMapWrite
 	}
-	*e = format.Event{Op: op, TID: f.TID, Start: f.Start - d.start, Dur: f.Took, Ret: int64(f.Pages) * int64(pageBytes),
-		Off: f.Off, Cut: f.Taken, Calls: int64(f.Calls)}
+	*e = format.Event{Op: op, TID: int32(f.Tid), Start: int64(f.Start) - d.start, Dur: int64(f.Took), Ret: int64(f.Pages) * int64(pageBytes),
+		Calls: int64(f.Calls)}
 	file := inodeOf(f.Dev, f.Ino)
 	offset := f.First * pageBytes
 	var m *mapping
-	if f.Flags&FaultFailed != 0 {
+	if f.Flags&bpf.CFaultFlagFAULT_FAILED != 0 {
 		e.Ret = -efault
 		address := f.First &^ (pageBytes - 1)
 		if m = w.spaces.known(f, func(s *space) *mapping { return s.at(address) }, format.Inode{}); m == nil {
@@ -90,7 +66,7 @@ func (w *Writer) decodeFault(f *Fault, e *format.Event) bool {
 	}
 	e.Args[1], e.Args[2] = int64(pageBytes), int64(offset)
 	var n format.Notes
-	if f.Flags&FaultFilled != 0 {
+	if f.Flags&bpf.CFaultFlagFAULT_FILLED != 0 {
 		n.Has |= format.NotedFilled
 	}
 	if m == nil || m.unrecorded {
@@ -103,7 +79,7 @@ func (w *Writer) decodeFault(f *Fault, e *format.Event) bool {
 	if m != nil {
 		e.Args[0] = int64(m.start + offset - m.offset)
 		// A read would have mapped the pages around this one, too.
-		if f.Flags == FaultPage && m.private && m.writable {
+		if f.Flags&^bpf.CFaultFlagFAULT_RESTED == bpf.CFaultFlagFAULT_PAGE && m.private && m.writable {
 			n.Has |= format.NotedCow
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pianola/bpf"
 	"pianola/format"
 )
 
@@ -24,33 +25,33 @@ func (d *decoder) note(e *format.Event, c *Call, target []byte) {
 			n.Mode, n.Links = 0, 0
 		}
 	}
-	if c.Flags&FlagTarget != 0 {
+	if c.Flags&bpf.CFlagFLAG_TARGET != 0 {
 		n.Target, n.Has = target, n.Has|format.NotedTarget
 	}
-	if c.Flags&FlagUnreadable != 0 {
+	if c.Flags&bpf.CFlagFLAG_UNREADABLE != 0 {
 		n.Has |= format.NotedUnreadable
 	}
-	if c.Flags&FlagSignal != 0 {
+	if c.Flags&bpf.CFlagFLAG_SIGNAL != 0 {
 		n.Signal, n.Has = int32(c.Args[1]), n.Has|format.NotedSignal
 	}
 	if c.Waker != 0 {
 		n.Waker, n.Woken, n.Has = c.Waker, c.Woken, n.Has|format.NotedWaker
 	}
-	if c.Flags&FlagBatch != 0 {
+	if c.Flags&bpf.CFlagFLAG_BATCH != 0 {
 		n.Request.Ring, n.Has = int32(c.Pos), n.Has|format.NotedRing
 		if c.Channel != 0 {
 			n.Request.Batch, n.Has = int64(c.Channel), n.Has|format.NotedBatch
 		}
 	} else if c.Channel != 0 {
 		n.Channel, n.Pos, n.Has = c.Channel, c.Pos, n.Has|format.NotedMessage
-		if c.Flags&FlagUNIX != 0 {
+		if c.Flags&bpf.CFlagFLAG_UNIX != 0 {
 			n.ChannelKind = format.ChannelUNIX
 		}
 	}
-	if c.Flags&FlagKilled != 0 {
+	if c.Flags&bpf.CFlagFLAG_KILLED != 0 {
 		n.Has |= format.NotedKilled
 	}
-	if c.Flags&FlagRenumbered != 0 {
+	if c.Flags&bpf.CFlagFLAG_RENUMBERED != 0 {
 		n.Was, n.Has = int32(c.Args[5]), n.Has|format.NotedWas
 	}
 	if c.Type != 0 && c.Type != unix.S_IFREG>>12 && !n.Known(format.NotedType) {
@@ -63,12 +64,12 @@ func (d *decoder) note(e *format.Event, c *Call, target []byte) {
 }
 
 // noteStates says of strings that they are not what the call was given.
-func noteStates(n *format.Notes, states [format.MaxStrings]StringState) {
+func noteStates(n *format.Notes, states [format.MaxStrings]bpf.CStringState) {
 	for i, state := range states {
 		switch state {
-		case StringCut:
+		case bpf.CStringStateSTRING_CUT:
 			n.Strings[i] = format.StringCut
-		case StringUnreadable:
+		case bpf.CStringStateSTRING_UNREADABLE:
 			n.Strings[i] = format.StringUnreadable
 		}
 	}
@@ -76,13 +77,13 @@ func noteStates(n *format.Notes, states [format.MaxStrings]StringState) {
 
 // noteFile describes the file that a call opened or asked about, as it was
 // when the call returned.
-func (d *decoder) noteFile(n *format.Notes, flags Flags, details *Details) {
-	if flags&FlagStat == 0 {
+func (d *decoder) noteFile(n *format.Notes, flags bpf.CFlag, details *bpf.CDetails) {
+	if flags&bpf.CFlagFLAG_STAT == 0 {
 		return
 	}
 	n.Type, n.Mode, n.Size = fileTypes[details.Mode>>12&0xf], details.Mode&0o7777, int64(details.Size)
 	n.Has |= format.NotedType | format.NotedMode | format.NotedSize
-	if flags&FlagFile == 0 {
+	if flags&bpf.CFlagFLAG_FILE == 0 {
 		return
 	}
 	if n.Type == format.TypeReg && details.Cached != UnknownCached {
@@ -95,7 +96,7 @@ func (d *decoder) noteFile(n *format.Notes, flags Flags, details *Details) {
 	if all := allocated(details); n.Type == format.TypeReg && all < details.Size {
 		n.Allocated, n.Has = int64(all), n.Has|format.NotedSparse|format.NotedAllocated
 	}
-	if flags&FlagCreated != 0 {
+	if flags&bpf.CFlagFLAG_CREATED != 0 {
 		n.Has |= format.NotedNew
 	}
 }
@@ -104,7 +105,7 @@ var pageBytes = uint64(os.Getpagesize())
 
 // allocated returns how many bytes of a file can be allocated. A page in the cache
 // may be one that has no block yet because it has not been written back.
-func allocated(details *Details) uint64 {
+func allocated(details *bpf.CDetails) uint64 {
 	if details.Cached == UnknownCached {
 		return details.Blocks * 512
 	}
@@ -113,12 +114,12 @@ func allocated(details *Details) uint64 {
 
 // fileTypes are the types by the upper four bits of a mode (S_IFMT).
 var fileTypes = [16]format.FileType{
-	unix.S_IFREG >> 12:  format.TypeReg,
-	unix.S_IFDIR >> 12:  format.TypeDir,
-	unix.S_IFLNK >> 12:  format.TypeLnk,
-	unix.S_IFIFO >> 12:  format.TypeFifo,
-	unix.S_IFSOCK >> 12: format.TypeSock,
-	unix.S_IFCHR >> 12:  format.TypeChr,
-	unix.S_IFBLK >> 12:  format.TypeBlk,
-	PseudoType:          format.TypePseudo,
+	unix.S_IFREG >> 12:       format.TypeReg,
+	unix.S_IFDIR >> 12:       format.TypeDir,
+	unix.S_IFLNK >> 12:       format.TypeLnk,
+	unix.S_IFIFO >> 12:       format.TypeFifo,
+	unix.S_IFSOCK >> 12:      format.TypeSock,
+	unix.S_IFCHR >> 12:       format.TypeChr,
+	unix.S_IFBLK >> 12:       format.TypeBlk,
+	bpf.CFileTypeTYPE_PSEUDO: format.TypePseudo,
 }

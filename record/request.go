@@ -6,31 +6,16 @@ import (
 	"math"
 	"slices"
 
+	"pianola/bpf"
 	"pianola/coverage"
 	"pianola/format"
 )
 
-// Entry is what a request asks for: struct io_uring_sqe, or struct iocb with its
-// fields where that has them. Its layout is that of the eBPF program.
-type Entry struct {
-	Opcode  uint8
-	Flags   uint8  // IOSQE_…
-	Buf     uint16 // index of a buffer, or group of buffers
-	FD      int32
-	Off     uint64
-	Addr    uint64
-	Len     uint64
-	Addr3   uint64
-	Sum     uint64 // of the lengths of the vector
-	OpFlags uint32
-	FD2     int32 // or a slot for the file that it opens or closes, from 1; -1 for any
-}
-
-// at returns what an entry has at a place.
-func (n *Entry) at(p format.Place) uint64 {
+// at returns what an entry of a request has at a place.
+func at(n *bpf.CEntry, p format.Place) uint64 {
 	switch p {
 	case format.PlaceFD:
-		return uint64(uint32(n.FD))
+		return uint64(uint32(n.Fd))
 	case format.PlaceOff:
 		return n.Off
 	case format.PlaceAddr:
@@ -40,7 +25,7 @@ func (n *Entry) at(p format.Place) uint64 {
 	case format.PlaceFlags:
 		return uint64(n.OpFlags)
 	case format.PlaceFD2:
-		return uint64(uint32(n.FD2))
+		return uint64(uint32(n.Fd2))
 	case format.PlaceAddr3:
 		return n.Addr3
 	case format.PlaceSum:
@@ -65,36 +50,27 @@ type RequestID struct {
 	Process int32 // where keys are addresses of the application, else 0
 }
 
-// Submission is a request that was submitted, as a recorder saw it. Text may be
-// borrowed.
+// Submission is a request that was submitted, with its strings, one behind the other. These
+// may be borrowed.
 type Submission struct {
-	ID         RequestID
-	Via        format.Via
-	Unreadable bool // the entry, or the vector, could not be read
-	Start      int64
-	Begun      int64 // when the call or round began that submitted it; of the same clock
-	Batch      int64 // its number
-	TID        int32
-	Ring       int32
-	Reaped     uint32
-	Index      uint32 // within the batch, of libaio
-	Type       uint32 // of the file, as Call.Type; 0 if not known yet
-	Entry      Entry
-	Len        [format.MaxStrings]uint16
-	State      [format.MaxStrings]StringState
-	Text       []byte // the strings, one behind the other
+	bpf.CSubmission
+	Text []byte
 }
 
-// Completion is the end of a request.
+func (s *Submission) id() RequestID { return RequestID{s.Key, int32(s.Process)} }
+
+// Completion is the end of a request, with the file that it opened, nil for none.
 type Completion struct {
-	ID      RequestID
-	Via     format.Via
-	Opcode  uint8  // of io_uring
-	Created bool   // it created the file
-	Type    uint32 // of the file, where the submission does not tell
-	End     int64  // nanoseconds of the recorder's clock
-	Ret     int64
-	Details *Details // of the file that it opened, nil for none
+	bpf.CCompletion
+	Details *bpf.CDetails
+}
+
+// viaOf returns how a request was made.
+func viaOf(flags bpf.CFlag) format.Via {
+	if flags&bpf.CFlagFLAG_AIO != 0 {
+		return format.ViaAIO
+	}
+	return format.ViaUring
 }
 
 // maxInFlight bounds the requests in flight that a Writer keeps. Further requests count
@@ -139,14 +115,14 @@ func (f *inFlight) add(s *Submission) bool {
 	*own = pending{Submission: *s, number: f.count, before: noPlace}
 	own.Text = text
 	f.count++
-	f.places[s.ID] = place
-	if s.Via == format.ViaAIO {
-		if before, ok := f.last[s.TID]; ok {
+	f.places[s.id()] = place
+	if tid := int32(s.Tid); viaOf(s.Flags) == format.ViaAIO {
+		if before, ok := f.last[tid]; ok {
 			own.before = before
 		} else if len(f.last) == maxInFlight {
 			clear(f.last)
 		}
-		f.last[s.TID] = place
+		f.last[tid] = place
 	}
 	return true
 }
@@ -175,12 +151,12 @@ func (f *inFlight) cut(tid int32, batch int64, from uint32) {
 	}
 	for index := int64(math.MaxInt64); place != noPlace; {
 		s := &f.all[place]
-		if s.TID != tid || s.Batch != batch || s.Index < from || int64(s.Index) >= index {
+		if int32(s.Tid) != tid || int64(s.Batch) != batch || s.Index < from || int64(s.Index) >= index {
 			break
 		}
 		index, place = int64(s.Index), s.before
-		if s.Via == format.ViaAIO {
-			f.take(s.ID)
+		if viaOf(s.Flags) == format.ViaAIO {
+			f.take(s.id())
 		}
 	}
 	f.last[tid] = place
@@ -197,11 +173,11 @@ func (f *inFlight) oldest() []RequestID {
 // as Add does: a request that has no completion where it succeeds ends at the latest
 // when another one takes its place.
 func (w *Writer) Submit(s *Submission) (full bool) {
-	if before := w.requests.take(s.ID); before != nil {
+	if before := w.requests.take(s.id()); before != nil {
 		full = w.end(before, nil)
 	}
 	if !w.requests.add(s) {
-		w.miss(s.Via, s.Entry.Opcode, coverage.Unknown)
+		w.miss(viaOf(s.Flags), s.Entry.Opcode, coverage.Unknown)
 	}
 	return full
 }
@@ -209,9 +185,9 @@ func (w *Writer) Submit(s *Submission) (full bool) {
 // Complete decodes a request that is complete into the batch, as Add does with a
 // call. The batch borrows the details until Write.
 func (w *Writer) Complete(c *Completion) (full bool) {
-	s := w.requests.take(c.ID)
+	s := w.requests.take(RequestID{c.Key, int32(c.Process)})
 	if s == nil { // it was submitted before the recording began, or was not valid
-		w.miss(c.Via, c.Opcode, max(c.Ret, 0))
+		w.miss(viaOf(c.Flags), uint8(c.Flags&(1<<bpf.CBitsOPCODE_BITS-1)), max(c.Ret, 0))
 		return false
 	}
 	return w.end(s, c)
@@ -224,7 +200,7 @@ func (w *Writer) end(s *Submission, c *Completion) (full bool) {
 		if c != nil {
 			bytes = max(c.Ret, 0)
 		}
-		w.miss(s.Via, s.Entry.Opcode, bytes)
+		w.miss(viaOf(s.Flags), s.Entry.Opcode, bytes)
 		return false
 	}
 	account(&w.account, &w.batch[w.n])
@@ -262,21 +238,22 @@ func (w *Writer) Unfinished() error {
 // request fills e from a request, and reports whether all of it is known. Strings of
 // e borrow from the decoder, notes too.
 func (d *decoder) request(s *Submission, c *Completion, e *format.Event) bool {
-	o := format.OpcodeOf(s.Via, s.Entry.Opcode)
-	if o == nil || s.Unreadable {
+	via := viaOf(s.Flags)
+	o := format.OpcodeOf(via, s.Entry.Opcode)
+	if o == nil || s.Flags&bpf.CFlagFLAG_UNREADABLE != 0 {
 		return false
 	}
 	asked := o.For(s.Entry.Off, s.Entry.OpFlags)
 	info := asked.Op.Info()
-	*e = format.Event{Op: asked.Op, Via: s.Via, TID: s.TID, Start: s.Start - d.start, Dur: format.Unknown, Ret: format.NoResult}
+	*e = format.Event{Op: asked.Op, Via: via, TID: int32(s.Tid), Start: int64(s.Start) - d.start, Dur: format.Unknown, Ret: format.NoResult}
 	if c != nil {
-		e.Dur, e.Ret = max(c.End-s.Start, 0), c.Ret
+		e.Dur, e.Ret = max(int64(c.End-s.Start), 0), c.Ret
 	}
 	for i := range info.Args {
-		e.Args[i] = d.arg(e, info, i, s.Entry.at(asked.Args[i]))
+		e.Args[i] = d.arg(e, info, i, at(&s.Entry, asked.Args[i]))
 	}
 	n := format.Notes{Has: format.NotedBatch | format.NotedReaped | format.NotedSubmitted, Request: format.Request{
-		Ring: s.Ring, Reaped: s.Reaped, Batch: s.Batch, Submitted: max(s.Start-s.Begun, 0)}}
+		Ring: int32(s.Ring), Reaped: s.Reaped, Batch: int64(s.Batch), Submitted: max(int64(s.Start-s.Begun), 0)}}
 	if s.Ring > 0 {
 		n.Has |= format.NotedRing
 	}
@@ -288,10 +265,10 @@ func (d *decoder) request(s *Submission, c *Completion, e *format.Event) bool {
 	}
 	noteStates(&n, s.State)
 	d.noteRequest(&n, s, asked)
-	typ := s.Type
+	typ := s.Flags >> bpf.CBitsTYPE_SHIFT
 	if c != nil {
 		d.noteCompletion(&n, c, s, asked)
-		typ |= c.Type
+		typ |= c.Flags >> bpf.CBitsTYPE_SHIFT
 	}
 	if typ != 0 && !n.Known(format.NotedType) && fileTypes[typ&0xf] != format.TypeReg {
 		n.Type, n.Has = fileTypes[typ&0xf], n.Has|format.NotedType
@@ -309,7 +286,7 @@ func (d *decoder) noteRequest(n *format.Notes, s *Submission, asked *format.Aske
 	} else {
 		r.RW = 0
 	}
-	if s.Via != format.ViaUring {
+	if viaOf(s.Flags) != format.ViaUring {
 		return
 	}
 	if r.Flags = format.RequestFlags.FromNative(d.arch, uint64(entry.Flags)); r.Flags != 0 {
@@ -325,16 +302,16 @@ const anySlot = -1
 
 // noteCompletion notes what is known when a request is complete.
 func (d *decoder) noteCompletion(n *format.Notes, c *Completion, s *Submission, asked *format.Asked) {
-	slot := s.Via == format.ViaUring && asked.TakesSlot() && s.Entry.FD2 != 0
+	slot := viaOf(s.Flags) == format.ViaUring && asked.TakesSlot() && s.Entry.Fd2 != 0
 	switch {
-	case slot && s.Entry.FD2 != anySlot:
-		n.Request.Slot, n.Has = uint32(s.Entry.FD2-1), n.Has|format.NotedSlot
+	case slot && s.Entry.Fd2 != anySlot:
+		n.Request.Slot, n.Has = uint32(s.Entry.Fd2-1), n.Has|format.NotedSlot
 	case slot && c.Ret >= 0:
 		n.Request.Slot, n.Has = uint32(c.Ret), n.Has|format.NotedSlot
 	case !slot && c.Details != nil:
-		flags := FlagStat | FlagFile
-		if c.Created {
-			flags |= FlagCreated
+		flags := bpf.CFlagFLAG_STAT | bpf.CFlagFLAG_FILE
+		if c.Details.Created != 0 {
+			flags |= bpf.CFlagFLAG_CREATED
 		}
 		d.noteFile(n, flags, c.Details)
 	}

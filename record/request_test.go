@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pianola/bpf"
 	"pianola/coverage"
 	"pianola/format"
 )
@@ -30,8 +31,12 @@ const (
 )
 
 func submitted(key uint64, opcode uint8) *Submission {
-	return &Submission{ID: RequestID{Key: key}, Via: format.ViaUring, Start: 2000 + int64(key), Begun: 2000, Batch: 7, TID: 4711, Ring: 1, Reaped: 5,
-		Entry: Entry{Opcode: opcode, FD: 3, Off: 8192, Addr: 0x1000, Len: 4096}}
+	return &Submission{CSubmission: bpf.CSubmission{Key: key, Start: 2000 + key, Begun: 2000, Batch: 7, Tid: 4711, Ring: 1, Reaped: 5,
+		Entry: bpf.CEntry{Opcode: opcode, Fd: 3, Off: 8192, Addr: 0x1000, Len: 4096}}}
+}
+
+func ended(key uint64, ret int64) *Completion {
+	return &Completion{CCompletion: bpf.CCompletion{Key: key, Ret: ret}}
 }
 
 func TestRequestsAreMatched(t *testing.T) {
@@ -41,8 +46,8 @@ func TestRequestsAreMatched(t *testing.T) {
 	first.Entry.Flags, second.Entry.Off = 4, ^uint64(0)
 	require.False(t, w.Submit(first))
 	require.False(t, w.Submit(second))
-	require.False(t, w.Complete(&Completion{ID: second.ID, End: 5000, Ret: 100}))
-	require.False(t, w.Complete(&Completion{ID: first.ID, End: 6000, Ret: 4096, Type: PseudoType}))
+	require.False(t, w.Complete(&Completion{CCompletion: bpf.CCompletion{Key: 2, End: 5000, Ret: 100}}))
+	require.False(t, w.Complete(&Completion{CCompletion: bpf.CCompletion{Key: 1, End: 6000, Ret: 4096, Flags: bpf.CFlag(bpf.CFileTypeTYPE_PSEUDO << bpf.CBitsTYPE_SHIFT)}}))
 	require.NoError(t, w.Unfinished())
 
 	request := format.Request{Ring: 1, Batch: 7, Reaped: 5, Submitted: 2}
@@ -65,14 +70,14 @@ func TestRequestsAreMatched(t *testing.T) {
 func TestRequestsThatAreNotMatched(t *testing.T) {
 	var k kept
 	w := NewWriter(&k, 1000)
-	w.Complete(&Completion{ID: RequestID{Key: 9}, Via: format.ViaUring, Opcode: opRead, Ret: 50})
-	w.Complete(&Completion{ID: RequestID{Key: 9}, Via: format.ViaUring, Opcode: opFsync, Ret: -22})
+	w.Complete(&Completion{CCompletion: bpf.CCompletion{Key: 9, Flags: opRead, Ret: 50}})
+	w.Complete(&Completion{CCompletion: bpf.CCompletion{Key: 9, Flags: opFsync, Ret: -22}})
 	unreadable := submitted(1, opWrite)
-	unreadable.Unreadable = true
+	unreadable.Flags |= bpf.CFlagFLAG_UNREADABLE
 	w.Submit(unreadable)
-	w.Complete(&Completion{ID: unreadable.ID, Ret: 30})
+	w.Complete(ended(1, 30))
 	w.Submit(submitted(2, opMultishot))
-	w.Complete(&Completion{ID: RequestID{Key: 2}})
+	w.Complete(ended(2, 0))
 	require.Equal(t, []coverage.Missing{{Kind: coverage.Uring, Calls: 4, Reads: 1, Writes: 1, Amount: coverage.Amount{Bytes: 80}}}, w.Account().Missing)
 
 	skipped := submitted(3, opWrite)
@@ -97,16 +102,16 @@ func TestPartOfABatch(t *testing.T) {
 	w := NewWriter(&k, 0)
 	for i := range 3 {
 		s := submitted(uint64(i), 0)
-		s.Via, s.Index, s.ID.Process, s.TID = format.ViaAIO, uint32(i), 1, 1
+		s.Flags, s.Index, s.Process, s.Tid = bpf.CFlagFLAG_AIO, uint32(i), 1, 1
 		w.Submit(s)
 	}
-	call := &Call{Nr: number(format.OpIOSubmit), TID: 1, Ret: 1, Args: [6]uint64{0x10, 3, 0x20}, Flags: FlagBatch, Channel: 7, Pos: 1}
+	call := &Call{Nr: number(format.OpIOSubmit), TID: 1, Ret: 1, Args: [6]uint64{0x10, 3, 0x20}, Flags: bpf.CFlagFLAG_BATCH, Channel: 7, Pos: 1}
 	if format.HostArch != format.AMD64 {
 		call.Nr = uint32(format.OpIOSubmit.Info().Sys[format.HostArch])
 	}
 	_, err := w.Add(call)
 	require.NoError(t, err)
-	w.Complete(&Completion{ID: RequestID{0, 1}, Via: format.ViaAIO, Ret: 4096})
+	w.Complete(&Completion{CCompletion: bpf.CCompletion{Process: 1, Flags: bpf.CFlagFLAG_AIO, Ret: 4096}})
 	require.NoError(t, w.Unfinished())
 	require.Len(t, k.events, 2)
 	require.Equal(t, []int64{1, 7}, []int64{int64(k.events[0].Notes.Request.Ring), k.events[0].Notes.Request.Batch})
@@ -118,8 +123,8 @@ func TestBatchesAreCut(t *testing.T) {
 	var f inFlight
 	add := func(tid int32, batch int64, index uint32, key uint64) {
 		s := submitted(key, 0)
-		s.Via, s.TID, s.Batch, s.Index = format.ViaAIO, tid, batch, index
-		f.take(s.ID)
+		s.Flags, s.Tid, s.Batch, s.Index = bpf.CFlagFLAG_AIO, uint32(tid), uint64(batch), index
+		f.take(s.id())
 		require.True(t, f.add(s))
 	}
 	keys := func() (all []uint64) {
@@ -136,7 +141,7 @@ func TestBatchesAreCut(t *testing.T) {
 	add(1, 3, 1, 31)
 	add(1, 3, 2, 32)
 	ring := submitted(40, opRead)
-	ring.TID, ring.Batch = 1, 3
+	ring.Tid, ring.Batch = 1, 3
 	require.True(t, f.add(ring))
 	f.cut(1, 3, 1)
 	require.Equal(t, []uint64{10, 11, 20, 30, 21, 40}, keys())
@@ -166,7 +171,7 @@ func TestUnfinishedRequestsAreInOrder(t *testing.T) {
 		w.Submit(submitted(i, opFsync))
 	}
 	for i := uint64(0); i < n; i += 3 { // so that later ones take their places
-		w.Complete(&Completion{ID: RequestID{Key: i}})
+		w.Complete(ended(i, 0))
 		w.Submit(submitted(n+i, opFsync))
 	}
 	require.NoError(t, w.Unfinished())
@@ -179,20 +184,20 @@ func TestRequestsHaveNamesAndSlots(t *testing.T) {
 	var k kept
 	w := NewWriter(&k, 0)
 	open := submitted(1, opOpenat)
-	open.Entry = Entry{Opcode: opOpenat, FD: -100, Addr: 1, OpFlags: 2, FD2: 5}
-	open.Text, open.Len, open.State = []byte("data"), [2]uint16{4}, [2]StringState{StringWhole}
+	open.Entry = bpf.CEntry{Opcode: opOpenat, Fd: -100, Addr: 1, OpFlags: 2, Fd2: 5}
+	open.Text, open.Len, open.State = []byte("data"), [2]uint16{4}, [2]bpf.CStringState{bpf.CStringStateSTRING_WHOLE}
 	w.Submit(open)
 	copy(open.Text, "gone") // the text is the recorder's
-	w.Complete(&Completion{ID: open.ID, Ret: 0, Details: &Details{Mode: 0o100600}})
+	w.Complete(&Completion{CCompletion: bpf.CCompletion{Key: 1}, Details: &bpf.CDetails{Mode: 0o100600}})
 	anywhere := submitted(2, opOpenat)
-	anywhere.Entry = Entry{Opcode: opOpenat, FD: -100, Addr: 1, FD2: -1}
-	anywhere.State = [2]StringState{StringUnreadable}
+	anywhere.Entry = bpf.CEntry{Opcode: opOpenat, Fd: -100, Addr: 1, Fd2: -1}
+	anywhere.State = [2]bpf.CStringState{bpf.CStringStateSTRING_UNREADABLE}
 	w.Submit(anywhere)
-	w.Complete(&Completion{ID: anywhere.ID, Ret: 9})
+	w.Complete(ended(2, 9))
 	closing := submitted(3, opClose)
-	closing.Entry = Entry{Opcode: opClose, FD2: 5}
+	closing.Entry = bpf.CEntry{Opcode: opClose, Fd2: 5}
 	w.Submit(closing)
-	w.Complete(&Completion{ID: closing.ID})
+	w.Complete(ended(3, 0))
 	require.NoError(t, w.Unfinished())
 
 	require.Equal(t, "data", string(k.events[0].Str[0]))
@@ -246,15 +251,15 @@ func TestRequestsInFlightAreBounded(t *testing.T) {
 
 func TestRequestsAllocateNothing(t *testing.T) {
 	w := NewWriter(discard{}, 0)
-	s, c := submitted(0, opRead), &Completion{Ret: 4096}
+	s, c := submitted(0, opRead), ended(0, 4096)
 	round := func() {
 		for range 10 {
 			for i := range uint64(32) {
-				s.ID.Key = i
+				s.Key = i
 				w.Submit(s)
 			}
 			for i := range uint64(32) {
-				if c.ID.Key = i; w.Complete(c) {
+				if c.Key = i; w.Complete(c) {
 					require.NoError(t, w.Write())
 				}
 			}
@@ -270,26 +275,26 @@ func TestRequestsAllocateNothing(t *testing.T) {
 func BenchmarkPartsOfBatches(b *testing.B) {
 	var f inFlight
 	s := submitted(0, 0)
-	s.Via = format.ViaAIO
+	s.Flags = bpf.CFlagFLAG_AIO
 	for i := range uint64(maxInFlight - 1) {
-		s.ID.Key, s.TID = i, int32(i)
+		s.Key, s.Tid = i, uint32(i)
 		f.add(s)
 	}
-	s.ID.Key, s.TID = maxInFlight, 1
+	s.Key, s.Tid = maxInFlight, 1
 	for b.Loop() {
 		s.Batch++
 		f.add(s)
-		f.cut(s.TID, s.Batch, 0)
+		f.cut(int32(s.Tid), int64(s.Batch), 0)
 	}
 }
 
 // BenchmarkRequest measures a request from its submission to its event.
 func BenchmarkRequest(b *testing.B) {
 	w := NewWriter(discard{}, 0)
-	s, c := submitted(0, opRead), &Completion{Ret: 4096}
+	s, c := submitted(0, opRead), ended(0, 4096)
 	b.ReportAllocs()
 	for i := uint64(0); b.Loop(); i++ {
-		s.ID.Key, c.ID.Key = i%32, (i+1)%32 // 31 are in flight
+		s.Key, c.Key = i%32, (i+1)%32 // 31 are in flight
 		w.Submit(s)
 		if w.Complete(c) {
 			_ = w.Write()

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pianola/bpf"
 	"pianola/format"
 )
 
@@ -221,7 +222,7 @@ func (s *space) find(file format.Inode, offset uint64) *mapping {
 // known returns the mapping of a fault that find finds in its address space, nil for
 // none. Where there is none, it reads /proc, and the program of the last exec, once for
 // each file.
-func (m *spaces) known(f *Fault, find func(*space) *mapping, file format.Inode) *mapping {
+func (m *spaces) known(f *bpf.CFault, find func(*space) *mapping, file format.Inode) *mapping {
 	s := m.of(f.Space)
 	if found := find(s); found != nil && (!found.unrecorded || m.paths[found.file] != "") {
 		return found
@@ -229,7 +230,7 @@ func (m *spaces) known(f *Fault, find func(*space) *mapping, file format.Inode) 
 	if _, ok := s.asked[file]; ok {
 		return find(s)
 	}
-	m.learn(s, f.TID)
+	m.learn(s, int32(f.Tid))
 	found := find(s)
 	if found == nil || m.paths[found.file] == "" {
 		m.nameProgram(s.program)

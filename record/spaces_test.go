@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"pianola/bpf"
 	"pianola/format"
 )
 
@@ -73,9 +74,9 @@ func TestSpaces(t *testing.T) {
 }
 
 // faultEvents returns the events that a writer makes of faults.
-func faultEvents(w *Writer, faults ...Fault) (events []format.Event) {
+func faultEvents(w *Writer, off format.Off, faults ...bpf.CFault) (events []format.Event) {
 	for i := range faults {
-		if w.Fault(&faults[i]); w.n > 0 {
+		if w.Fault(&faults[i], off, 0); w.n > 0 {
 			events = append(events, w.batch[0].Clone())
 			w.n = 0
 		}
@@ -91,18 +92,18 @@ func TestFaultEvents(t *testing.T) {
 	mmap.Notes.Dev = format.Device{Major: 254}
 	w.spaces.call(space, mmap)
 	tid := int32(os.Getpid())
-	got := faultEvents(w,
-		Fault{Start: 1500, Took: 70, Space: space, Ino: file, Dev: dev, First: 6, Pages: 1, TID: tid, Flags: FaultPage | FaultFilled, Calls: 2, Off: format.Off{Ready: 3}},
-		Fault{Start: 1600, Space: space, Ino: file, Dev: dev, First: 7, Pages: 16, TID: tid, Flags: FaultAround},
-		Fault{Start: 1700, Space: space, Ino: file, Dev: dev, First: 8, Pages: 4, TID: tid, Flags: FaultPage | FaultWrite},
-		Fault{Start: 1800, Space: space, Ino: file, Dev: dev, First: 9, Pages: 1, TID: tid, Flags: FaultPage},
-		Fault{Start: 1900, Space: space, First: uint64(103*page + 8), TID: tid, Flags: FaultFailed},
-		Fault{Start: 2000, Space: space, First: uint64(8 * page), TID: tid, Flags: FaultFailed}, // below vm.mmap_min_addr: of no file
-		Fault{Start: 2100, Took: 5, Space: space, Ino: 8, Dev: dev, First: 1, Pages: 1, TID: 1 << 30, Flags: FaultPage | FaultProgram},
+	got := faultEvents(w, format.Off{Ready: 3},
+		bpf.CFault{Start: 1500, Took: 70, Space: space, Ino: file, Dev: dev, First: 6, Pages: 1, Tid: uint32(tid), Flags: bpf.CFaultFlagFAULT_PAGE | bpf.CFaultFlagFAULT_FILLED, Calls: 2},
+		bpf.CFault{Start: 1600, Space: space, Ino: file, Dev: dev, First: 7, Pages: 16, Tid: uint32(tid), Flags: bpf.CFaultFlagFAULT_AROUND},
+		bpf.CFault{Start: 1700, Space: space, Ino: file, Dev: dev, First: 8, Pages: 4, Tid: uint32(tid), Flags: bpf.CFaultFlagFAULT_PAGE | bpf.CFaultFlagFAULT_WRITE},
+		bpf.CFault{Start: 1800, Space: space, Ino: file, Dev: dev, First: 9, Pages: 1, Tid: uint32(tid), Flags: bpf.CFaultFlagFAULT_PAGE},
+		bpf.CFault{Start: 1900, Space: space, First: uint64(103*page + 8), Tid: uint32(tid), Flags: bpf.CFaultFlagFAULT_FAILED},
+		bpf.CFault{Start: 2000, Space: space, First: uint64(8 * page), Tid: uint32(tid), Flags: bpf.CFaultFlagFAULT_FAILED}, // below vm.mmap_min_addr: of no file
+		bpf.CFault{Start: 2100, Took: 5, Space: space, Ino: 8, Dev: dev, First: 1, Pages: 1, Tid: 1 << 30, Flags: bpf.CFaultFlagFAULT_PAGE | bpf.CFaultFlagFAULT_PROGRAM},
 	)
 	filled, cow := &format.Notes{Has: format.NotedFilled}, &format.Notes{Has: format.NotedCow}
 	fault := func(op format.Op, start, dur, ret, address, offset int64, n *format.Notes) format.Event {
-		return format.Event{Op: op, TID: tid, Start: start, Dur: dur, Ret: ret, Args: [6]int64{address * page, page, offset * page}, Notes: n}
+		return format.Event{Op: op, TID: tid, Start: start, Dur: dur, Ret: ret, Args: [6]int64{address * page, page, offset * page}, Notes: n, Off: format.Off{Ready: 3}}
 	}
 	want := []format.Event{
 		fault(format.OpMapRead, 500, 70, page, 101, 6, filled),
@@ -112,14 +113,14 @@ func TestFaultEvents(t *testing.T) {
 		fault(format.OpMapRead, 900, 0, -efault, 103, 8, nil),
 		fault(format.OpMapRead, 1100, 5, page, 0, 1, &format.Notes{Has: format.NotedDev | format.NotedIno, Dev: format.Device{Major: 254}, Ino: 8}),
 	}
-	want[0].Calls, want[0].Off.Ready, want[5].TID = 2, 3, 1<<30
+	want[0].Calls, want[5].TID = 2, 1<<30
 	require.Equal(t, want, got)
 	require.Equal(t, 22*page, w.Account().Recorded.Bytes, "programs are not in the account")
 	require.Equal(t, int64(70), w.Account().Recorded.Nanos)
 
 	w.spaces.name(format.Inode{Dev: format.Device{Major: 254}, Ino: 8}, []byte("/bin/x"))
 	w.Program(space, uint64(200*page), 100, 0, dev, 8)
-	got = faultEvents(w, Fault{Took: 5, Space: space, Ino: 8, Dev: dev, First: 0, Pages: 1, TID: 1 << 30, Flags: FaultPage | FaultProgram})
+	got = faultEvents(w, format.Off{}, bpf.CFault{Took: 5, Space: space, Ino: 8, Dev: dev, First: 0, Pages: 1, Tid: 1 << 30, Flags: bpf.CFaultFlagFAULT_PAGE | bpf.CFaultFlagFAULT_PROGRAM})
 	require.Equal(t, "/bin/x", string(got[0].Notes.Path))
 	require.Equal(t, 200*page, got[0].Args[0])
 }
@@ -135,8 +136,8 @@ func TestFaultsOfEndedProcess(t *testing.T) {
 	require.NoError(t, unix.Stat(program, &st))
 	w := NewWriter(discard{}, 0)
 	fault := func(space, ino uint64) string {
-		f := Fault{Took: 5, Space: space, Ino: ino, Dev: unix.Major(st.Dev)<<20 | unix.Minor(st.Dev), Pages: 1, TID: ended, Flags: FaultPage | FaultProgram}
-		return string(faultEvents(w, f)[0].Notes.Path)
+		f := bpf.CFault{Took: 5, Space: space, Ino: ino, Dev: unix.Major(st.Dev)<<20 | unix.Minor(st.Dev), Pages: 1, Tid: ended, Flags: bpf.CFaultFlagFAULT_PAGE | bpf.CFaultFlagFAULT_PROGRAM}
+		return string(faultEvents(w, format.Off{}, f)[0].Notes.Path)
 	}
 	require.Empty(t, fault(space, st.Ino), "nothing is known of the process")
 

@@ -5,25 +5,17 @@ import (
 	"math"
 	"strings"
 
+	"pianola/bpf"
 	"pianola/format"
 	"pianola/layer"
 )
 
-// NrSpan stands in records and counts where a system call has its number.
-const NrSpan = format.MaxSys - 8
-
-// Span is a call of a function of a library, as a recorder saw it. Args are the integer
+// Span is a call of a function of a library, as a recorder saw it. Its slots are the integer
 // registers and the words on the stack that hold arguments, and Data is what was read
 // in memory: a recorder says how long they stay as they are.
 type Span struct {
-	Start int64 // nanoseconds of the recorder's clock
-	Dur   int64 // nanoseconds
-	Ret   int64 // the register of the result
-	TID   int32
+	*bpf.CSpan
 	Probe *SpanProbe
-	Slots []uint64
-	Len   []uint16 // bytes of each piece
-	State []StringState
 	Data  []byte // the pieces, each padded to 8 bytes
 }
 
@@ -172,11 +164,11 @@ func (w *Writer) Span(s *Span) (full bool) {
 // span fills e. It reads no further than the data goes.
 func (d *decoder) span(s *Span, e *format.Event) {
 	f := s.Probe.Function
-	*e = format.Event{TID: s.TID, Start: s.Start - d.start, Dur: s.Dur, Ret: valueOf(f.Result, uint64(s.Ret))}
+	*e = format.Event{TID: int32(s.Tid), Start: int64(s.Start) - d.start, Dur: int64(s.Took), Ret: valueOf(f.Result, uint64(s.Ret))}
 	if f.Result.Kind == layer.Void || f.Result.Kind == layer.Float || f.Result.Kind == layer.Struct {
 		e.Ret = format.NoResult
 	}
-	var starts [maxPieces + 1]int
+	var starts [len(s.Len) + 1]int
 	for i, n := range s.Len {
 		starts[i+1] = starts[i] + (int(n)+7)&^7
 	}
@@ -207,18 +199,15 @@ func (d *decoder) span(s *Span, e *format.Event) {
 	e.Span.Failed = f.Failed(plain[:len(f.Args)], result)
 }
 
-// maxPieces is at least SpanLimits.Pieces of all recorders.
-const maxPieces = 8
-
 // piece gives a value what its address points to. One that could not be read stays an
 // address.
-func (d *decoder) piece(v *format.Value, p *SpanPiece, state StringState, data []byte) {
-	if state != StringWhole && state != StringCut {
+func (d *decoder) piece(v *format.Value, p *SpanPiece, state bpf.CStringState, data []byte) {
+	if state != bpf.CStringStateSTRING_WHOLE && state != bpf.CStringStateSTRING_CUT {
 		return
 	}
 	switch p.Kind {
 	case SpanPath, SpanText:
-		*v = format.Value{Kind: format.ValueText, Text: data, Cut: state == StringCut}
+		*v = format.Value{Kind: format.ValueText, Text: data, Cut: state == bpf.CStringStateSTRING_CUT}
 		if p.Kind == SpanPath {
 			v.Kind = format.ValuePath
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pianola/bpf"
 	"pianola/format"
 	"pianola/format/script"
 	"pianola/layer"
@@ -112,7 +113,7 @@ func TestSpanPieces(t *testing.T) {
 // The line of a script for a span shows all kinds of values.
 func TestSpanLine(t *testing.T) {
 	f := functionOf(t, intOf4, argsOf("iuldspp"), `,"path":"e","define":[{"type":"h","value":"*f"}],"arrays":[{"arg":"g","count":"a"}],"bytes":"c","error":"result < 0"`)
-	probe := NewSpanProbe("l", f, SpanLimits{Registers: 6, Slots: 16, Pieces: 8}, false)
+	probe := NewSpanProbe("l", f, SpanLimits{Registers: 6, Slots: 16, Pieces: 4}, false)
 	garbage := uint64(0x1234567800000000)
 	short := func(n ...int16) (b []byte) {
 		for _, v := range n {
@@ -122,9 +123,9 @@ func TestSpanLine(t *testing.T) {
 	}
 	line := func(change func(s *Span)) string {
 		data := append([]byte("out\x00\x00\x00\x00\x00"), short(-7, 0, 0, 0)...)
-		s := &Span{Start: 1000, Dur: 5, Ret: int64(garbage | 0xffffffff), TID: 9, Probe: probe,
-			Slots: []uint64{garbage | 2, garbage | 0xfffffffe, 1 << 40, 0x10, 0x20, 0x30},
-			Len:   []uint16{3, 2, 6, 0}, State: []StringState{StringWhole, StringWhole, StringWhole, 0}, Data: append(data, short(1, -2, 3, 0)...)}
+		s := &Span{Probe: probe, Data: append(data, short(1, -2, 3, 0)...), CSpan: &bpf.CSpan{Start: 1000, Took: 5, Ret: int64(garbage | 0xffffffff), Tid: 9,
+			Slots: [16]uint64{garbage | 2, garbage | 0xfffffffe, 1 << 40, 0x10, 0x20, 0x30},
+			Len:   [4]uint16{3, 2, 6, 0}, State: [4]bpf.CStringState{bpf.CStringStateSTRING_WHOLE, bpf.CStringStateSTRING_WHOLE, bpf.CStringStateSTRING_WHOLE}}}
 		if change != nil {
 			change(s)
 		}
@@ -139,7 +140,7 @@ func TestSpanLine(t *testing.T) {
 	require.Equal(t, `l:f(2, 4294967294, 1099511627776, ?, path="out", &-7, [1, -2, 3]) = -1 <0.000000005> {span=read bytes=1099511627776 failed}`, line(nil))
 	require.Equal(t, `l:f(2, 4294967294, 1099511627776, ?, path="out"..., 0x20, 0x30) = 0 <0.000000005> {span=read bytes=1099511627776}`, line(func(s *Span) {
 		s.Ret = 0
-		s.State = []StringState{StringCut, StringUnreadable, StringNull, 0}
+		s.State = [4]bpf.CStringState{bpf.CStringStateSTRING_CUT, bpf.CStringStateSTRING_UNREADABLE, bpf.CStringStateSTRING_NULL, 0}
 	}))
 	// A record whose data ends too early.
 	require.Equal(t, `l:f(2, 4294967294, 1099511627776, ?, 0x10, 0x20, 0x30) = 7 <0.000000005> {span=read bytes=1099511627776}`, line(func(s *Span) {
@@ -163,7 +164,7 @@ func TestSpanResult(t *testing.T) {
 	} {
 		var d decoder
 		var e format.Event
-		d.span(&Span{Ret: test.ret, Probe: NewSpanProbe("l", functionOf(t, test.result, "", ""), limits, false)}, &e)
+		d.span(&Span{CSpan: &bpf.CSpan{Ret: test.ret}, Probe: NewSpanProbe("l", functionOf(t, test.result, "", ""), limits, false)}, &e)
 		require.Equal(t, test.want, e.Ret, test.result)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"pianola/bpf"
 	"pianola/format"
 	"pianola/record"
 )
@@ -179,12 +180,12 @@ func attach(ctx context.Context, o *record.Options, what target, s record.Sink) 
 // recording says how it stood, before its first event. The recording's header has the
 // state of those that were listed at a time, in nanoseconds; they can leave and enter
 // again.
-func newcomers(o *record.Options, known []process, listed int64, w *record.Writer) func(recorderJoined) error {
+func newcomers(o *record.Options, known []process, listed int64, w *record.Writer) func(*bpf.CJoined) error {
 	told := make(map[int32]bool)
 	for _, p := range known {
 		told[p.pid] = true
 	}
-	return func(j recorderJoined) error {
+	return func(j *bpf.CJoined) error {
 		pid := int32(j.Tid)
 		if told[pid] && int64(j.Start) < listed {
 			return nil
@@ -240,9 +241,9 @@ func (p *program) mappedFiles(all []process, open []format.Descriptor) (files []
 				continue
 			}
 			told[m.Path] = true
-			id := recorderFileId{Ino: m.File.Ino, Dev: m.File.Dev.Major<<20 | m.File.Dev.Minor}
-			var known recorderMapped
-			if err := p.coll.Maps[recorderMapFiles].Lookup(id, &known); errors.Is(err, ebpf.ErrKeyNotExist) {
+			id := bpf.CFileId{Ino: m.File.Ino, Dev: m.File.Dev.Major<<20 | m.File.Dev.Minor}
+			var known bpf.CMapped
+			if err := p.coll.Maps[bpf.CMapFiles].Lookup(id, &known); errors.Is(err, ebpf.ErrKeyNotExist) {
 				continue // it has no storage
 			} else if err != nil {
 				return nil, fmt.Errorf("list mapped files: %w", err)

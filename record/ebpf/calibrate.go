@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pianola/bpf"
 	"pianola/format"
 	"pianola/record"
 	"pianola/stats"
@@ -150,8 +151,8 @@ func (c *calibration) timedRounds(calls int, p *program, ring *ring) error {
 		}
 		var after measured
 		if after, err = p.measured(); err == nil {
-			c.runs.plain = min(c.runs.plain, after.mean(before, recorderSampleKindSAMPLE_PLAIN, c.runs.plain))
-			c.runs.rich = min(c.runs.rich, after.mean(before, recorderSampleKindSAMPLE_RICH, c.runs.rich))
+			c.runs.plain = min(c.runs.plain, after.mean(before, bpf.CSampleKindSAMPLE_PLAIN, c.runs.plain))
+			c.runs.rich = min(c.runs.rich, after.mean(before, bpf.CSampleKindSAMPLE_RICH, c.runs.rich))
 			before = after
 		}
 	}

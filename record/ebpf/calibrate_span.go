@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pianola/bpf"
 	"pianola/format"
 	"pianola/layer"
 	"pianola/record"
@@ -164,8 +165,8 @@ func runLoop(p *program, name string) error {
 // readStarts empties the ring and appends when the spans began.
 func readStarts(ring *ring, starts []int64) ([]int64, error) {
 	err := emptied(ring, func(b []byte) {
-		if requestIn(b) == spanned {
-			starts = append(starts, int64(binary.NativeEndian.Uint64(b)))
+		if numberOf(b) == bpf.CNumberNR_SPAN {
+			starts = append(starts, int64(binary.NativeEndian.Uint64(b))) // it begins with that
 		}
 	})
 	return starts, err

@@ -12,6 +12,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"pianola/bpf"
 	"pianola/internal/mounts"
 )
 
@@ -87,7 +88,7 @@ func (p *program) followCgroup(dir string) error {
 		return err
 	}
 	defer f.Close()
-	status, err := p.coll.Programs[recorderProgFindCgroup].Run(&ebpf.RunOptions{Context: recorderCgroupPath{Fd: int32(f.Fd())}})
+	status, err := p.coll.Programs[bpf.CProgFindCgroup].Run(&ebpf.RunOptions{Context: bpf.CCgroupPath{Fd: int32(f.Fd())}})
 	if err == nil && status != 0 {
 		err = errors.New("the kernel shows no cgroup there")
 	}
@@ -101,7 +102,7 @@ func (p *program) followCgroup(dir string) error {
 // the cgroup or left it. It belongs to one goroutine at a time.
 func (p *program) followMoved() error {
 	var moved uint64
-	if err := p.coll.Variables[recorderVarMoved].Get(&moved); err != nil {
+	if err := p.coll.Variables[bpf.CVarMoved].Get(&moved); err != nil {
 		return fmt.Errorf("read what has moved to another cgroup: %w", err)
 	}
 	if moved == p.moved {

@@ -9,6 +9,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"pianola/bpf"
 	"pianola/record"
 )
 
@@ -27,10 +28,10 @@ func (p *program) startChild(o *record.Options) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := p.coll.Programs[recorderProgHoldChildren].Run(&ebpf.RunOptions{}); err != nil {
+	if _, err := p.coll.Programs[bpf.CProgHoldChildren].Run(&ebpf.RunOptions{}); err != nil {
 		return nil, fmt.Errorf("hold the command: %w", err)
 	}
-	defer func() { _ = p.coll.Variables[recorderVarHolding].Set(int32(0)) }()
+	defer func() { _ = p.coll.Variables[bpf.CVarHolding].Set(int32(0)) }()
 	pid, err := syscall.ForkExec(path, o.Command, &syscall.ProcAttr{
 		Dir:   o.Dir,
 		Env:   o.Env,

@@ -26,7 +26,7 @@
 //	64 more    two more arguments
 //	80 off     nanoseconds off the processor before the call
 //
-// and a rich one, which is wide too, with record.Details, 56 bytes, and then the
+// and a rich one, which is wide too, with bpf.CDetails, 56 bytes, and then the
 // bytes of up to two strings without anything between them. The function view
 // makes a record.Call of all three.
 //

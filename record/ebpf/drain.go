@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
-	"unsafe"
 
+	"pianola/bpf"
 	"pianola/record"
 )
 
@@ -35,17 +35,15 @@ var errRecord = errors.New("malformed record")
 type drain struct {
 	ring   *ring
 	writer *record.Writer
-	look   func() error               // at each look at the ring
-	joined func(recorderJoined) error // of a process that enters the cgroup
-	probes *probes                    // nil without layers
-	woken  <-chan struct{}            // gets a value when the drain must look at the ring early; nil without layers
+	look   func() error             // at each look at the ring
+	joined func(*bpf.CJoined) error // of a process that enters the cgroup
+	probes *probes                  // nil without layers
+	woken  <-chan struct{}          // gets a value when the drain must look at the ring early; nil without layers
 
 	// The last of each.
 	call       record.Call
 	submission record.Submission
 	completion record.Completion
-	fault      record.Fault
-	space      recorderSpace
 	span       record.Span
 }
 
@@ -130,42 +128,8 @@ func (d *drain) once() (full bool, err error) {
 }
 
 func (d *drain) add(b []byte) (full bool, err error) {
-	switch requestIn(b) {
-	case submitted:
-		if !viewSubmission(b, &d.submission) {
-			return false, errRecord
-		}
-		return d.writer.Submit(&d.submission), nil
-	case completed:
-		viewCompletion(b, &d.completion)
-		return d.writer.Complete(&d.completion), nil
-	case faulted:
-		if !viewFault(b, &d.fault) {
-			return false, errRecord
-		}
-		return d.writer.Fault(&d.fault), nil
-	case joined:
-		var j recorderJoined
-		if copy((*[unsafe.Sizeof(j)]byte)(unsafe.Pointer(&j))[:], b) < joinedSize {
-			return false, errRecord
-		}
-		return false, d.joined(j)
-	case spanned:
-		if !d.probes.viewSpan(b, &d.span) {
-			return false, errRecord
-		}
-		d.probes.called(&d.span)
-		return d.writer.Span(&d.span), nil
-	case begun, mapped:
-		if !viewSpace(b, &d.space) {
-			return false, errRecord
-		}
-		if s := &d.space; requestIn(b) == begun {
-			d.writer.Fork(s.Space, s.Parent)
-		} else {
-			d.writer.Program(s.Space, s.Address, s.Length, s.Offset, s.Dev, s.Ino)
-		}
-		return false, nil
+	if i := numberOf(b) - bpf.CNumberNR_OTHERS; int(i) < len(records) {
+		return records[i].add(d, b)
 	}
 	if !view(b, &d.call) {
 		return false, errRecord

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pianola/bpf"
 	"pianola/format"
 	"pianola/internal/testkit/recordkit"
 	"pianola/record"
@@ -29,7 +30,7 @@ func TestNextPause(t *testing.T) {
 }
 
 func TestDrainOfGarbage(t *testing.T) {
-	for name, garbage := range map[string]string{"short": "abc", "a call that is not recorded": string(recordOf(record.Call{Nr: record.NrWait - 1}))} {
+	for name, garbage := range map[string]string{"short": "abc", "a call that is not recorded": string(recordOf(record.Call{Nr: uint32(bpf.CNumberNR_WAIT) - 1}))} {
 		t.Run(name, func(t *testing.T) {
 			f := newFakeRing(256)
 			f.put(uint32(len(garbage)), garbage)

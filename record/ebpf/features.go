@@ -1,6 +1,10 @@
 package ebpf
 
-import "github.com/cilium/ebpf/btf"
+import (
+	"github.com/cilium/ebpf/btf"
+
+	"pianola/bpf"
+)
 
 // Feature is something that newer kernels have, and that recordings have more with.
 type Feature struct {
@@ -17,9 +21,9 @@ var optionalFeatures = []struct {
 	program, function    string
 }{
 	{"reading of kernel types without a helper", "6.2", "reads and writes are recorded without the type of their descriptor", "", "bpf_rdonly_cast"},
-	{"tracepoints of messages", "6.3", "no event waits for a message that another process sent", recorderProgSockSend, ""},
-	{"tracepoints of io_uring", "6.4", "requests of io_uring are counted, and not recorded", recorderProgUringSubmit, ""},
-	{"tracepoints of mapped files", "6.12", "reads and writes of mapped files are not recorded, and programs that map files get no verdict", recorderProgMapFault, ""},
+	{"tracepoints of messages", "6.3", "no event waits for a message that another process sent", bpf.CProgSockSend, ""},
+	{"tracepoints of io_uring", "6.4", "requests of io_uring are counted, and not recorded", bpf.CProgUringSubmit, ""},
+	{"tracepoints of mapped files", "6.12", "reads and writes of mapped files are not recorded, and programs that map files get no verdict", bpf.CProgMapFault, ""},
 }
 
 // Features returns which features this kernel has. An error says that the kernel does not

@@ -101,7 +101,7 @@ func (p *probes) called(s *record.Span) {
 			if g.left == globalTries {
 				g.expected = time.Now().Add(globalWait)
 			}
-			g.thread = s.TID
+			g.thread = int32(s.Tid)
 		}
 	}
 }

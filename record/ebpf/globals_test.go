@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pianola/bpf"
 	"pianola/format"
 	"pianola/layer"
 	"pianola/record"
@@ -87,7 +88,7 @@ func TestGlobals(t *testing.T) {
 			}
 			p := planSpans(&record.Options{Layers: []*layer.Layer{l}})
 			read := func() {
-				p.called(&record.Span{TID: int32(c.Process.Pid), Probe: &record.SpanProbe{Layer: "own"}})
+				p.called(&record.Span{CSpan: &bpf.CSpan{Tid: uint32(c.Process.Pid)}, Probe: &record.SpanProbe{Layer: "own"}})
 				p.readGlobals()
 			}
 			ask("-")

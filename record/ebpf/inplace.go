@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"pianola/bpf"
 	"pianola/format"
 )
 
@@ -12,12 +13,12 @@ import (
 // programs make their calls in turns.
 const measureEvery = 61
 
-// measured is what the program has measured of its own runs, by recorderSampleKind.
-type measured [recorderSampleKindNUM_SAMPLES]recorderSample
+// measured is what the program has measured of its own runs, by bpf.CSampleKind.
+type measured [bpf.CSampleKindNUM_SAMPLES]bpf.CSample
 
 // measure lets the program measure one of so many of its runs from now on.
 func (p *program) measure(every uint32) error {
-	if err := p.coll.Variables[recorderVarEvery].Set(every); err != nil {
+	if err := p.coll.Variables[bpf.CVarEvery].Set(every); err != nil {
 		return fmt.Errorf("set how often the eBPF program measures itself: %w", err)
 	}
 	return nil
@@ -25,7 +26,7 @@ func (p *program) measure(every uint32) error {
 
 // measured returns what the program has measured so far.
 func (p *program) measured() (m measured, err error) {
-	if err := p.coll.Variables[recorderVarSamples].Get(&m); err != nil {
+	if err := p.coll.Variables[bpf.CVarSamples].Get(&m); err != nil {
 		return m, fmt.Errorf("read what the eBPF program measured of itself: %w", err)
 	}
 	return m, nil
@@ -33,7 +34,7 @@ func (p *program) measured() (m measured, err error) {
 
 // mean returns the nanoseconds of a run since before, or known where there were
 // too few.
-func (m *measured) mean(before measured, kind recorderSampleKind, known float64) float64 {
+func (m *measured) mean(before measured, kind bpf.CSampleKind, known float64) float64 {
 	runs := m[kind].Runs - before[kind].Runs
 	if runs < enoughRuns {
 		return known
@@ -50,8 +51,8 @@ const enoughRuns = 20
 // same cold or warm caches, at the same speed of the processor. A kind with too
 // few runs costs as much more as the other one.
 func inPlace(cost format.Cost, in loop, before, after measured) format.Cost {
-	plain := after.mean(before, recorderSampleKindSAMPLE_PLAIN, 0) / in.plain
-	rich := after.mean(before, recorderSampleKindSAMPLE_RICH, 0) / in.rich
+	plain := after.mean(before, bpf.CSampleKindSAMPLE_PLAIN, 0) / in.plain
+	rich := after.mean(before, bpf.CSampleKindSAMPLE_RICH, 0) / in.rich
 	plain, rich = cmp.Or(plain, rich, 1), cmp.Or(rich, plain, 1)
 	times := func(nanos int64, factor float64) int64 { return int64(math.Round(float64(nanos) * factor)) }
 	added := cost.Inside + cost.Outside
@@ -61,6 +62,6 @@ func inPlace(cost format.Cost, in loop, before, after measured) format.Cost {
 		Rich:    times(added+cost.Rich, rich) - times(added, plain),
 		Call:    times(cost.Call, plain),
 		Span:    times(cost.Span, plain),
-		Switch:  int64(after.mean(before, recorderSampleKindSAMPLE_SWITCH, 0)),
+		Switch:  int64(after.mean(before, bpf.CSampleKindSAMPLE_SWITCH, 0)),
 	}
 }

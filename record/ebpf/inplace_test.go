@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pianola/bpf"
 	"pianola/format"
 	"pianola/internal/testkit/recordkit"
 )
@@ -12,27 +13,27 @@ import (
 func TestInPlace(t *testing.T) {
 	cost, in := format.Cost{Inside: -20, Outside: 320, Rich: 300, Call: 150}, loop{plain: 100, rich: 250}
 	var before, after measured
-	before[recorderSampleKindSAMPLE_PLAIN] = recorderSample{Runs: 1000, Nanos: 1}
+	before[bpf.CSampleKindSAMPLE_PLAIN] = bpf.CSample{Runs: 1000, Nanos: 1}
 	require.Equal(t, cost, inPlace(cost, in, before, before), "nothing was measured")
 
 	after = before
-	add := func(kind recorderSampleKind, runs, mean uint64) {
+	add := func(kind bpf.CSampleKind, runs, mean uint64) {
 		after[kind].Runs += runs
 		after[kind].Nanos += runs * mean
 	}
-	add(recorderSampleKindSAMPLE_PLAIN, enoughRuns, 200)
+	add(bpf.CSampleKindSAMPLE_PLAIN, enoughRuns, 200)
 	want := format.Cost{Inside: -40, Outside: 640, Rich: 600, Call: 300}
 	require.Equal(t, want, inPlace(cost, in, before, after), "all costs as much more as the plain calls")
 
-	add(recorderSampleKindSAMPLE_RICH, 100, 250)
-	add(recorderSampleKindSAMPLE_SWITCH, 100, 270)
+	add(bpf.CSampleKindSAMPLE_RICH, 100, 250)
+	add(bpf.CSampleKindSAMPLE_SWITCH, 100, 270)
 	want.Rich, want.Switch = 0, 270
 	require.Equal(t, want, inPlace(cost, in, before, after))
 
-	add(recorderSampleKindSAMPLE_SWITCH, enoughRuns, 0)
-	after[recorderSampleKindSAMPLE_PLAIN].Runs = before[recorderSampleKindSAMPLE_PLAIN].Runs + enoughRuns - 1
+	add(bpf.CSampleKindSAMPLE_SWITCH, enoughRuns, 0)
+	after[bpf.CSampleKindSAMPLE_PLAIN].Runs = before[bpf.CSampleKindSAMPLE_PLAIN].Runs + enoughRuns - 1
 	require.Equal(t, cost.Call, inPlace(cost, in, before, after).Call, "too few runs: as much more as the rich calls")
-	add(recorderSampleKindSAMPLE_RICH, 100, 750)
+	add(bpf.CSampleKindSAMPLE_RICH, 100, 750)
 	require.Equal(t, 2*cost.Call, inPlace(cost, in, before, after).Call)
 }
 

@@ -1,131 +1,115 @@
 package ebpf
 
 import (
-	"encoding/binary"
 	"unsafe"
 
+	"pianola/bpf"
 	"pianola/format"
 	"pianola/record"
 )
 
 // member is a thread that is followed, as followTree tells of it.
-type member = recorderMember
+type member = bpf.CMember
 
 // The sizes of records and of what they are made of: a plain record ends
 // within the event.
 const (
-	plainSize   = int(unsafe.Offsetof(recorderEvent{}.More))
-	eventSize   = int(unsafe.Sizeof(recorderEvent{}))
-	detailsSize = int(unsafe.Sizeof(recorderDetails{}))
+	plainSize   = int(unsafe.Offsetof(bpf.CEvent{}.Args)) + 8*plainArgs
+	eventSize   = int(unsafe.Sizeof(bpf.CEvent{}))
+	detailsSize = int(unsafe.Sizeof(bpf.CDetails{}))
+	spanSize    = int(unsafe.Sizeof(bpf.CSpan{}))
 )
 
-const (
-	durBits   = recorderBitsDUR_BITS
-	typeShift = recorderBitsTYPE_SHIFT
-	nrBits    = recorderBitsNR_BITS
-	flagRich  = record.Flags(recorderFlagFLAG_RICH)
-	flagWide  = record.Flags(recorderFlagFLAG_WIDE)
-)
-
-// requestKind tells records of requests from those of calls, by the number where a
-// call has its own.
-type requestKind uint16
-
-const (
-	noRequest requestKind = 0
-	submitted requestKind = requestKind(recorderNumberNR_SUBMITTED)
-	completed requestKind = requestKind(recorderNumberNR_COMPLETED)
-	faulted   requestKind = requestKind(recorderNumberNR_FAULT)
-	begun     requestKind = requestKind(recorderNumberNR_SPACE)
-	mapped    requestKind = requestKind(recorderNumberNR_PROGRAM)
-	joined    requestKind = requestKind(recorderNumberNR_JOINED)
-	spanned   requestKind = requestKind(recorderNumberNR_SPAN)
-)
-
-const (
-	submissionSize = int(unsafe.Sizeof(recorderSubmission{}))
-	completionSize = int(unsafe.Offsetof(recorderOpened{}.Details))
-	faultSize      = int(unsafe.Offsetof(recorderFault{}.Off))
-	spaceSize      = int(unsafe.Offsetof(recorderSpace{}.Address))
-	joinedSize     = int(unsafe.Sizeof(recorderJoined{}))
-	flagAIO        = uint16(recorderRequestFlagFLAG_AIO)
-	opcodeMask     = 1<<recorderBitsOPCODE_BITS - 1
-)
-
-// requestIn returns what a record of the ring holds of a request.
-func requestIn(b []byte) requestKind {
-	if len(b) < joinedSize {
-		return noRequest
-	}
-	nr := requestKind(binary.NativeEndian.Uint16(b[unsafe.Offsetof(recorderEvent{}.Nr):]))
-	if nr >= spanned && nr <= submitted {
-		return nr
-	}
-	return noRequest
+// records are those of something else than a call, by their number. A new kind of record is a
+// number and a struct in the headers of the program, and a row here.
+var records = [...]struct {
+	name string // as a result calls those that were lost
+	add  func(d *drain, b []byte) (full bool, err error)
+}{
+	bpf.CNumberNR_SUBMITTED - bpf.CNumberNR_OTHERS: {"submissions", of((*drain).submitted)},
+	bpf.CNumberNR_COMPLETED - bpf.CNumberNR_OTHERS: {"completions", of((*drain).completed)},
+	bpf.CNumberNR_FAULT - bpf.CNumberNR_OTHERS:     {"faults", of((*drain).faulted)},
+	bpf.CNumberNR_SPACE - bpf.CNumberNR_OTHERS:     {"spaces", of((*drain).begun)},
+	bpf.CNumberNR_PROGRAM - bpf.CNumberNR_OTHERS:   {"programs", of((*drain).mapped)},
+	bpf.CNumberNR_JOINED - bpf.CNumberNR_OTHERS:    {"processes", of((*drain).entered)},
+	bpf.CNumberNR_SPAN - bpf.CNumberNR_OTHERS:      {"spans", of((*drain).spanned)},
 }
 
-// viewFault is view for a record of a fault.
-func viewFault(b []byte, f *record.Fault) bool {
-	if len(b) < faultSize {
-		return false
+// of returns a function that takes a record apart: a struct, and what follows it. Both are memory of
+// the ring, which is aligned to 8 bytes.
+func of[T any](add func(d *drain, r *T, rest []byte) (full bool, err error)) func(d *drain, b []byte) (full bool, err error) {
+	size := int(unsafe.Sizeof(*new(T)))
+	return func(d *drain, b []byte) (bool, error) {
+		if len(b) < size {
+			return false, errRecord
+		}
+		return add(d, (*T)(unsafe.Pointer(unsafe.SliceData(b))), b[size:])
 	}
-	var raw recorderFault
-	copy((*[unsafe.Sizeof(raw)]byte)(unsafe.Pointer(&raw))[:], b)
-	*f = record.Fault{Start: int64(raw.Start), Took: int64(raw.Took), Space: raw.Space, Ino: raw.Ino, First: raw.First, Dev: raw.Dev, Pages: raw.Pages,
-		Calls: raw.Calls, TID: int32(raw.Tid), Flags: record.FaultFlags(raw.Flags &^ rested)}
-	if raw.Flags&rested == 0 {
-		return true
-	}
-	f.Taken = int64(raw.Off[recorderOffKindOFF_RECORDER])
-	parts := f.Off.Parts() // the order is that of enum off_kind
-	for i, v := range raw.Off[:recorderOffKindOFF_RECORDER] {
-		*parts[i] = int64(v)
-	}
-	return len(b) >= int(unsafe.Sizeof(raw))
 }
 
-const rested = uint16(recorderFaultFlagFAULT_RESTED)
-
-// viewSpace fills s from a record of an address space that begins, or has a new mapping
-// of a program.
-func viewSpace(b []byte, s *recorderSpace) bool {
-	return copy((*[unsafe.Sizeof(*s)]byte)(unsafe.Pointer(s))[:], b) >= spaceSize
+// numberOf returns the number of a record, which stands at the same place in all.
+func numberOf(b []byte) bpf.CNumber {
+	if len(b) < int(unsafe.Sizeof(bpf.CSpace{})) {
+		return 0
+	}
+	return *(*bpf.CNumber)(unsafe.Pointer(&b[unsafe.Offsetof(bpf.CEvent{}.Nr)]))
 }
 
-func viaOf(flags uint16) format.Via {
-	if flags&flagAIO != 0 {
-		return format.ViaAIO
+func (d *drain) submitted(r *bpf.CSubmission, rest []byte) (full bool, err error) {
+	if int(r.Len[0])+int(r.Len[1]) > len(rest) {
+		return false, errRecord
 	}
-	return format.ViaUring
+	d.submission = record.Submission{CSubmission: *r, Text: rest}
+	return d.writer.Submit(&d.submission), nil
 }
 
-// viewSubmission is view for a record of a request that was submitted.
-func viewSubmission(b []byte, s *record.Submission) bool {
-	if len(b) < submissionSize {
-		return false
+func (d *drain) completed(r *bpf.CCompletion, rest []byte) (full bool, err error) {
+	d.completion = record.Completion{CCompletion: *r}
+	if len(rest) >= detailsSize {
+		d.completion.Details = (*bpf.CDetails)(unsafe.Pointer(unsafe.SliceData(rest)))
 	}
-	raw := (*recorderSubmission)(unsafe.Pointer(unsafe.SliceData(b)))
-	*s = record.Submission{ID: record.RequestID{Key: raw.Key, Process: int32(raw.Process)}, Via: viaOf(raw.Flags),
-		Unreadable: record.Flags(raw.Flags)&record.FlagUnreadable != 0, Start: int64(raw.Start), Begun: int64(raw.Begun), Batch: int64(raw.Batch),
-		TID: int32(raw.Tid), Ring: int32(raw.Ring), Reaped: raw.Reaped, Index: raw.Index, Type: uint32(raw.Flags >> typeShift), Entry: *(*record.Entry)(unsafe.Pointer(&raw.Entry)),
-		Len: raw.Len, Text: b[submissionSize:]}
-	for i, state := range raw.State {
-		s.State[i] = record.StringState(state)
-	}
-	return int(s.Len[0])+int(s.Len[1]) <= len(s.Text)
+	return d.writer.Complete(&d.completion), nil
 }
 
-// viewCompletion is view for a record of a request that is complete.
-func viewCompletion(b []byte, c *record.Completion) {
-	var raw recorderOpened
-	copy((*[completionSize]byte)(unsafe.Pointer(&raw))[:], b)
-	r := &raw.C
-	*c = record.Completion{ID: record.RequestID{Key: r.Key, Process: int32(r.Process)}, Via: viaOf(r.Flags), Opcode: uint8(r.Flags & opcodeMask),
-		Type: uint32(r.Flags >> typeShift), End: int64(r.End), Ret: r.Ret}
-	if b = b[completionSize:]; len(b) >= detailsSize {
-		details := (*recorderDetails)(unsafe.Pointer(unsafe.SliceData(b)))
-		c.Details, c.Created = (*record.Details)(unsafe.Pointer(details)), details.Pad[0] != 0
+func (d *drain) faulted(r *bpf.CFault, rest []byte) (full bool, err error) {
+	if r.Flags&bpf.CFaultFlagFAULT_RESTED == 0 {
+		return d.writer.Fault(r, format.Off{}, 0), nil
 	}
+	if len(rest) < int(8*bpf.COffKindNUM_OFF) {
+		return false, errRecord
+	}
+	off, taken := offOf((*[bpf.COffKindNUM_OFF]uint64)(unsafe.Pointer(unsafe.SliceData(rest))))
+	return d.writer.Fault(r, off, taken), nil
+}
+
+func (d *drain) begun(r *bpf.CSpace, _ []byte) (full bool, err error) {
+	d.writer.Fork(r.Space, r.Parent)
+	return false, nil
+}
+
+func (d *drain) mapped(r *bpf.CProgram, _ []byte) (full bool, err error) {
+	d.writer.Program(r.Space, r.Address, r.Length, r.Offset, r.Dev, r.Ino)
+	return false, nil
+}
+
+func (d *drain) entered(r *bpf.CJoined, _ []byte) (full bool, err error) {
+	return false, d.joined(r)
+}
+
+func (d *drain) spanned(r *bpf.CSpan, rest []byte) (full bool, err error) {
+	if d.probes == nil || uint64(r.Function) >= uint64(len(d.probes.all)) {
+		return false, errRecord
+	}
+	d.probes.calls[r.Function]++
+	d.span = record.Span{CSpan: r, Probe: d.probes.all[r.Function], Data: rest}
+	d.probes.called(&d.span)
+	return d.writer.Span(&d.span), nil
+}
+
+// offOf returns what a thread spent its time off the processor with, and how much of that the recorder took.
+func offOf(raw *[bpf.COffKindNUM_OFF]uint64) (off format.Off, taken int64) {
+	return format.Off{Ready: int64(raw[bpf.COffKindOFF_READY]), Own: int64(raw[bpf.COffKindOFF_OWN]), Wait: int64(raw[bpf.COffKindOFF_WAIT]),
+		Timer: int64(raw[bpf.COffKindOFF_TIMER]), Storage: int64(raw[bpf.COffKindOFF_STORAGE])}, int64(raw[bpf.COffKindOFF_RECORDER])
 }
 
 // view takes a record of the ring apart: it fills c. It reports false for what is
@@ -137,38 +121,32 @@ func view(b []byte, c *record.Call) bool {
 	}
 	// A plain record is shorter than the type, so no pointer may say that it
 	// is one.
-	var raw recorderEvent
+	var raw bpf.CEvent
 	copy((*[eventSize]byte)(unsafe.Pointer(&raw))[:], b)
-	flags := record.Flags(raw.Flags)
-	nr, calls := uint32(raw.Nr)&(1<<nrBits-1), uint32(raw.Nr)>>nrBits
-	*c = record.Call{Start: int64(raw.Start), Dur: int64(raw.Dur & (1<<durBits - 1)), Faults: uint32(raw.Dur >> durBits), Ret: raw.Ret,
-		TID: int32(raw.Tid), Nr: nr, Calls: calls, Flags: flags & (1<<typeShift - 1) &^ (flagRich | flagWide), Type: uint32(flags >> typeShift)}
-	c.Args[0], c.Args[1], c.Args[2], c.Args[3] = raw.Args[0], raw.Args[1], raw.Args[2], raw.Args[3]
-	if flags&flagWide == 0 {
-		return flags&flagRich == 0
+	nr, calls := uint32(raw.Nr)&(1<<bpf.CBitsNR_BITS-1), uint32(raw.Nr)>>bpf.CBitsNR_BITS
+	*c = record.Call{Start: int64(raw.Start), Dur: int64(raw.Dur & (1<<bpf.CBitsDUR_BITS - 1)), Faults: uint32(raw.Dur >> bpf.CBitsDUR_BITS), Ret: raw.Ret,
+		TID: int32(raw.Tid), Args: raw.Args, Nr: nr, Calls: calls, Type: uint32(raw.Flags >> bpf.CBitsTYPE_SHIFT),
+		Flags: raw.Flags & (1<<bpf.CBitsTYPE_SHIFT - 1) &^ (bpf.CFlagFLAG_RICH | bpf.CFlagFLAG_WIDE)}
+	if raw.Flags&bpf.CFlagFLAG_WIDE == 0 {
+		return raw.Flags&bpf.CFlagFLAG_RICH == 0
 	}
 	if len(b) < eventSize {
 		return false
 	}
-	c.Args[4], c.Args[5] = raw.More[0], raw.More[1]
 	c.Waker, c.Woken = int32(raw.Waker), int64(raw.Woken)
 	c.Channel, c.Pos, c.Behind = raw.Channel, raw.Pos, int64(raw.Behind)
 	if inSpaces[nr] {
 		c.Space, c.Channel = c.Channel, 0
 	}
-	c.Calls, c.Taken = raw.Calls, int64(raw.Off[recorderOffKindOFF_RECORDER])
-	parts := c.Off.Parts() // the order is that of enum off_kind
-	for i, v := range raw.Off[:recorderOffKindOFF_RECORDER] {
-		*parts[i] = int64(v)
-	}
-	if flags&flagRich == 0 {
+	c.Calls = raw.Calls
+	c.Off, c.Taken = offOf(&raw.Off)
+	if raw.Flags&bpf.CFlagFLAG_RICH == 0 {
 		return true
 	}
 	b = b[eventSize:]
 	if len(b) < detailsSize {
 		return false
 	}
-	// The two types have one layout; a test compares them.
-	c.Details, c.Text = (*record.Details)(unsafe.Pointer(unsafe.SliceData(b))), b[detailsSize:]
+	c.Details, c.Text = (*bpf.CDetails)(unsafe.Pointer(unsafe.SliceData(b))), b[detailsSize:]
 	return int(c.Details.Len[0])+int(c.Details.Len[1]) <= len(c.Text)
 }

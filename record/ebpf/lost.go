@@ -5,16 +5,17 @@ import (
 
 	"github.com/cilium/ebpf"
 
+	"pianola/bpf"
 	"pianola/format"
 	"pianola/record"
 )
 
 // lost is what the program could not record.
 type lost struct {
-	byNumber  map[int]uint64                             // records that found the ring full, by the number in them
-	byCPU     []uint64                                   // the same by processor
-	untracked [recorderUntrackedKindNUM_UNTRACKED]uint64 // what could not be followed
-	recursed  uint64                                     // runs that the kernel left out, within another run on the same processor
+	byNumber  map[int]uint64                          // records that found the ring full, by the number in them
+	byCPU     []uint64                                // the same by processor
+	untracked [bpf.CUntrackedKindNUM_UNTRACKED]uint64 // what could not be followed
+	recursed  uint64                                  // runs that the kernel left out, within another run on the same processor
 }
 
 // lost returns what has been lost so far.
@@ -22,7 +23,7 @@ func (p *program) lost() (lost, error) {
 	l := lost{byNumber: make(map[int]uint64)}
 	var perCPU []uint64
 	for nr := range uint32(format.MaxSys) {
-		if err := p.coll.Maps[recorderMapLost].Lookup(nr, &perCPU); err != nil {
+		if err := p.coll.Maps[bpf.CMapLost].Lookup(nr, &perCPU); err != nil {
 			return l, fmt.Errorf("read the count of lost events: %w", err)
 		}
 		if l.byCPU == nil {
@@ -35,7 +36,7 @@ func (p *program) lost() (lost, error) {
 			}
 		}
 	}
-	if err := p.coll.Variables[recorderVarUntracked].Get(&l.untracked); err != nil {
+	if err := p.coll.Variables[bpf.CVarUntracked].Get(&l.untracked); err != nil {
 		return l, fmt.Errorf("read the count of lost events: %w", err)
 	}
 	var err error
@@ -57,33 +58,22 @@ func recursed[P interface {
 	return sum, nil
 }
 
-// lostNames is what a result calls records of something else than a call.
-var lostNames = map[int]string{
-	int(recorderNumberNR_SUBMITTED): "submissions",
-	int(recorderNumberNR_COMPLETED): "completions",
-	int(recorderNumberNR_FAULT):     "faults",
-	int(recorderNumberNR_SPACE):     "spaces",
-	int(recorderNumberNR_PROGRAM):   "programs",
-	int(recorderNumberNR_JOINED):    "processes",
-	int(recorderNumberNR_SPAN):      "spans",
-}
-
 // untrackedNames is what a result calls what could not be followed.
-var untrackedNames = [recorderUntrackedKindNUM_UNTRACKED]string{
-	recorderUntrackedKindUNTRACKED_THREAD:  "threads",
-	recorderUntrackedKindUNTRACKED_SPAN:    "spans",
-	recorderUntrackedKindUNTRACKED_SPACE:   "spaces",
-	recorderUntrackedKindUNTRACKED_MESSAGE: "messages",
-	recorderUntrackedKindUNTRACKED_RING:    "rings",
-	recorderUntrackedKindUNTRACKED_NAME:    "names",
+var untrackedNames = [bpf.CUntrackedKindNUM_UNTRACKED]string{
+	bpf.CUntrackedKindUNTRACKED_THREAD:  "threads",
+	bpf.CUntrackedKindUNTRACKED_SPAN:    "spans",
+	bpf.CUntrackedKindUNTRACKED_SPACE:   "spaces",
+	bpf.CUntrackedKindUNTRACKED_MESSAGE: "messages",
+	bpf.CUntrackedKindUNTRACKED_RING:    "rings",
+	bpf.CUntrackedKindUNTRACKED_NAME:    "names",
 }
 
 // addTo counts in a result what has been lost.
 func (l *lost) addTo(r *record.Result) {
 	for nr, n := range l.byNumber {
-		name, ok := lostNames[nr]
-		if !ok {
-			name = record.OpOf(format.HostArch, nr).String()
+		name := record.OpOf(format.HostArch, nr).String()
+		if i := bpf.CNumber(nr) - bpf.CNumberNR_OTHERS; int(i) < len(records) {
+			name = records[i].name
 		}
 		r.AddLost(name, n)
 	}

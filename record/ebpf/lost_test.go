@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"pianola/bpf"
 	"pianola/coverage"
 	"pianola/format"
 	"pianola/internal/testkit/recordkit"
@@ -137,9 +138,9 @@ func TestLostRings(t *testing.T) {
 		"aio((1, f, address, 4096)); r = Ring(); r.do(23, f, 4096)")
 	o.Command = append([]string{"/usr/bin/env", "--chdir", o.Dir}, o.Command...)
 	require.Equal(t, map[string]int64{"rings": 3, "submissions": 1}, disturbed(t, o, func(p *program) {
-		rings := p.coll.Maps[recorderMapRings]
+		rings := p.coll.Maps[bpf.CMapRings]
 		info := make([]byte, rings.ValueSize())
-		var key recorderRingKey
+		var key bpf.CRingKey
 		for range rings.MaxEntries() {
 			key.Address++
 			require.NoError(t, rings.Put(key, info))
@@ -159,9 +160,9 @@ func TestLostNamesOfProcesses(t *testing.T) {
 				"print(flush=True); os.read(0, 1)", "print(flush=True); os.read(0, 1); os.close(w); os.waitpid(pid, 0)")
 			o.Command = append([]string{"/usr/bin/unshare", "--pid", "--fork"}, o.Command...)
 			got := disturbed(t, o, func(p *program) {
-				inners := p.coll.Maps[recorderMapInners]
-				var key recorderInner
-				var keys []recorderInner
+				inners := p.coll.Maps[bpf.CMapInners]
+				var key bpf.CInner
+				var keys []bpf.CInner
 				var tid uint32
 				for all := inners.Iterate(); all.Next(&key, &tid); {
 					keys = append(keys, key)
@@ -184,7 +185,7 @@ func TestLostNamesOfProcesses(t *testing.T) {
 
 // Every record has a name among those that are lost.
 func TestLostNames(t *testing.T) {
-	for nr := recorderNumberNR_SPAN; nr <= recorderNumberNR_WAIT; nr++ {
+	for nr := bpf.CNumberNR_SPAN; nr <= bpf.CNumberNR_WAIT; nr++ {
 		l := lost{byNumber: map[int]uint64{int(nr): 1}}
 		var r record.Result
 		l.addTo(&r)

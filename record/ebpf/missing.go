@@ -7,19 +7,20 @@ import (
 
 	"github.com/cilium/ebpf/btf"
 
+	"pianola/bpf"
 	"pianola/coverage"
 )
 
 // missingKinds are the kinds of I/O that the program in the kernel counts.
-var missingKinds = [recorderMissingKindNUM_MISSING]coverage.Kind{
-	recorderMissingKindMISSING_URING:     coverage.Uring,
-	recorderMissingKindMISSING_AIO:       coverage.AIO,
-	recorderMissingKindMISSING_MAPPED:    coverage.Mapped,
-	recorderMissingKindMISSING_COMPAT:    coverage.Compat,
-	recorderMissingKindMISSING_LOST:      coverage.Lost,
-	recorderMissingKindMISSING_ELSEWHERE: coverage.Elsewhere,
-	recorderMissingKindMISSING_MOUNT:     coverage.Mount,
-	recorderMissingKindMISSING_MEMORY:    coverage.Memory,
+var missingKinds = [bpf.CMissingKindNUM_MISSING]coverage.Kind{
+	bpf.CMissingKindMISSING_URING:     coverage.Uring,
+	bpf.CMissingKindMISSING_AIO:       coverage.AIO,
+	bpf.CMissingKindMISSING_MAPPED:    coverage.Mapped,
+	bpf.CMissingKindMISSING_COMPAT:    coverage.Compat,
+	bpf.CMissingKindMISSING_LOST:      coverage.Lost,
+	bpf.CMissingKindMISSING_ELSEWHERE: coverage.Elsewhere,
+	bpf.CMissingKindMISSING_MOUNT:     coverage.Mount,
+	bpf.CMissingKindMISSING_MEMORY:    coverage.Memory,
 }
 
 // additional are the programs that count what is not recorded, and those that
@@ -34,18 +35,18 @@ var additional = []struct {
 	counts     coverage.Kind
 	huge       bool
 }{
-	{recorderProgUringCreate, "io_uring_create", 5, coverage.Uring, false},
-	{recorderProgUringComplete, "io_uring_complete", 3, coverage.Uring, false},
-	{recorderProgUringSubmit, "io_uring_submit_req", 1, coverage.NumKinds, false},
-	{recorderProgMapFault, "mm_filemap_fault", 2, coverage.Mapped, false},
-	{recorderProgMapAround, "mm_filemap_map_pages", 3, coverage.Mapped, false},
-	{recorderProgMapDirty, "writeback_dirty_folio", 2, coverage.Mapped, false},
-	{recorderProgFaultFails, "signal_generate", 5, coverage.NumKinds, false},
-	{recorderProgFaultUser, "page_fault_user", 3, coverage.NumKinds, true},
-	{recorderProgFaultKernel, "page_fault_kernel", 3, coverage.NumKinds, true},
-	{recorderProgMapHuge, "rss_stat", 2, coverage.NumKinds, true},
-	{recorderProgSockSend, "sock_send_length", 3, coverage.NumKinds, false},
-	{recorderProgSockReceive, "sock_recv_length", 3, coverage.NumKinds, false},
+	{bpf.CProgUringCreate, "io_uring_create", 5, coverage.Uring, false},
+	{bpf.CProgUringComplete, "io_uring_complete", 3, coverage.Uring, false},
+	{bpf.CProgUringSubmit, "io_uring_submit_req", 1, coverage.NumKinds, false},
+	{bpf.CProgMapFault, "mm_filemap_fault", 2, coverage.Mapped, false},
+	{bpf.CProgMapAround, "mm_filemap_map_pages", 3, coverage.Mapped, false},
+	{bpf.CProgMapDirty, "writeback_dirty_folio", 2, coverage.Mapped, false},
+	{bpf.CProgFaultFails, "signal_generate", 5, coverage.NumKinds, false},
+	{bpf.CProgFaultUser, "page_fault_user", 3, coverage.NumKinds, true},
+	{bpf.CProgFaultKernel, "page_fault_kernel", 3, coverage.NumKinds, true},
+	{bpf.CProgMapHuge, "rss_stat", 2, coverage.NumKinds, true},
+	{bpf.CProgSockSend, "sock_send_length", 3, coverage.NumKinds, false},
+	{bpf.CProgSockReceive, "sock_recv_length", 3, coverage.NumKinds, false},
 }
 
 // unsupported returns the additional programs that the kernel has no tracepoint
@@ -86,7 +87,7 @@ func (p *program) attachHuge() error {
 	if p.huge {
 		return nil
 	}
-	if err := p.coll.Variables[recorderVarHuge].Get(&huge); err != nil {
+	if err := p.coll.Variables[bpf.CVarHuge].Get(&huge); err != nil {
 		return fmt.Errorf("read whether huge pages can be mapped: %w", err)
 	}
 	if huge == 0 {
@@ -97,7 +98,7 @@ func (p *program) attachHuge() error {
 		return err
 	}
 	// While only some of them run, what one sees is no whole fault.
-	if err := p.coll.Variables[recorderVarWatching].Set(uint64(1)); err != nil {
+	if err := p.coll.Variables[bpf.CVarWatching].Set(uint64(1)); err != nil {
 		return fmt.Errorf("begin to watch for huge pages: %w", err)
 	}
 	return nil
@@ -118,13 +119,13 @@ func (p *program) linkAdditional(huge bool) error {
 
 // settle puts the bytes into the account that threads have moved so far and that have not
 // ended. It must come before detach.
-func (p *program) settle() error { return p.visit(recorderProgSettleLiving, "count bytes of threads") }
+func (p *program) settle() error { return p.visit(bpf.CProgSettleLiving, "count bytes of threads") }
 
 // missing adds to an account what the program has counted.
 func (p *program) missing(a *coverage.Account) error {
-	var tallies [len(missingKinds)]recorderTally
+	var tallies [len(missingKinds)]bpf.CTally
 	var unmapped uint64
-	for name, v := range map[string]any{recorderVarMissing: &tallies, recorderVarUnmapped: &unmapped} {
+	for name, v := range map[string]any{bpf.CVarMissing: &tallies, bpf.CVarUnmapped: &unmapped} {
 		if err := p.coll.Variables[name].Get(v); err != nil {
 			return fmt.Errorf("read what is missing: %w", err)
 		}
@@ -153,9 +154,9 @@ func (p *program) missing(a *coverage.Account) error {
 		}
 		a.Add(m)
 	}
-	var id recorderFileId
-	var file recorderMapped
-	for files := p.coll.Maps[recorderMapFiles].Iterate(); files.Next(&id, &file); {
+	var id bpf.CFileId
+	var file bpf.CMapped
+	for files := p.coll.Maps[bpf.CMapFiles].Iterate(); files.Next(&id, &file); {
 		bytes := sized(coverage.Mapped, min(file.In, file.Size)+file.Dirty)
 		if file.Exec == 0 && bytes != 0 {
 			a.Add(coverage.Missing{Kind: coverage.Mapped, Files: 1, Calls: int64(file.Faults), Amount: coverage.Amount{Bytes: bytes}})

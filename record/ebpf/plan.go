@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pianola/bpf"
 	"pianola/coverage"
 	"pianola/format"
 	"pianola/record"
@@ -12,54 +13,54 @@ import (
 
 // kinds are those of the calls of which the program reads more than registers
 // and strings.
-var kinds = [format.NumReads]recorderKind{
-	format.ReadOpened:     recorderKindKIND_OPEN,
-	format.ReadOpenHow:    recorderKindKIND_OPENAT2,
-	format.ReadIovec:      recorderKindKIND_IOVEC,
-	format.ReadStat:       recorderKindKIND_STAT,
-	format.ReadStatx:      recorderKindKIND_STATX,
-	format.ReadTarget:     recorderKindKIND_READLINK,
-	format.ReadLock:       recorderKindKIND_FCNTL,
-	format.ReadPipe:       recorderKindKIND_PIPE,
-	format.ReadFork:       recorderKindKIND_FORK,
-	format.ReadCloneArgs:  recorderKindKIND_CLONE3,
-	format.ReadWaited:     recorderKindKIND_WAIT,
-	format.ReadChild:      recorderKindKIND_WAITID,
-	format.ReadRange:      recorderKindKIND_IOCTL,
-	format.ReadOffsets:    recorderKindKIND_OFFSETS,
-	format.ReadAttrArgs:   recorderKindKIND_ATTR,
-	format.ReadAccessList: recorderKindKIND_ACL,
-	format.ReadAddress:    recorderKindKIND_ADDRESS,
-	format.ReadRing:       recorderKindKIND_SETUP,
-	format.ReadRegistered: recorderKindKIND_REGISTER,
-	format.ReadContext:    recorderKindKIND_CONTEXT,
-	format.ReadBatch:      recorderKindKIND_BATCH,
-	format.ReadExec:       recorderKindKIND_EXEC,
-	format.ReadExit:       recorderKindKIND_EXIT,
+var kinds = [format.NumReads]bpf.CKind{
+	format.ReadOpened:     bpf.CKindKIND_OPEN,
+	format.ReadOpenHow:    bpf.CKindKIND_OPENAT2,
+	format.ReadIovec:      bpf.CKindKIND_IOVEC,
+	format.ReadStat:       bpf.CKindKIND_STAT,
+	format.ReadStatx:      bpf.CKindKIND_STATX,
+	format.ReadTarget:     bpf.CKindKIND_READLINK,
+	format.ReadLock:       bpf.CKindKIND_FCNTL,
+	format.ReadPipe:       bpf.CKindKIND_PIPE,
+	format.ReadFork:       bpf.CKindKIND_FORK,
+	format.ReadCloneArgs:  bpf.CKindKIND_CLONE3,
+	format.ReadWaited:     bpf.CKindKIND_WAIT,
+	format.ReadChild:      bpf.CKindKIND_WAITID,
+	format.ReadRange:      bpf.CKindKIND_IOCTL,
+	format.ReadOffsets:    bpf.CKindKIND_OFFSETS,
+	format.ReadAttrArgs:   bpf.CKindKIND_ATTR,
+	format.ReadAccessList: bpf.CKindKIND_ACL,
+	format.ReadAddress:    bpf.CKindKIND_ADDRESS,
+	format.ReadRing:       bpf.CKindKIND_SETUP,
+	format.ReadRegistered: bpf.CKindKIND_REGISTER,
+	format.ReadContext:    bpf.CKindKIND_CONTEXT,
+	format.ReadBatch:      bpf.CKindKIND_BATCH,
+	format.ReadExec:       bpf.CKindKIND_EXEC,
+	format.ReadExit:       bpf.CKindKIND_EXIT,
 }
 
 // counts are the calls of which more is counted than that they were made.
-var counts = map[int]recorderKind{unix.SYS_MMAP: recorderKindKIND_MAP}
+var counts = map[int]bpf.CKind{unix.SYS_MMAP: bpf.CKindKIND_MAP}
 
 // batches are the calls that submit requests or await them. They are recorded, and
 // their time is counted.
-var batches = map[int]recorderKind{
-	unix.SYS_IO_SUBMIT:      recorderKindKIND_SUBMIT,
-	unix.SYS_IO_GETEVENTS:   recorderKindKIND_GETEVENTS,
-	unix.SYS_IO_PGETEVENTS:  recorderKindKIND_GETEVENTS,
-	unix.SYS_IO_URING_ENTER: recorderKindKIND_RING,
+var batches = map[int]bpf.CKind{
+	unix.SYS_IO_SUBMIT:      bpf.CKindKIND_SUBMIT,
+	unix.SYS_IO_GETEVENTS:   bpf.CKindKIND_GETEVENTS,
+	unix.SYS_IO_PGETEVENTS:  bpf.CKindKIND_GETEVENTS,
+	unix.SYS_IO_URING_ENTER: bpf.CKindKIND_RING,
 }
 
 // plans returns what the program does for each system call of an architecture.
 // Operations on memory are planned only if asked for, or for faults, where they concern
 // mappings of files.
-func plans(a format.Arch, memory, faults bool) (plans [format.MaxSys]recorderPlan) {
+func plans(a format.Arch, memory, faults bool) (plans [format.MaxSys]bpf.CPlan) {
 	for nr := range plans {
 		op := format.BySyscall(a, nr)
 		recorded := record.Records(op, memory)
 		switch {
 		case faults && op != format.OpNone && record.Maps(op):
-			plans[nr] = recorderPlan{Kind: uint8(recorderKindKIND_SPACE)}
+			plans[nr] = bpf.CPlan{Kind: bpf.CKindKIND_SPACE}
 			if recorded && !memory {
 				plans[nr].Reg = 1 // whatever it concerns
 			}
@@ -82,18 +83,18 @@ var inSpaces = func() (in [format.MaxSys]bool) {
 
 // planCounts plans for calls of the host that are counted: those of which the
 // program can't count the requests are, and nothing of them is recorded.
-func planCounts(plans *[format.MaxSys]recorderPlan, uncounted []coverage.Kind) {
+func planCounts(plans *[format.MaxSys]bpf.CPlan, uncounted []coverage.Kind) {
 	count := func(nr int, kind coverage.Kind) {
-		plans[nr] = recorderPlan{Kind: uint8(recorderKindKIND_COUNT), Reg: uint8(slices.Index(missingKinds[:], kind))}
+		plans[nr] = bpf.CPlan{Kind: bpf.CKindKIND_COUNT, Reg: uint8(slices.Index(missingKinds[:], kind))}
 	}
 	for nr, kind := range record.Unrecorded {
 		count(nr, kind)
 		if counted, ok := counts[nr]; ok {
-			plans[nr].Kind = uint8(counted)
+			plans[nr].Kind = counted
 		}
 	}
 	for nr, kind := range batches {
-		plans[nr] = recorderPlan{Kind: uint8(kind)}
+		plans[nr] = bpf.CPlan{Kind: kind}
 	}
 	if slices.Contains(uncounted, coverage.Uring) {
 		count(unix.SYS_IO_URING_ENTER, coverage.Uring)
@@ -101,7 +102,7 @@ func planCounts(plans *[format.MaxSys]recorderPlan, uncounted []coverage.Kind) {
 }
 
 // requestPlans returns what the program reads of requests of io_uring.
-func requestPlans() (plans [format.NumOpcodes]recorderRequestPlan) {
+func requestPlans() (plans [format.NumOpcodes]bpf.CRequestPlan) {
 	for opcode := range plans {
 		o := format.OpcodeOf(format.ViaUring, uint8(opcode))
 		if o == nil {
@@ -116,39 +117,39 @@ func requestPlans() (plans [format.NumOpcodes]recorderRequestPlan) {
 			p.Opens = 1
 		}
 		for i, place := range o.Strings() {
-			p.String[i] = uint8(place)
+			p.String[i] = bpf.CPlace(place)
 		}
 	}
 	return plans
 }
 
-func planOf(op format.Op) recorderPlan {
+func planOf(op format.Op) bpf.CPlan {
 	info := op.Info()
-	p := recorderPlan{Kind: uint8(recorderKindKIND_PLAIN)}
+	p := bpf.CPlan{Kind: bpf.CKindKIND_PLAIN}
 	switch {
 	case info.Acts.Any(format.Messages):
-		p.Kind = uint8(recorderKindKIND_WIDE) // the type of the descriptor is known
+		p.Kind = bpf.CKindKIND_WIDE // the type of the descriptor is known
 		if info.Acts.Any(format.ReadsBytes) {
 			p.Reg = 1
 		}
 	case info.Class == format.ClassRead || info.Class == format.ClassWrite:
-		p.Kind = uint8(recorderKindKIND_IO)
+		p.Kind = bpf.CKindKIND_IO
 		if info.Class == format.ClassRead {
 			p.Reg = 1
 		}
 	case len(info.Args) > plainArgs:
-		p.Kind = uint8(recorderKindKIND_WIDE)
+		p.Kind = bpf.CKindKIND_WIDE
 	}
 	n := 0
 	for i := range info.Args {
 		if info.Args[i].Kind.IsString() {
-			p.Kind = uint8(recorderKindKIND_RICH)
+			p.Kind = bpf.CKindKIND_RICH
 			p.String[n] = uint8(i + 1)
 			n++
 		}
 	}
 	if info.Reads != format.ReadNothing {
-		p.Kind = uint8(kinds[info.Reads])
+		p.Kind = kinds[info.Reads]
 	}
 	switch info.Reads {
 	case format.ReadIovec:
@@ -166,12 +167,10 @@ func planOf(op format.Op) recorderPlan {
 }
 
 // plainArgs is how many arguments a plain record holds.
-const plainArgs = len(recorderEvent{}.Args)
+const plainArgs = int(bpf.CLimitPLAIN_ARGS)
 
-const maxIoctls = 16 // MAX_IOCTLS; the table has fewer, so a 0 ends them
-
-// requests returns the ioctls that are recorded.
-func requests() (all [maxIoctls]uint32) {
+// requests returns the ioctls that are recorded. There is room for more, so a 0 ends them.
+func requests() (all [bpf.CLimitMAX_IOCTLS]uint32) {
 	for i, f := range format.IoctlRequest.Flags {
 		all[i] = uint32(f.Native[format.HostArch])
 	}
@@ -180,30 +179,30 @@ func requests() (all [maxIoctls]uint32) {
 
 // timed returns by what result calls end because a time has come (their pages of
 // the manual).
-func timed() (by [format.MaxSys]uint8) {
-	for how, numbers := range map[recorderTimedBy][]int{
-		recorderTimedByTIMED_ALWAYS: {unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP},
-		recorderTimedByTIMED_ZERO:   append([]int{unix.SYS_PPOLL, unix.SYS_PSELECT6, unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2, unix.SYS_IO_GETEVENTS, unix.SYS_IO_PGETEVENTS}, olderPolls...),
-		recorderTimedByTIMED_ERROR: {unix.SYS_FUTEX, unix.SYS_IO_URING_ENTER, unix.SYS_FUTEX_WAITV, unix.SYS_RT_SIGTIMEDWAIT, unix.SYS_SEMTIMEDOP, unix.SYS_MQ_TIMEDSEND,
+func timed() (by [format.MaxSys]bpf.CTimedBy) {
+	for how, numbers := range map[bpf.CTimedBy][]int{
+		bpf.CTimedByTIMED_ALWAYS: {unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP},
+		bpf.CTimedByTIMED_ZERO:   append([]int{unix.SYS_PPOLL, unix.SYS_PSELECT6, unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2, unix.SYS_IO_GETEVENTS, unix.SYS_IO_PGETEVENTS}, olderPolls...),
+		bpf.CTimedByTIMED_ERROR: {unix.SYS_FUTEX, unix.SYS_IO_URING_ENTER, unix.SYS_FUTEX_WAITV, unix.SYS_RT_SIGTIMEDWAIT, unix.SYS_SEMTIMEDOP, unix.SYS_MQ_TIMEDSEND,
 			unix.SYS_MQ_TIMEDRECEIVE, unix.SYS_ACCEPT, unix.SYS_ACCEPT4},
 	} {
 		for _, nr := range numbers {
-			by[nr] = uint8(how)
+			by[nr] = how
 		}
 	}
 	return by
 }
 
 // waits returns what the calls wait for that are not recorded.
-func waits() (kinds [format.MaxSys]uint8) {
-	for kind, numbers := range map[recorderWaitKind][]int{
-		recorderWaitKindWAIT_FUTEX:  {unix.SYS_FUTEX, unix.SYS_FUTEX_WAITV},
-		recorderWaitKindWAIT_POLL:   append([]int{unix.SYS_PPOLL, unix.SYS_PSELECT6, unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2, unix.SYS_IO_URING_ENTER}, olderPolls...),
-		recorderWaitKindWAIT_SOCKET: {unix.SYS_ACCEPT, unix.SYS_ACCEPT4, unix.SYS_CONNECT},
-		recorderWaitKindWAIT_SIGNAL: {unix.SYS_RT_SIGTIMEDWAIT, unix.SYS_RT_SIGSUSPEND},
+func waits() (kinds [format.MaxSys]bpf.CWaitKind) {
+	for kind, numbers := range map[bpf.CWaitKind][]int{
+		bpf.CWaitKindWAIT_FUTEX:  {unix.SYS_FUTEX, unix.SYS_FUTEX_WAITV},
+		bpf.CWaitKindWAIT_POLL:   append([]int{unix.SYS_PPOLL, unix.SYS_PSELECT6, unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2, unix.SYS_IO_URING_ENTER}, olderPolls...),
+		bpf.CWaitKindWAIT_SOCKET: {unix.SYS_ACCEPT, unix.SYS_ACCEPT4, unix.SYS_CONNECT},
+		bpf.CWaitKindWAIT_SIGNAL: {unix.SYS_RT_SIGTIMEDWAIT, unix.SYS_RT_SIGSUSPEND},
 	} {
 		for _, nr := range numbers {
-			kinds[nr] = uint8(kind)
+			kinds[nr] = kind
 		}
 	}
 	return kinds

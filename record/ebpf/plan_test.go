@@ -1,45 +1,44 @@
 package ebpf
 
 import (
-	"fmt"
-	"reflect"
 	"testing"
 
 	"github.com/cilium/ebpf/btf"
 	"github.com/stretchr/testify/require"
 
+	"pianola/bpf"
 	"pianola/format"
 	"pianola/record"
 )
 
 func TestPlans(t *testing.T) {
-	plan := func(kind recorderKind, reg, first, second uint8) recorderPlan {
-		return recorderPlan{Kind: uint8(kind), Reg: reg, String: [2]uint8{first, second}}
+	plan := func(kind bpf.CKind, reg, first, second uint8) bpf.CPlan {
+		return bpf.CPlan{Kind: kind, Reg: reg, String: [2]uint8{first, second}}
 	}
 	tests := []struct {
 		op   format.Op
-		want recorderPlan
+		want bpf.CPlan
 	}{
-		{format.OpPread64, plan(recorderKindKIND_IO, 1, 0, 0)},
-		{format.OpPwrite64, plan(recorderKindKIND_IO, 0, 0, 0)},
-		{format.OpSendto, plan(recorderKindKIND_WIDE, 0, 0, 0)},
-		{format.OpRecvmsg, plan(recorderKindKIND_WIDE, 1, 0, 0)},
-		{format.OpEventfd2, plan(recorderKindKIND_PLAIN, 0, 0, 0)},
-		{format.OpLseek, plan(recorderKindKIND_PLAIN, 0, 0, 0)},
-		{format.OpMmap, plan(recorderKindKIND_WIDE, 0, 0, 0)},
-		{format.OpSetxattr, plan(recorderKindKIND_ACL, 0, 1, 2)},
-		{format.OpFsetxattr, plan(recorderKindKIND_ACL, 0, 2, 0)},
-		{format.OpMemfdCreate, plan(recorderKindKIND_OPEN, 0, 1, 0)},
-		{format.OpSendfile, plan(recorderKindKIND_OFFSETS, 1<<2, 0, 0)},
-		{format.OpCopyFileRange, plan(recorderKindKIND_OFFSETS, 1<<1|1<<3, 0, 0)},
-		{format.OpRenameat2, plan(recorderKindKIND_RICH, 0, 2, 4)},
-		{format.OpSymlinkat, plan(recorderKindKIND_RICH, 0, 1, 3)},
-		{format.OpOpenat, plan(recorderKindKIND_OPEN, 0, 2, 0)},
-		{format.OpStatx, plan(recorderKindKIND_STATX, 4, 2, 0)},
-		{format.OpNewfstatat, plan(recorderKindKIND_STAT, 2, 2, 0)},
-		{format.OpReadlinkat, plan(recorderKindKIND_READLINK, 2, 2, 0)},
-		{format.OpWritev, plan(recorderKindKIND_IOVEC, 3, 0, 0)},
-		{format.OpPreadv2, plan(recorderKindKIND_IOVEC, 4, 0, 0)},
+		{format.OpPread64, plan(bpf.CKindKIND_IO, 1, 0, 0)},
+		{format.OpPwrite64, plan(bpf.CKindKIND_IO, 0, 0, 0)},
+		{format.OpSendto, plan(bpf.CKindKIND_WIDE, 0, 0, 0)},
+		{format.OpRecvmsg, plan(bpf.CKindKIND_WIDE, 1, 0, 0)},
+		{format.OpEventfd2, plan(bpf.CKindKIND_PLAIN, 0, 0, 0)},
+		{format.OpLseek, plan(bpf.CKindKIND_PLAIN, 0, 0, 0)},
+		{format.OpMmap, plan(bpf.CKindKIND_WIDE, 0, 0, 0)},
+		{format.OpSetxattr, plan(bpf.CKindKIND_ACL, 0, 1, 2)},
+		{format.OpFsetxattr, plan(bpf.CKindKIND_ACL, 0, 2, 0)},
+		{format.OpMemfdCreate, plan(bpf.CKindKIND_OPEN, 0, 1, 0)},
+		{format.OpSendfile, plan(bpf.CKindKIND_OFFSETS, 1<<2, 0, 0)},
+		{format.OpCopyFileRange, plan(bpf.CKindKIND_OFFSETS, 1<<1|1<<3, 0, 0)},
+		{format.OpRenameat2, plan(bpf.CKindKIND_RICH, 0, 2, 4)},
+		{format.OpSymlinkat, plan(bpf.CKindKIND_RICH, 0, 1, 3)},
+		{format.OpOpenat, plan(bpf.CKindKIND_OPEN, 0, 2, 0)},
+		{format.OpStatx, plan(bpf.CKindKIND_STATX, 4, 2, 0)},
+		{format.OpNewfstatat, plan(bpf.CKindKIND_STAT, 2, 2, 0)},
+		{format.OpReadlinkat, plan(bpf.CKindKIND_READLINK, 2, 2, 0)},
+		{format.OpWritev, plan(bpf.CKindKIND_IOVEC, 3, 0, 0)},
+		{format.OpPreadv2, plan(bpf.CKindKIND_IOVEC, 4, 0, 0)},
 	}
 	for _, test := range tests {
 		t.Run(test.op.String(), func(t *testing.T) { require.Equal(t, test.want, planOf(test.op)) })
@@ -54,16 +53,16 @@ func TestEveryRowHasAPlan(t *testing.T) {
 			require.NotEqual(t, format.ReadNothing, info.Reads, "%s: its arguments must be read from memory", op)
 		}
 		if info.Result == format.ResultNone {
-			require.Equal(t, uint8(recorderKindKIND_EXIT), p.Kind, "%s does not return", op)
+			require.Equal(t, bpf.CKindKIND_EXIT, p.Kind, "%s does not return", op)
 		}
 		if info.Effect == format.EffectExec {
-			require.Equal(t, uint8(recorderKindKIND_EXEC), p.Kind, "%s replaces its registers", op)
+			require.Equal(t, bpf.CKindKIND_EXEC, p.Kind, "%s replaces its registers", op)
 		}
 		for _, a := range []format.Arch{format.AMD64, format.ARM64} {
 			if nr := info.Sys[a]; nr >= 0 {
 				require.Equal(t, p, plans(a, true, false)[nr], "%s on %s", op, a)
 				if record.Maps(op) {
-					require.Equal(t, uint8(recorderKindKIND_SPACE), plans(a, false, true)[nr].Kind, "%s on %s", op, a)
+					require.Equal(t, bpf.CKindKIND_SPACE, plans(a, false, true)[nr].Kind, "%s on %s", op, a)
 				}
 			}
 		}
@@ -75,13 +74,13 @@ func TestEveryRowHasAPlan(t *testing.T) {
 	require.Zero(t, plans(format.AMD64, true, true)[39], "getpid is no I/O")
 	require.Zero(t, plans(format.AMD64, false, false)[format.OpMmap.Info().Sys[format.AMD64]], "memory only if asked for")
 	require.NotZero(t, plans(format.AMD64, false, true)[format.OpMsync.Info().Sys[format.AMD64]], "msync writes files")
-	require.Less(t, len(format.IoctlRequest.Flags), maxIoctls)
+	require.Less(t, len(format.IoctlRequest.Flags), int(bpf.CLimitMAX_IOCTLS))
 }
 
 // The Go types are made from the C ones; this proves that the compiler laid
 // them out as view reads them.
 func TestLayout(t *testing.T) {
-	spec, err := loadRecorder()
+	spec, err := bpf.LoadC()
 	require.NoError(t, err)
 	var scratch *btf.Struct
 	require.NoError(t, spec.Types.TypeByName("scratch", &scratch))
@@ -93,67 +92,6 @@ func TestLayout(t *testing.T) {
 	require.Equal(t, 64, plainSize)
 	require.Equal(t, 160, eventSize)
 	require.Equal(t, 56, detailsSize)
-	fields := func(of any) (all []string) {
-		for _, f := range reflect.VisibleFields(reflect.TypeOf(of)) {
-			if f.IsExported() && f.Name != "Pad" {
-				all = append(all, fmt.Sprintf("%s at %d, %d bytes", f.Name, f.Offset, f.Type.Size()))
-			}
-		}
-		return append(all, fmt.Sprint(reflect.TypeOf(of).Size()))
-	}
-	require.Equal(t, fields(recorderDetails{}), fields(record.Details{}))
-	require.Equal(t, uint32(format.MaxSys), spec.Maps[recorderMapLost].MaxEntries)
-	require.Equal(t, uint32(4*format.MaxSys), spec.Variables[recorderVarPlans].Size())
-}
-
-// The program and package record mean the same by a number.
-func TestNumbers(t *testing.T) {
-	for flag, want := range map[record.Flags]recorderFlag{
-		record.FlagStat:       recorderFlagFLAG_STAT,
-		record.FlagFile:       recorderFlagFLAG_FILE,
-		record.FlagCreated:    recorderFlagFLAG_CREATED,
-		record.FlagTarget:     recorderFlagFLAG_TARGET,
-		record.FlagUnreadable: recorderFlagFLAG_UNREADABLE,
-		record.FlagSignal:     recorderFlagFLAG_SIGNAL,
-		record.FlagKilled:     recorderFlagFLAG_KILLED,
-		record.FlagRenumbered: recorderFlagFLAG_RENUMBERED,
-		record.FlagUNIX:       recorderFlagFLAG_UNIX,
-		record.FlagBatch:      recorderFlagFLAG_BATCH,
-	} {
-		require.EqualValues(t, want, flag)
-	}
-	for state, want := range map[record.StringState]recorderStringState{
-		record.StringNull:       recorderStringStateSTRING_NULL,
-		record.StringWhole:      recorderStringStateSTRING_WHOLE,
-		record.StringCut:        recorderStringStateSTRING_CUT,
-		record.StringUnreadable: recorderStringStateSTRING_UNREADABLE,
-	} {
-		require.EqualValues(t, want, state)
-	}
-	for flag, want := range map[record.FaultFlags]recorderFaultFlag{
-		record.FaultWrite:   recorderFaultFlagFAULT_WRITE,
-		record.FaultPage:    recorderFaultFlagFAULT_PAGE,
-		record.FaultAround:  recorderFaultFlagFAULT_AROUND,
-		record.FaultProgram: recorderFaultFlagFAULT_PROGRAM,
-		record.FaultFilled:  recorderFaultFlagFAULT_FILLED,
-		record.FaultFailed:  recorderFaultFlagFAULT_FAILED,
-	} {
-		require.EqualValues(t, want, flag)
-	}
-	for place, want := range map[format.Place]recorderPlace{
-		format.PlaceOff:   recorderPlacePLACE_OFF,
-		format.PlaceAddr:  recorderPlacePLACE_ADDR,
-		format.PlaceAddr3: recorderPlacePLACE_ADDR3,
-	} {
-		require.EqualValues(t, want, place)
-	}
-	for number, want := range map[int]recorderNumber{
-		record.NrWait: recorderNumberNR_WAIT,
-		record.NrSpan: recorderNumberNR_SPAN,
-	} {
-		require.EqualValues(t, want, number)
-	}
-	require.EqualValues(t, recorderFileTypeTYPE_PSEUDO, record.PseudoType)
-	require.Equal(t, format.NumOpcodes, 1<<recorderBitsOPCODE_BITS)
-	require.Equal(t, format.MaxSys, 1<<recorderBitsNR_BITS)
+	require.Equal(t, uint32(format.MaxSys), spec.Maps[bpf.CMapLost].MaxEntries)
+	require.Equal(t, uint32(4*format.MaxSys), spec.Variables[bpf.CVarPlans].Size())
 }

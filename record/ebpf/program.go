@@ -19,6 +19,7 @@ import (
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
+	"pianola/bpf"
 	"pianola/coverage"
 	"pianola/format"
 	"pianola/record"
@@ -70,22 +71,22 @@ func (c *config) wakes() bool { return c.Maps && len(c.Spans) > 0 }
 // load loads the program. Nothing is recorded before attach. An error that is
 // os.ErrPermission means that a capability is missing.
 func load(c config) (*program, error) {
-	spec, err := loadRecorder()
+	spec, err := bpf.LoadC()
 	if err != nil {
 		return nil, err
 	}
-	spec.Maps[recorderMapRing].MaxEntries = uint32(c.RingBytes)
+	spec.Maps[bpf.CMapRing].MaxEntries = uint32(c.RingBytes)
 	kernel, err := btf.LoadKernelSpec()
 	if err != nil {
 		return nil, fmt.Errorf("read the types of the kernel: %w", err)
 	}
 	p := &program{}
 	if !c.Messages {
-		delete(spec.Programs, recorderProgSockSend)
-		delete(spec.Programs, recorderProgSockReceive)
+		delete(spec.Programs, bpf.CProgSockSend)
+		delete(spec.Programs, bpf.CProgSockReceive)
 	}
 	if !c.Cgroup {
-		delete(spec.Programs, recorderProgCgroupAttach)
+		delete(spec.Programs, bpf.CProgCgroupAttach)
 	}
 	for name, kind := range unsupported(kernel) {
 		delete(spec.Programs, name)
@@ -110,9 +111,9 @@ func load(c config) (*program, error) {
 // newCollection loads maps and programs. The kernel takes nearly half of the time to verify the
 // end of system calls, so it verifies that beside the other programs.
 func newCollection(spec *ebpf.CollectionSpec) (*ebpf.Collection, error) {
-	slow := map[string]*ebpf.ProgramSpec{recorderProgSysExit: spec.Programs[recorderProgSysExit]}
+	slow := map[string]*ebpf.ProgramSpec{bpf.CProgSysExit: spec.Programs[bpf.CProgSysExit]}
 	others := maps.Clone(spec.Programs)
-	delete(others, recorderProgSysExit)
+	delete(others, bpf.CProgSysExit)
 	spec.Programs = nil
 	all, err := ebpf.NewCollection(spec)
 	if err != nil {
@@ -155,8 +156,8 @@ func canCast(kernel *btf.Spec) bool {
 // attached are the programs that attach attaches. Those of threads come before
 // those of system calls, and the end of calls before their start: so nothing is
 // seen by halves.
-var attached = []string{recorderProgCgroupAttach, recorderProgProcessFork, recorderProgProcessExec, recorderProgProcessExit, recorderProgSchedSwitch, recorderProgSchedWaking,
-	recorderProgSysExit, recorderProgSysEnter}
+var attached = []string{bpf.CProgCgroupAttach, bpf.CProgProcessFork, bpf.CProgProcessExec, bpf.CProgProcessExit, bpf.CProgSchedSwitch, bpf.CProgSchedWaking,
+	bpf.CProgSysExit, bpf.CProgSysEnter}
 
 // programs returns those of some programs that are loaded.
 func (p *program) programs(names []string) (all []*ebpf.Program) {
@@ -178,24 +179,25 @@ func configure(spec *ebpf.CollectionSpec, c *config, kernel *btf.Spec, uncounted
 	all := plans(format.HostArch, c.Memory, c.Maps)
 	planCounts(&all, uncounted)
 	for name, value := range map[string]any{
-		recorderVarPlans:         all,
-		recorderVarIoctls:        requests(),
-		recorderVarPidns:         uint32(ns.Ino),
-		recorderVarCanCast:       cast,
-		recorderVarWithType:      c.Type && cast,
-		recorderVarWithFaults:    c.Faults,
-		recorderVarWithOff:       c.Off,
-		recorderVarTimed:         timed(),
-		recorderVarWaits:         waits(),
-		recorderVarWithMemory:    c.Memory,
-		recorderVarByCgroup:      c.Cgroup,
-		recorderVarWithMaps:      c.Maps,
-		recorderVarWithGlobals:   c.Globals,
-		recorderVarWithLibraries: c.wakes(),
-		recorderVarWithFlight:    spec.Programs[recorderProgUringSubmit] != nil,
-		recorderVarWithRequests:  withRequests(spec),
-		recorderVarRequests:      requestPlans(),
-		recorderVarPageBytes:     uint32(os.Getpagesize()),
+		bpf.CVarPlans:         all,
+		bpf.CVarIoctls:        requests(),
+		bpf.CVarPidns:         uint32(ns.Ino),
+		bpf.CVarCanCast:       cast,
+		bpf.CVarWithType:      c.Type && cast,
+		bpf.CVarWithFaults:    c.Faults,
+		bpf.CVarWithOff:       c.Off,
+		bpf.CVarTimed:         timed(),
+		bpf.CVarWaits:         waits(),
+		bpf.CVarWithMemory:    c.Memory,
+		bpf.CVarByCgroup:      c.Cgroup,
+		bpf.CVarWithMaps:      c.Maps,
+		bpf.CVarWithGlobals:   c.Globals,
+		bpf.CVarWithLibraries: c.wakes(),
+		bpf.CVarWithFlight:    spec.Programs[bpf.CProgUringSubmit] != nil,
+		bpf.CVarWithRequests:  withRequests(spec),
+		bpf.CVarRequests:      requestPlans(),
+		bpf.CVarPageBytes:     uint32(os.Getpagesize()),
+		bpf.CVarEvery:         uint32(measureEvery),
 	} {
 		if err := spec.Variables[name].Set(value); err != nil {
 			return fmt.Errorf("set %s of the eBPF program: %w", name, err)
@@ -207,7 +209,7 @@ func configure(spec *ebpf.CollectionSpec, c *config, kernel *btf.Spec, uncounted
 // withRequests reports whether the kernel shows requests of io_uring when they are
 // submitted and when they complete.
 func withRequests(spec *ebpf.CollectionSpec) bool {
-	return spec.Programs[recorderProgUringSubmit] != nil && spec.Programs[recorderProgUringComplete] != nil
+	return spec.Programs[bpf.CProgUringSubmit] != nil && spec.Programs[bpf.CProgUringComplete] != nil
 }
 
 // attach lets the kernel run the program at every system call. From here on
@@ -262,7 +264,7 @@ func (p *program) close() error {
 // follow begins to record the first thread of the process of a pidfd. It must
 // not end before follow returns, unless followTree comes after.
 func (p *program) follow(pidfd int) error {
-	err := p.coll.Maps[recorderMapThreads].Put(int32(pidfd), &recorderThread{Counted: uint32(recorderCountedCOUNTED_LIVE)})
+	err := p.coll.Maps[bpf.CMapThreads].Put(int32(pidfd), &bpf.CThread{Counted: bpf.CCountedCOUNTED_LIVE})
 	if errors.Is(err, ebpf.ErrKeyNotExist) {
 		err = os.ErrProcessDone // it has been reaped as well
 	}
@@ -278,12 +280,12 @@ func (p *program) follow(pidfd int) error {
 // which may have ended since. None is missed, whatever they do meanwhile.
 // attach must come before.
 func (p *program) followTree() ([]member, error) {
-	it, err := link.AttachIter(link.IterOptions{Program: p.coll.Programs[recorderProgFollowTree]})
+	it, err := link.AttachIter(link.IterOptions{Program: p.coll.Programs[bpf.CProgFollowTree]})
 	if err != nil {
 		return nil, fmt.Errorf("list threads: %w", err)
 	}
 	defer it.Close()
-	added := p.coll.Variables[recorderVarAdded]
+	added := p.coll.Variables[bpf.CVarAdded]
 	var all []member
 	seen := map[member]bool{}
 	for {
@@ -306,7 +308,7 @@ func (p *program) followTree() ([]member, error) {
 }
 
 // noteMapped notes the files that threads found by followTree have mapped before.
-func (p *program) noteMapped() error { return p.visit(recorderProgMapExisting, "list mapped files") }
+func (p *program) noteMapped() error { return p.visit(bpf.CProgMapExisting, "list mapped files") }
 
 // visit runs an iterator that tells nothing.
 func (p *program) visit(name, what string) error {
@@ -340,10 +342,10 @@ func readMembers(it *link.Iter) ([]member, error) {
 
 // followSelf begins to record the calling thread, but not its children. The
 // caller must have locked it (runtime.LockOSThread).
-func (p *program) followSelf() error { return run(p.coll.Programs[recorderProgFollowSelf]) }
+func (p *program) followSelf() error { return run(p.coll.Programs[bpf.CProgFollowSelf]) }
 
 // unfollowSelf undoes followSelf.
-func (p *program) unfollowSelf() error { return run(p.coll.Programs[recorderProgUnfollowSelf]) }
+func (p *program) unfollowSelf() error { return run(p.coll.Programs[bpf.CProgUnfollowSelf]) }
 
 func run(prog *ebpf.Program) error {
 	status, err := prog.Run(&ebpf.RunOptions{})
@@ -360,11 +362,11 @@ func run(prog *ebpf.Program) error {
 // have not ended. When it is 0, all their events are in the ring.
 func (p *program) live() (int64, error) {
 	var started int64
-	if err := p.coll.Variables[recorderVarLive].Get(&started); err != nil {
+	if err := p.coll.Variables[bpf.CVarLive].Get(&started); err != nil {
 		return 0, fmt.Errorf("read the count of threads: %w", err)
 	}
 	return p.followed.Load() + started, nil
 }
 
 // ring returns the ring buffer. It belongs to the program.
-func (p *program) ring() *ebpf.Map { return p.coll.Maps[recorderMapRing] }
+func (p *program) ring() *ebpf.Map { return p.coll.Maps[bpf.CMapRing] }

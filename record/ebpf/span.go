@@ -20,15 +20,16 @@ import (
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
+	"pianola/bpf"
 	"pianola/format"
 	"pianola/layer"
 	"pianola/record"
 )
 
 var spanLimits = record.SpanLimits{
-	Registers: map[format.Arch]int{format.AMD64: 6, format.ARM64: 8}[format.HostArch],
-	Slots:     len(recorderSpan{}.Slots),
-	Pieces:    len(recorderSpan{}.Len),
+	Registers: int(bpf.CParametersNUM_PARAMETERS),
+	Slots:     len(bpf.CSpan{}.Slots),
+	Pieces:    len(bpf.CSpan{}.Len),
 }
 
 // probes attaches the program to functions of libraries. It belongs to one goroutine at
@@ -72,13 +73,13 @@ func planSpans(o *record.Options) *probes {
 	return p
 }
 
-var pieceKinds = map[record.SpanPieceKind]recorderPieceKind{
-	record.SpanPath:        recorderPieceKindPIECE_STRING,
-	record.SpanText:        recorderPieceKindPIECE_STRING,
-	record.SpanBefore:      recorderPieceKindPIECE_BEFORE,
-	record.SpanAfter:       recorderPieceKindPIECE_AFTER,
-	record.SpanArray:       recorderPieceKindPIECE_ARRAY,
-	record.SpanArrayBefore: recorderPieceKindPIECE_ARRAY_BEFORE,
+var pieceKinds = map[record.SpanPieceKind]bpf.CPieceKind{
+	record.SpanPath:        bpf.CPieceKindPIECE_STRING,
+	record.SpanText:        bpf.CPieceKindPIECE_STRING,
+	record.SpanBefore:      bpf.CPieceKindPIECE_BEFORE,
+	record.SpanAfter:       bpf.CPieceKindPIECE_AFTER,
+	record.SpanArray:       bpf.CPieceKindPIECE_ARRAY,
+	record.SpanArrayBefore: bpf.CPieceKindPIECE_ARRAY_BEFORE,
 }
 
 // probing is how the kernel lets a program run at functions.
@@ -93,9 +94,9 @@ const (
 
 // spanPrograms are the programs of each.
 var spanPrograms = map[probing][]string{
-	probingEach:    {recorderProgSpanBegins, recorderProgSpanEnds},
-	probingMulti:   {recorderProgSpanBegins, recorderProgSpanEnds},
-	probingSession: {recorderProgSpanBoth},
+	probingEach:    {bpf.CProgSpanBegins, bpf.CProgSpanEnds},
+	probingMulti:   {bpf.CProgSpanBegins, bpf.CProgSpanEnds},
+	probingSession: {bpf.CProgSpanBoth},
 }
 
 // configureSpans prepares the program for the probes, or without layers takes out what
@@ -113,7 +114,7 @@ func configureSpans(spec *ebpf.CollectionSpec, c *config, kernel *btf.Spec) prob
 			how = probingEach
 		}
 	}
-	for _, name := range []string{recorderProgSpanBegins, recorderProgSpanEnds, recorderProgSpanBoth} {
+	for _, name := range []string{bpf.CProgSpanBegins, bpf.CProgSpanEnds, bpf.CProgSpanBoth} {
 		switch {
 		case len(c.Spans) == 0 || !slices.Contains(spanPrograms[how], name):
 			delete(spec.Programs, name)
@@ -127,26 +128,26 @@ func configureSpans(spec *ebpf.CollectionSpec, c *config, kernel *btf.Spec) prob
 		}
 	}
 	if len(c.Spans) == 0 {
-		for _, name := range []string{recorderMapSpanPlans, recorderMapFrames, recorderMapSpanScratches, recorderMapSpanArrays} {
+		for _, name := range []string{bpf.CMapSpanPlans, bpf.CMapFrames, bpf.CMapSpanScratches, bpf.CMapSpanArrays} {
 			delete(spec.Maps, name)
 		}
 		return how
 	}
-	plans := spec.Maps[recorderMapSpanPlans]
+	plans := spec.Maps[bpf.CMapSpanPlans]
 	plans.MaxEntries = uint32(len(c.Spans))
 	for i, probe := range c.Spans {
-		plan := recorderSpanPlan{Pieces: uint8(len(probe.Pieces)), Stack: uint8(probe.Stack)}
+		plan := bpf.CSpanPlan{Pieces: uint8(len(probe.Pieces)), Stack: uint8(probe.Stack)}
 		for j, piece := range probe.Pieces {
 			to := &plan.Piece[j]
-			to.Kind, to.Slot, to.Size = uint8(pieceKinds[piece.Kind]), uint8(piece.Slot), uint8(piece.Number.Size)
-			to.Count, to.Times = uint8(recorderPieceCountCOUNT_ONE), piece.Count.Times
+			to.Kind, to.Slot, to.Size = pieceKinds[piece.Kind], uint8(piece.Slot), uint8(piece.Number.Size)
+			to.Count, to.Times = bpf.CPieceCountCOUNT_ONE, piece.Count.Times
 			switch piece.Count.Of {
 			case layer.CountArg:
-				to.Count = uint8(piece.Count.Arg)
+				to.Count = bpf.CPieceCount(piece.Count.Arg)
 			case layer.CountPointed:
-				to.Count = uint8(recorderPieceCountCOUNT_POINTED) | uint8(piece.Count.Arg)
+				to.Count = bpf.CPieceCountCOUNT_POINTED | bpf.CPieceCount(piece.Count.Arg)
 			case layer.CountResult:
-				to.Count = uint8(recorderPieceCountCOUNT_RESULT)
+				to.Count = bpf.CPieceCountCOUNT_RESULT
 			}
 			if piece.Kind == record.SpanArrayBefore {
 				plan.Array = uint8(j) + 1
@@ -225,7 +226,7 @@ func (p *probes) opened(c *record.Call) error {
 	if info.Acts.Any(format.Execs) {
 		return p.executed(c)
 	}
-	if !info.Acts.Any(format.Opens) || c.Details.State[0] != record.StringWhole {
+	if !info.Acts.Any(format.Opens) || c.Details.State[0] != bpf.CStringStateSTRING_WHOLE {
 		return nil
 	}
 	path := unsafe.String(unsafe.SliceData(c.Text), int(c.Details.Len[0]))
@@ -452,7 +453,7 @@ func (p *program) probe(file string, offsets, cookies []uint64) error {
 		return err
 	}
 	if p.probing == probingSession {
-		return keep(linkSession(p.coll.Programs[recorderProgSpanBoth], file, offsets, cookies))
+		return keep(linkSession(p.coll.Programs[bpf.CProgSpanBoth], file, offsets, cookies))
 	}
 	x, err := link.OpenExecutable(file)
 	if err != nil {
@@ -460,7 +461,7 @@ func (p *program) probe(file string, offsets, cookies []uint64) error {
 	}
 	// The return first: one without a beginning is left out, the other way round a frame
 	// stays.
-	begins, ends := p.coll.Programs[recorderProgSpanBegins], p.coll.Programs[recorderProgSpanEnds]
+	begins, ends := p.coll.Programs[bpf.CProgSpanBegins], p.coll.Programs[bpf.CProgSpanEnds]
 	if p.probing == probingMulti {
 		at := &link.UprobeMultiOptions{Addresses: offsets, Cookies: cookies}
 		if err := keep(x.UretprobeMulti(nil, ends, at)); err != nil {
@@ -507,21 +508,4 @@ func linkSession(prog *ebpf.Program, file string, offsets, cookies []uint64) (li
 		return nil, os.NewSyscallError("bpf", errno)
 	}
 	return link.NewFromFD(int(fd))
-}
-
-const spanSize = int(unsafe.Sizeof(recorderSpan{}))
-
-// viewSpan is view for a record of a span.
-func (p *probes) viewSpan(b []byte, s *record.Span) bool {
-	if len(b) < spanSize || p == nil {
-		return false
-	}
-	raw := (*recorderSpan)(unsafe.Pointer(unsafe.SliceData(b)))
-	if uint64(raw.Function) >= uint64(len(p.all)) {
-		return false
-	}
-	p.calls[raw.Function]++
-	*s = record.Span{Start: int64(raw.Start), Dur: int64(raw.Took), Ret: raw.Ret, TID: int32(raw.Tid), Probe: p.all[raw.Function],
-		Slots: raw.Slots[:], Len: raw.Len[:], State: unsafe.Slice((*record.StringState)(&raw.State[0]), len(raw.State)), Data: b[spanSize:]}
-	return true
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"pianola/bpf"
 	"pianola/format"
 	"pianola/internal/testkit/recordkit"
 	"pianola/layer"
@@ -146,7 +147,7 @@ func TestSpansForced(t *testing.T) {
 // Calls that are too deep within one another are counted, and those above them recorded.
 func TestSpansDeep(t *testing.T) {
 	const calls = 30
-	deep := len(recorderFrames{}.Frame)
+	deep := int(bpf.CLimitMAX_FRAMES)
 	lines, r := spansOf(t, false, "deep", nil)
 	require.Len(t, lines, deep)
 	require.Equal(t, "queue:q_deep(29) = 29", lines[deep-1])
@@ -425,15 +426,19 @@ func TestViewSpan(t *testing.T) {
 	l, err := layer.Load("testdata/queue.json")
 	require.NoError(t, err)
 	p := planSpans(&record.Options{Layers: []*layer.Layer{l}})
-	raw := recorderSpan{Start: 1, Took: 2, Ret: 3, Tid: 4, Nr: uint16(record.NrSpan), Function: 1}
+	d := drain{writer: record.NewWriter(recordkit.Discard{}, 0), probes: p}
+	raw := bpf.CSpan{Start: 1, Took: 2, Ret: 3, Tid: 4, Nr: bpf.CNumberNR_SPAN, Function: 1}
 	b := unsafe.Slice((*byte)(unsafe.Pointer(&raw)), spanSize)
-	require.Equal(t, spanned, requestIn(b))
-	var s record.Span
-	require.True(t, p.viewSpan(b, &s))
-	require.Equal(t, "q_many", s.Probe.Function.Name)
-	require.Equal(t, []int64{1, 2, 3}, []int64{s.Start, s.Dur, s.Ret})
-	require.False(t, p.viewSpan(b[:spanSize-1], &s))
-	require.False(t, (*probes)(nil).viewSpan(b, &s))
+	_, err = d.add(b)
+	require.NoError(t, err)
+	require.Equal(t, "q_many", d.span.Probe.Function.Name)
+	require.EqualValues(t, 1, p.calls[1])
+	_, err = d.add(b[:spanSize-1])
+	require.ErrorIs(t, err, errRecord)
 	raw.Function = uint32(len(p.all))
-	require.False(t, p.viewSpan(b, &s))
+	_, err = d.add(b)
+	require.ErrorIs(t, err, errRecord)
+	d.probes = nil
+	_, err = d.add(b)
+	require.ErrorIs(t, err, errRecord)
 }

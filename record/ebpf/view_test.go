@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pianola/bpf"
 	"pianola/format"
 	"pianola/format/script"
 	"pianola/internal/testkit/recordkit"
@@ -62,13 +63,13 @@ func recordOf(c record.Call) []byte {
 }
 
 func TestView(t *testing.T) {
-	plain := record.Call{Start: 1, Dur: 1<<48 - 1, Ret: -2, Args: [6]uint64{1, 2, 3, 4}, TID: 5, Nr: 511, Flags: record.FlagKilled, Faults: 65535, Type: 15, Calls: 127}
+	plain := record.Call{Start: 1, Dur: 1<<48 - 1, Ret: -2, Args: [6]uint64{1, 2, 3, 4}, TID: 5, Nr: 511, Flags: bpf.CFlagFLAG_KILLED, Faults: 65535, Type: 15, Calls: 127}
 	wide := plain
 	wide.Args[5], wide.Off = 6, format.Off{Wait: 7}
 	wide.Waker, wide.Woken, wide.Calls, wide.Taken = 8, 9, 128, 10
-	wide.Channel, wide.Pos, wide.Behind, wide.Flags = 10, 11, 12, wide.Flags|record.FlagUNIX
+	wide.Channel, wide.Pos, wide.Behind, wide.Flags = 10, 11, 12, wide.Flags|bpf.CFlagFLAG_UNIX
 	rich := wide
-	rich.Details, rich.Text = &record.Details{Ino: 8, Len: [2]uint16{2, 3}}, []byte("abcde")
+	rich.Details, rich.Text = &bpf.CDetails{Ino: 8, Len: [2]uint16{2, 3}}, []byte("abcde")
 	for _, test := range []struct {
 		name  string
 		call  record.Call
@@ -93,17 +94,17 @@ func TestView(t *testing.T) {
 
 func TestViewRichWithoutDetails(t *testing.T) {
 	var c record.Call
-	require.False(t, view(recordOf(record.Call{Flags: flagRich}), &c))
+	require.False(t, view(recordOf(record.Call{Flags: bpf.CFlagFLAG_RICH}), &c))
 }
 
 // FuzzRecord takes any bytes from the ring to the sink.
 func FuzzRecord(f *testing.F) {
 	number := func(op format.Op) uint32 { return uint32(op.Info().Sys[format.HostArch]) }
 	f.Add(recordOf(record.Call{Nr: number(format.OpRead)}))
-	f.Add(recordOf(record.Call{Nr: number(format.OpOpenat), Flags: record.FlagStat | record.FlagFile,
-		Details: &record.Details{Len: [2]uint16{3}, State: [2]record.StringState{record.StringWhole}}, Text: []byte("abc")}))
+	f.Add(recordOf(record.Call{Nr: number(format.OpOpenat), Flags: bpf.CFlagFLAG_STAT | bpf.CFlagFLAG_FILE,
+		Details: &bpf.CDetails{Len: [2]uint16{3}, State: [2]bpf.CStringState{bpf.CStringStateSTRING_WHOLE}}, Text: []byte("abc")}))
 	f.Add(recordOf(record.Call{Nr: number(format.OpRenameat2), Flags: 0xffff,
-		Details: &record.Details{Len: [2]uint16{1, 65535}, State: [2]record.StringState{9, 2}}, Text: []byte(strings.Repeat("x", 70000))}))
+		Details: &bpf.CDetails{Len: [2]uint16{1, 65535}, State: [2]bpf.CStringState{9, 2}}, Text: []byte(strings.Repeat("x", 70000))}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var c record.Call
 		if !view(bytes.Clone(b), &c) {

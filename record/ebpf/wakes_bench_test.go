@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"pianola/bpf"
 	"pianola/internal/testkit/recordkit"
 )
 
@@ -36,7 +37,7 @@ func BenchmarkWakes(b *testing.B) {
 	}{
 		{name: "free"},
 		{name: "others", programs: attached},
-		{name: "switch+waking", programs: []string{recorderProgSchedSwitch, recorderProgSchedWaking}, followed: true},
+		{name: "switch+waking", programs: []string{bpf.CProgSchedSwitch, bpf.CProgSchedWaking}, followed: true},
 		{name: "all", programs: attached, followed: true},
 	}
 	times := make([][]float64, len(variants))

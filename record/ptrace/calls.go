@@ -6,8 +6,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pianola/bpf"
 	"pianola/format"
-	"pianola/record"
 )
 
 // reader reads more of a call than its registers: of its arguments when it
@@ -83,7 +83,7 @@ var plans = func() (all [format.MaxSys]plan) {
 
 func (t *thread) unreadable(ok bool) {
 	if !ok {
-		t.Flags |= record.FlagUnreadable
+		t.Flags |= bpf.CFlagFLAG_UNREADABLE
 	}
 }
 
@@ -172,7 +172,7 @@ func readAddress(_ *tracer, t *thread) {
 	}
 	path, _, _ := bytes.Cut(address[2:n], []byte{0})
 	t.Text = append(t.Text, path...)
-	t.details.State[0], t.details.Len[0] = record.StringWhole, uint16(len(path))
+	t.details.State[0], t.details.Len[0] = bpf.CStringStateSTRING_WHOLE, uint16(len(path))
 }
 
 func readAttrArgs(_ *tracer, t *thread) {

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pianola/bpf"
 	"pianola/format"
 	"pianola/record"
 )
@@ -15,7 +16,7 @@ func readStat(arg int8) reader {
 		var st unix.Stat_t
 		if readStruct(t.TID, t.Args[arg], &st) {
 			t.details.Mode, t.details.Size = st.Mode, uint64(st.Size)
-			t.Flags |= record.FlagStat
+			t.Flags |= bpf.CFlagFLAG_STAT
 		}
 	}
 }
@@ -25,7 +26,7 @@ func readStatx(arg int8) reader {
 		var st unix.Statx_t
 		if readStruct(t.TID, t.Args[arg], &st) {
 			t.details.Mode, t.details.Size = uint32(st.Mode), st.Size
-			t.Flags |= record.FlagStat
+			t.Flags |= bpf.CFlagFLAG_STAT
 		}
 	}
 }
@@ -40,8 +41,8 @@ func readTarget(arg int8) reader {
 			t.Text = t.Text[:from]
 			return
 		}
-		t.details.Len[1], t.details.State[1] = uint16(n), record.StringWhole
-		t.Flags |= record.FlagTarget
+		t.details.Len[1], t.details.State[1] = uint16(n), bpf.CStringStateSTRING_WHOLE
+		t.Flags |= bpf.CFlagFLAG_TARGET
 	}
 }
 
@@ -56,9 +57,9 @@ func readOpened(tr *tracer, t *thread) {
 	d.Mode, d.Size, d.Blocks, d.Ino, d.Nlink = uint32(st.Mode), st.Size, st.Blocks, st.Ino, st.Nlink
 	d.Dev = st.Dev_major<<20 | st.Dev_minor
 	d.Cached = cachedPages(t.TID, t.Ret, st.Mode)
-	t.Flags |= record.FlagStat | record.FlagFile
+	t.Flags |= bpf.CFlagFLAG_STAT | bpf.CFlagFLAG_FILE
 	if t.absent {
-		t.Flags |= record.FlagCreated
+		t.Flags |= bpf.CFlagFLAG_CREATED
 	}
 }
 
@@ -95,7 +96,7 @@ func readOpenHow(tr *tracer, t *thread) {
 
 // isAbsent reports whether the name of a thread's call names nothing yet.
 func (tr *tracer) isAbsent(t *thread, dirfd int32) bool {
-	if t.details.State[0] != record.StringWhole {
+	if t.details.State[0] != bpf.CStringStateSTRING_WHOLE {
 		return false
 	}
 	name := t.Text[:t.details.Len[0]]

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pianola/record"
+	"pianola/bpf"
 )
 
 var (
@@ -22,15 +22,15 @@ const firstBytes = 256
 // text, as string n.
 func (t *thread) readString(n int, address uint64) {
 	if address == 0 {
-		t.details.State[n] = record.StringNull
+		t.details.State[n] = bpf.CStringStateSTRING_NULL
 		return
 	}
-	from, state := len(t.Text), record.StringUnreadable
+	from, state := len(t.Text), bpf.CStringStateSTRING_UNREADABLE
 	for size := uint64(firstBytes); ; size = pageBytes {
 		// No read goes beyond a page, for the next may not be there.
 		size = min(size, pageBytes-address%pageBytes, uint64(unix.PathMax-(len(t.Text)-from)))
 		if size == 0 {
-			state = record.StringCut
+			state = bpf.CStringStateSTRING_CUT
 			break
 		}
 		at := len(t.Text)
@@ -38,7 +38,7 @@ func (t *thread) readString(n int, address uint64) {
 		got := readMemory(t.TID, address, t.Text[at:])
 		t.Text = t.Text[:at+got]
 		if end := bytes.IndexByte(t.Text[at:], 0); end >= 0 {
-			t.Text, state = t.Text[:at+end], record.StringWhole
+			t.Text, state = t.Text[:at+end], bpf.CStringStateSTRING_WHOLE
 			break
 		}
 		if uint64(got) < size {

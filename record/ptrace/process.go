@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pianola/bpf"
 	"pianola/format"
 	"pianola/record"
 )
@@ -158,7 +159,7 @@ func isServed(mounts string, minor uint32) bool {
 func (tr *tracer) fileType(tid int32, st *unix.Statx_t) uint8 {
 	switch typ := uint8(st.Mode >> 12); {
 	case typ == 0, typ == unix.S_IFREG>>12 && tr.storageOf(tid, st) == nowhere:
-		return record.PseudoType
+		return uint8(bpf.CFileTypeTYPE_PSEUDO)
 	default:
 		return typ
 	}

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pianola/bpf"
 	"pianola/format"
 	"pianola/record"
 )
@@ -42,7 +43,7 @@ type records struct {
 type buffer struct {
 	kinds       [bufferCalls]kind
 	calls       [bufferCalls]record.Call
-	details     [bufferCalls]record.Details // of the calls
+	details     [bufferCalls]bpf.CDetails // of the calls
 	submissions []record.Submission
 	completions []record.Completion
 	text        [bufferBytes]byte

@@ -1,6 +1,7 @@
 package ptrace
 
 import (
+	"pianola/bpf"
 	"pianola/coverage"
 	"pianola/format"
 	"pianola/record"
@@ -70,7 +71,7 @@ func madeContext(tr *tracer, t *thread) {
 // inBatch notes the ring and the batch of a call.
 func (t *thread) inBatch(ring int32, batch int64) {
 	t.Pos, t.Channel = uint32(ring), uint64(batch)
-	t.Flags |= record.FlagBatch
+	t.Flags |= bpf.CFlagFLAG_BATCH
 }
 
 // ofContext notes the number of the context of a call.
@@ -95,16 +96,18 @@ func readSubmitted(tr *tracer, t *thread) {
 		var at uint64
 		var cb iocb
 		now := tr.now()
-		*s = record.Submission{Via: format.ViaAIO, Start: now, Begun: now, Batch: tr.lastBatch, TID: t.TID, Ring: int32(t.Pos), Reaped: ring.head, Index: uint32(i)}
+		*s = record.Submission{CSubmission: bpf.CSubmission{Start: uint64(now), Begun: uint64(now), Batch: uint64(tr.lastBatch), Tid: uint32(t.TID), Ring: t.Pos, Reaped: ring.head,
+			Index: uint32(i), Process: uint32(t.process.id), Flags: bpf.CFlagFLAG_AIO}}
 		if !readStruct(t.TID, t.Args[2]+8*i, &at) || !readStruct(t.TID, at, &cb) {
-			s.Unreadable = true
+			s.Flags |= bpf.CFlagFLAG_UNREADABLE
 		}
-		s.ID = record.RequestID{Key: at, Process: t.process.id}
-		s.Type = tr.typeOf(t, cb.fd)
-		s.Entry = record.Entry{Opcode: uint8(min(cb.opcode, format.NumOpcodes-1)), FD: int32(cb.fd), Off: cb.offset, Addr: cb.buf, Len: cb.bytes, OpFlags: cb.rwFlags}
+		s.Key, s.Flags = at, s.Flags|bpf.CFlag(tr.typeOf(t, cb.fd)<<bpf.CBitsTYPE_SHIFT)
+		s.Entry = bpf.CEntry{Opcode: uint8(min(cb.opcode, format.NumOpcodes-1)), Fd: int32(cb.fd), Off: cb.offset, Addr: cb.buf, Len: cb.bytes, OpFlags: cb.rwFlags}
 		if o := format.OpcodeOf(format.ViaAIO, s.Entry.Opcode); o != nil && o.Op.Info().At.Vector >= 0 {
 			sum, ok := tr.sumVector(t, cb.buf, cb.bytes)
-			s.Entry.Sum, s.Unreadable = sum, s.Unreadable || !ok
+			if s.Entry.Sum = sum; !ok {
+				s.Flags |= bpf.CFlagFLAG_UNREADABLE
+			}
 		}
 		tr.quiet = !tr.records.submit(s)
 	}
@@ -139,7 +142,7 @@ func readEvents(tr *tracer, t *thread) {
 		if !readStruct(t.TID, t.Args[3]+32*uint64(i), &e) {
 			return
 		}
-		*c = record.Completion{ID: record.RequestID{Key: e.request, Process: t.process.id}, Via: format.ViaAIO, End: tr.now(), Ret: e.result}
+		*c = record.Completion{CCompletion: bpf.CCompletion{Key: e.request, Process: uint32(t.process.id), Flags: bpf.CFlagFLAG_AIO, End: uint64(tr.now()), Ret: e.result}}
 		tr.quiet = !tr.records.complete(c)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pianola/bpf"
 	"pianola/coverage"
 	"pianola/format"
 	"pianola/internal/futex"
@@ -17,7 +18,7 @@ import (
 // thread is a thread that is traced.
 type thread struct {
 	record.Call // the one under way; its details and text are the thread's
-	details     record.Details
+	details     bpf.CDetails
 
 	inside bool // between the two stops of a call
 	exited bool // its end has been recorded
@@ -240,7 +241,7 @@ func (tr *tracer) enter(t *thread) {
 	}
 	p := &plans[nr]
 	t.Nr, t.Flags, t.Args, t.Ret, t.Type, t.Pos, t.Channel = uint32(nr), 0, tr.info.args, 0, 0, 0, 0
-	t.absent, t.foreign, t.child, t.Text, t.details = false, false, 0, t.Text[:0], record.Details{}
+	t.absent, t.foreign, t.child, t.Text, t.details = false, false, 0, t.Text[:0], bpf.CDetails{}
 	for n, arg := range p.args {
 		if arg != 0 {
 			t.readString(n, t.Args[arg-1])
@@ -313,7 +314,7 @@ func (tr *tracer) executed(t *thread) {
 	if other := tr.threads[int32(before)]; ok && other != nil && other != t {
 		tr.end(t, 0) // as killed, where it has not ended before
 		other.TID = t.TID
-		other.Flags |= record.FlagRenumbered
+		other.Flags |= bpf.CFlagFLAG_RENUMBERED
 		other.Args[5] = before
 		tr.mu.Lock()
 		delete(tr.threads, int32(before))
@@ -337,11 +338,11 @@ func (tr *tracer) end(t *thread, code uint64) {
 		return
 	}
 	t.exited = true
-	t.Nr, t.Ret, t.Type, t.Pos, t.Channel, t.Text, t.details = exitNr, 0, 0, 0, 0, t.Text[:0], record.Details{}
+	t.Nr, t.Ret, t.Type, t.Pos, t.Channel, t.Text, t.details = exitNr, 0, 0, 0, 0, t.Text[:0], bpf.CDetails{}
 	t.Args = [format.MaxArgs]uint64{code >> 8 & 0xff, code & 0x7f}
-	t.Flags = record.FlagKilled
+	t.Flags = bpf.CFlagFLAG_KILLED
 	if t.Args[1] != 0 {
-		t.Flags = record.FlagSignal
+		t.Flags = bpf.CFlagFLAG_SIGNAL
 	}
 	t.Start = tr.now()
 	tr.add(t, t.Start)

@@ -3,9 +3,9 @@ package ptrace
 import (
 	"golang.org/x/sys/unix"
 
+	"pianola/bpf"
 	"pianola/format"
 	"pianola/internal/futex"
-	"pianola/record"
 )
 
 // Calls in which threads wait for others are not operations. Their ends are recorded: a
@@ -99,7 +99,7 @@ func (tr *tracer) endWait(t *thread, end int64) {
 	case w.ending == endsAlways, timedOut && (t.object == 0 || dur < shortestWait): // poll with nothing to wait for is a sleep
 		t.Off.Timer += dur
 	case w.kind == format.WaitFutex || dur >= shortestWait:
-		t.Nr, t.Args, t.Dur, t.Type, t.Flags = record.NrWait, [format.MaxArgs]uint64{w.kind, t.object}, dur, 0, 0
+		t.Nr, t.Args, t.Dur, t.Type, t.Flags = uint32(bpf.CNumberNR_WAIT), [format.MaxArgs]uint64{w.kind, t.object}, dur, 0, 0
 		if t.Ret == 0 && !timedOut {
 			t.Waker = waker
 		}

@@ -3,7 +3,7 @@
 //	maps CASE FILE
 //
 // The file has 64 pages. They are out of the page cache when the case begins, and the kernel
-// is told to read one at a time, but for what warm puts there.
+// is told to read one at a time, except for what warm puts there.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

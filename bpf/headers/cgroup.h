@@ -18,17 +18,6 @@ u64 cgroup_id;
 
 u64 moved; /* processes with several threads that have entered or left */
 
-/* A process enters the cgroup. The first 32 bytes are where struct event has its own. */
-struct joined {
-	u64 start;  /* when, nanoseconds */
-	u64 space;  /* address space */
-	u32 parent; /* process */
-	u32 pad;
-	u32 tid;    /* process */
-	u16 nr;     /* NR_JOINED */
-	u16 flags;  /* 0 */
-};
-
 /* The argument of find_cgroup. */
 struct cgroup_path {
 	s32 fd; /* of the directory */

@@ -86,8 +86,8 @@ INLINE int shows_file(struct task_struct *task, u64 address)
  * memory, some calls that do not are taken for such. */
 INLINE int concerns_files(struct task_struct *task, const struct pt_regs *regs)
 {
+	u64 from = arg_of(regs, 0), to = from + arg_of(regs, 1), low;
 	struct bounds *b;
-	u64 args[4], low;
 
 	if (!mappings)
 		return 0;
@@ -95,22 +95,15 @@ INLINE int concerns_files(struct task_struct *task, const struct pt_regs *regs)
 	if (!b)
 		return 0;
 	low = ~b->below;
-	read_four(args, regs);
-	if (args[0] + args[1] <= low || args[0] >= b->high)
+	if (to <= low || from >= b->high)
 		return 0;
-	return b->fixed || args[0] <= low || args[0] + args[1] >= b->high || shows_file(task, args[0]) ||
-	       shows_file(task, args[0] + args[1] - 1);
+	return b->fixed || from <= low || to >= b->high || shows_file(task, from) || shows_file(task, to - 1);
 }
 
 /* Reports whether a call of mmap is one that can concern files. */
 INLINE int may_map_file(struct task_struct *task, const struct pt_regs *regs)
 {
-	u64 args[4];
-
-	if (maps_file(regs))
-		return 1;
-	read_four(args, regs);
-	return with_maps && args[3] & MAP_FIXED && concerns_files(task, regs);
+	return maps_file(regs) || (with_maps && arg_of(regs, 3) & MAP_FIXED && concerns_files(task, regs));
 }
 
 /* A process begins with the address space of another one or with a copy of it, before it runs. */
@@ -126,7 +119,7 @@ INLINE void copy_space(struct task_struct *child, struct task_struct *parent)
 	}
 	if (space_of(child) == space_of(parent))
 		return;
-	s = reserve(NR_SPACE, SPACE_BYTES);
+	s = reserve(NR_SPACE, sizeof(*s));
 	if (!s)
 		return;
 	s->start = 0;
@@ -141,12 +134,12 @@ INLINE void copy_space(struct task_struct *child, struct task_struct *parent)
 /* A program or library is mapped, whose faults are sent where the thread waits for storage. */
 INLINE void tell_program(struct task_struct *task, struct inode *inode, u64 address, const u64 args[6])
 {
-	struct space s = {.space = space_of(task), .nr = NR_PROGRAM, .address = address, .length = args[1], .offset = args[5]};
+	struct program p = {.space = space_of(task), .nr = NR_PROGRAM, .address = address, .length = args[1], .offset = args[5]};
 	struct file_id id = id_of(inode);
 
-	s.ino = id.ino;
-	s.dev = id.dev;
-	output(NR_PROGRAM, &s, sizeof(s), BPF_RB_NO_WAKEUP);
+	p.ino = id.ino;
+	p.dev = id.dev;
+	output(NR_PROGRAM, &p, sizeof(p), BPF_RB_NO_WAKEUP);
 }
 
 INLINE u64 ended_faults(const struct task_struct *task) { return task->min_flt + task->maj_flt; }
@@ -165,7 +158,7 @@ INLINE void give_back(struct thread *t, u32 flags)
 	t->calls += f->calls;
 	if (flags & FAULT_RESTED)
 		for (int i = 0; i < NUM_OFF; i++)
-			t->off[i] += f->off[i];
+			t->off[i] += t->fault_off[i];
 	t->off[OFF_STORAGE] += f->took;
 	t->rested |= f->took != 0;
 }
@@ -197,9 +190,9 @@ static __attribute__((noinline)) int send_fault(struct thread *t, struct task_st
 	f->nr = NR_FAULT;
 	f->flags = flags;
 	if (flags & FAULT_RESTED)
-		sent = output(NR_FAULT, f, sizeof(*f), BPF_RB_NO_WAKEUP);
+		sent = output(NR_FAULT, f, sizeof(*f) + sizeof(t->fault_off), BPF_RB_NO_WAKEUP);
 	else
-		sent = output(NR_FAULT, f, FAULT_BYTES, BPF_RB_NO_WAKEUP);
+		sent = output(NR_FAULT, f, sizeof(*f), BPF_RB_NO_WAKEUP);
 	f->flags = 0;
 	if (!sent) {
 		miss_call(NR_FAULT, 0, 0, 0);
@@ -229,7 +222,7 @@ INLINE struct fault *begin_fault(struct thread *t, struct task_struct *task, u64
 	f->calls = t->calls + here->calls;
 	t->calls = here->calls = 0;
 	if (t->rested) {
-		__builtin_memcpy(f->off, t->off, sizeof(f->off));
+		__builtin_memcpy(t->fault_off, t->off, sizeof(t->off));
 		__builtin_memset(t->off, 0, sizeof(t->off));
 		flags |= FAULT_RESTED;
 	}

@@ -176,8 +176,6 @@ INLINE int begin_span(struct pt_regs *regs)
 	u32 function, depth, i;
 	u64 sp;
 
-	if (!task->bpf_storage)
-		return 0;
 	t = followed(task);
 	if (!t)
 		return 0;
@@ -316,8 +314,6 @@ INLINE void end_span(struct pt_regs *regs)
 	u32 function, depth, at = 0;
 	s64 ret;
 
-	if (!task->bpf_storage)
-		return;
 	t = followed(task);
 	if (!t)
 		return;

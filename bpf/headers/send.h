@@ -147,17 +147,27 @@ INLINE void fill_wide(struct event *e, struct thread *t, u64 start, u64 end, s64
 	}
 }
 
+/* Begins the record of a call, whose first argument is fd, with so many bytes; NULL where the
+ * ring has no room. */
+INLINE void *begin_wide(struct thread *t, u64 fd, u64 start, u64 end, s64 ret, u64 size)
+{
+	struct event *e = reserve(t->nr, size);
+
+	if (likely(e))
+		fill_wide(e, t, start, end, ret);
+	else
+		miss_call(t->nr, fd, end - start, ret);
+	return e;
+}
+
 /* Sends the end of the current thread. */
 INLINE void send_exit(struct thread *t, struct task_struct *task, u64 now, u64 status, u32 flags, u64 signal)
 {
-	struct event *e = reserve(t->nr, sizeof(*e));
+	struct event *e = begin_wide(t, 0, now, now, 0, sizeof(*e));
 
-	if (!e) {
-		miss_call(t->nr, 0, 0, 0);
+	if (!e)
 		return;
-	}
-	fill_wide(e, t, now, now, 0);
-	__builtin_memset(e->args, 0, sizeof(e->args) + sizeof(e->more));
+	__builtin_memset(e->args, 0, sizeof(e->args));
 	e->args[0] = status;
 	e->args[1] = signal;
 	e->flags |= flags;
@@ -197,12 +207,12 @@ INLINE void send_plain(struct thread *t, struct task_struct *task, struct pt_reg
 	u32 calls;
 
 	if (unlikely(!e)) {
-		miss_call(t->nr, first_of(regs), end - start, ret);
+		miss_call(t->nr, arg_of(regs, 0), end - start, ret);
 		return;
 	}
 	calls = fill(e, t, start, end, ret);
 	e->nr |= calls << NR_BITS;
-	read_four(e->args, regs);
+	read_args(e->args, regs, PLAIN_ARGS);
 	if (likely(kind == KIND_IO))
 		note_io(e, t, task);
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
@@ -211,17 +221,14 @@ INLINE void send_plain(struct thread *t, struct task_struct *task, struct pt_reg
 INLINE void send_wide(struct thread *t, struct task_struct *task, struct pt_regs *regs, u64 start, u64 end, s64 ret,
 		      u8 kind)
 {
-	struct event *e = reserve(t->nr, sizeof(*e));
+	struct event *e;
 
-	if (unlikely(!e)) {
-		miss_call(t->nr, first_of(regs), end - start, ret);
-		return;
-	}
 	if (kind == KIND_FORK && ret > 0 && t->child)
 		ret = t->child;
-	fill_wide(e, t, start, end, ret);
-	read_four(e->args, regs);
-	read_more(e->more, regs);
+	e = begin_wide(t, arg_of(regs, 0), start, end, ret, sizeof(*e));
+	if (unlikely(!e))
+		return;
+	read_args(e->args, regs, 6);
 	if (kind == KIND_MAP || kind == KIND_SPACE)
 		e->channel = space_of(task);
 	if (kind == KIND_IO)
@@ -247,7 +254,7 @@ INLINE void send_wait(struct thread *t, struct task_struct *task, s64 ret)
 	t->channel = 0; /* of a call that found no room in the ring */
 	fill_wide(e, t, t->slept, t->woken, ret);
 	e->nr = NR_WAIT;
-	__builtin_memset(e->args, 0, sizeof(e->args) + sizeof(e->more));
+	__builtin_memset(e->args, 0, sizeof(e->args));
 	if (t->blocked_in < MAX_SYS) {
 		e->args[0] = waits[t->blocked_in];
 		e->args[1] = t->object;

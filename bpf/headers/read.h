@@ -19,12 +19,6 @@ struct scratch {
 	u8 data[DATA_BYTES]; /* strings; before that, segments of a vector */
 };
 
-/* The argument with number i of a record that is wide. */
-INLINE u64 *arg(struct event *e, u32 i)
-{
-	return i < 4 ? &e->args[i] : &e->more[(i - 4) & 1];
-}
-
 /* Reads a string of the application to data[at] and returns where it ends. */
 INLINE u32 read_string(struct scratch *s, u32 at, u32 i, u64 ptr)
 {
@@ -227,7 +221,7 @@ INLINE void read_open_how(struct event *e)
 		e->flags |= FLAG_UNREADABLE;
 	e->args[2] = how.flags;
 	e->args[3] = how.mode;
-	e->more[0] = how.resolve;
+	e->args[4] = how.resolve;
 }
 
 INLINE void read_clone_args(struct event *e)
@@ -275,7 +269,7 @@ INLINE void read_ioctl(struct event *e)
 	struct space_resv space = {};
 	u32 request = e->args[1];
 
-	e->args[3] = e->more[0] = e->more[1] = 0;
+	e->args[3] = e->args[4] = e->args[5] = 0;
 	if (request == FICLONERANGE) {
 		if (bpf_probe_read_user(&clone, sizeof(clone), (void *)e->args[2])) {
 			e->flags |= FLAG_UNREADABLE;
@@ -283,8 +277,8 @@ INLINE void read_ioctl(struct event *e)
 		}
 		e->args[2] = (s32)clone.src_fd;
 		e->args[3] = clone.src_offset;
-		e->more[0] = clone.src_length;
-		e->more[1] = clone.dest_offset;
+		e->args[4] = clone.src_length;
+		e->args[5] = clone.dest_offset;
 	} else if (request == FIDEDUPERANGE) {
 		if (bpf_probe_read_user(&dedupe, sizeof(dedupe), (void *)e->args[2])) {
 			e->flags |= FLAG_UNREADABLE;
@@ -292,8 +286,8 @@ INLINE void read_ioctl(struct event *e)
 		}
 		e->args[2] = (s32)dedupe.dest_fd;
 		e->args[3] = dedupe.src_offset;
-		e->more[0] = dedupe.src_length;
-		e->more[1] = dedupe.dest_offset;
+		e->args[4] = dedupe.src_length;
+		e->args[5] = dedupe.dest_offset;
 	} else if (request == FS_IOC_RESVSP64 || request == FS_IOC_UNRESVSP64 || request == FS_IOC_ZERO_RANGE) {
 		if (bpf_probe_read_user(&space, sizeof(space), (void *)e->args[2])) {
 			e->flags |= FLAG_UNREADABLE;
@@ -301,7 +295,7 @@ INLINE void read_ioctl(struct event *e)
 		}
 		e->args[2] = space.whence;
 		e->args[3] = space.start;
-		e->more[0] = space.len;
+		e->args[4] = space.len;
 	}
 }
 
@@ -309,10 +303,10 @@ INLINE void read_attr_args(struct event *e)
 {
 	struct xattr_args args = {};
 
-	if (bpf_probe_read_user(&args, sizeof(args), (void *)e->more[0]))
+	if (bpf_probe_read_user(&args, sizeof(args), (void *)e->args[4]))
 		e->flags |= FLAG_UNREADABLE;
-	e->more[0] = args.size;
-	e->more[1] = args.flags;
+	e->args[4] = args.size;
+	e->args[5] = args.flags;
 }
 
 /* Replaces argument 5 of a call that sets an extended attribute by the mode that an
@@ -324,7 +318,7 @@ INLINE void read_access_list(struct event *e)
 	char asked[sizeof(ACCESS_LIST)] = {};
 	struct acl_entry first, last[2];
 
-	e->more[1] = 0;
+	e->args[5] = 0;
 	if (size < sizeof(u32) + 3 * sizeof(first) || size > XATTR_SIZE_MAX)
 		return;
 	if (bpf_probe_read_user(asked, sizeof(asked), (void *)name) || __builtin_memcmp(asked, ACCESS_LIST, sizeof(asked)))
@@ -334,7 +328,7 @@ INLINE void read_access_list(struct event *e)
 		e->flags |= FLAG_UNREADABLE;
 		return;
 	}
-	e->more[1] = GIVES_MODE | (first.perm & 7) << 6 | (last[0].perm & 7) << 3 | (last[1].perm & 7);
+	e->args[5] = GIVES_MODE | (first.perm & 7) << 6 | (last[0].perm & 7) << 3 | (last[1].perm & 7);
 }
 
 /* Reports whether a file system shows what the kernel knows, and stores nothing. */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
 /*
  * What passes between the kernel and the recorder. bpf2go makes the Go types
- * and constants from this file.
+ * and constants from this file; what comes from Go is in format.h.
  *
- * The ring buffer holds three shapes of record, told apart by event.flags:
+ * The ring buffer holds records of calls and, told apart by enum number, of other
+ * things. All have thread, number and flags at the same place, in the first 32 bytes.
+ * Records of calls have three shapes, told apart by their flags:
  *
- *   plain   struct event up to more: 64 bytes, a line of the cache
+ *   plain   struct event with four arguments: 64 bytes, a line of the cache
  *   wide    struct event (FLAG_WIDE)
  *   rich    struct event (FLAG_WIDE | FLAG_RICH), struct details, string 0, string 1
  *
@@ -14,15 +16,47 @@
  */
 #pragma once
 
+#include "arch.h"
+#include "format.h"
 #include "helpers.h"
 
-#define MAX_SYS 512
-#define MAX_IOCTLS 16
-#define MAX_STRINGS 2
-#define GIVES_MODE 0x1000 /* format.GivesMode */
+enum limit {
+	PLAIN_ARGS = 4, /* of a call whose record is plain */
+	MAX_IOCTLS = 16,
+	MAX_PIECES = 4,
+	MAX_SLOTS = 16,    /* registers of arguments, and words on the stack behind them */
+	MAX_FRAMES = 24,   /* calls of a thread within one another */
+	MAX_NUMBERS = 512, /* of an array */
+	SPAN_ROOM = 4096,  /* bytes of a string, and of MAX_NUMBERS; a power of two */
+	SPAN_PIECES = 2 * SPAN_ROOM, /* bytes of all pieces but the last */
+};
+
+/* Records of something else than a call have one of these in the place of its number. Each
+ * but NR_WAIT, which is in the shape of a call, is a row of a table in Go: records in
+ * record/ebpf. */
+enum number : u16 {
+	NR_OTHERS = MAX_SYS - 8, /* the first */
+	NR_SPAN = NR_OTHERS,     /* struct span: a call of a library */
+	NR_JOINED,               /* struct joined: a process enters the cgroup */
+	NR_PROGRAM,              /* struct program: a program or a library is mapped */
+	NR_SPACE,                /* struct space: an address space begins */
+	NR_FAULT,                /* struct fault */
+	NR_COMPLETED,            /* struct completion: a request completes */
+	NR_SUBMITTED,            /* struct submission: a request is submitted */
+	NR_WAIT,                 /* the wait of a thread */
+};
+
+enum bits {
+	DUR_BITS = 48,
+	TYPE_SHIFT = 12,
+	NR_BITS = 9,
+	OPCODE_BITS = 6, /* of completion.flags */
+	MAX_CALLS = (1 << (16 - NR_BITS)) - 1, /* in a plain record */
+};
+_Static_assert(1 << NR_BITS == MAX_SYS && 1 << OPCODE_BITS == MAX_OPCODES, "there is room for all numbers");
 
 /* How a system call is recorded. */
-enum kind {
+enum kind : u8 {
 	KIND_NONE = 0, /* not at all */
 	KIND_PLAIN,    /* its first four registers */
 	KIND_IO,       /* the same, with the type of the descriptor in the first */
@@ -70,12 +104,38 @@ enum kind {
 
 /* One system call's entry in the table of plans. */
 struct plan {
-	u8 kind;
+	enum kind kind;
 	u8 string[MAX_STRINGS]; /* register of the string, from 1; 0 for none */
 	u8 reg;                 /* register of the pointer, or the argument, that the kind needs; from 0.
 				 * Of KIND_OFFSETS a bit for each. Of KIND_WIDE 1 for calls that are
 				 * not sent if there was nothing to receive */
 };
+
+enum flag : u16 {
+	FLAG_RICH = 1,
+	FLAG_STAT = 2,       /* details.mode and size are set */
+	FLAG_FILE = 4,       /* all of details is set */
+	FLAG_CREATED = 8,    /* the call created the file */
+	FLAG_TARGET = 16,    /* string 1 is what a symbolic link holds */
+	FLAG_UNREADABLE = 32, /* what an argument points to could not be read */
+	FLAG_SIGNAL = 64,    /* the thread was ended by the signal in argument 1 */
+	FLAG_KILLED = 128,   /* the thread was ended by another one of its process */
+	FLAG_RENUMBERED = 256, /* by execve; argument 5 holds the thread's id before */
+	FLAG_WIDE = 512,       /* more and off are there */
+	FLAG_UNIX = 1024,      /* the channel is of UNIX sockets, not of TCP */
+	FLAG_BATCH = 2048,     /* the channel is a batch, and pos the number of its ring or context */
+	FLAG_AIO = 2048,       /* of a request: of libaio, not of io_uring */
+};
+
+enum string_state : u8 {
+	STRING_NULL = 0, /* a NULL pointer, or no such string */
+	STRING_WHOLE,
+	STRING_CUT,      /* longer than any path can be */
+	STRING_UNREADABLE,
+};
+
+/* Types of files that differ from those of a mode, or are looked for. */
+enum file_type { TYPE_BLOCK = 6, TYPE_FILE = 8, TYPE_PSEUDO = 15 };
 
 /* Why a thread is off the processor. */
 enum off_kind {
@@ -88,28 +148,40 @@ enum off_kind {
 	NUM_OFF,
 };
 
-/* A page fault on a mapping of a file. It stands in its thread while it is under way, and
- * then until it is sent: faults.h. The record ends before off where there is none. The first
- * 32 bytes are where struct event has its own. */
-struct fault {
-	u64 start;   /* nanoseconds, CLOCK_MONOTONIC; of one within a recorded call that of the call */
-	u64 took;    /* nanoseconds until what it waited for was there; 0 if it did not wait, and within a recorded call */
-	u64 space;   /* address space: struct mm_struct */
+struct event {
+	u64 start; /* nanoseconds, CLOCK_MONOTONIC */
+	u64 dur;   /* nanoseconds in DUR_BITS; above them page faults, as many as fit */
+	s64 ret;
 	u32 tid;
-	u16 nr;      /* NR_FAULT */
-	u16 flags;   /* enum fault_flag; 0 for no fault */
-	u64 ino;
-	u64 first;   /* page of the file, or the address, of FAULT_FAILED */
-	u32 dev;
-	u32 pages;   /* that were mapped, or made dirty */
+	u16 nr;    /* in a plain record above NR_BITS the calls that were not recorded since the last event */
+	enum flag flags; /* above TYPE_SHIFT the type of the descriptor, as in a mode; 0 unknown */
+	u64 args[6]; /* in a plain record PLAIN_ARGS */
+	u64 off[NUM_OFF]; /* nanoseconds off the processor between the last event and this one */
+	u64 woken;   /* nanoseconds from the waking that ended its last wait within the call, to its end */
+	u64 channel; /* that the call sent to or received from, 0 for none; of calls on memory, and of exec, the address space */
+	u32 pos;     /* where what it moved ends in that */
+	u32 waker;   /* the thread that woke it, 0 for none that is followed */
 	u32 calls;   /* that were not recorded since the last event */
-	u32 pad;
-	u64 off[NUM_OFF]; /* nanoseconds off the processor between the last event and this one, of FAULT_RESTED */
+	u32 behind;  /* nanoseconds within the call for which it could run, but another followed thread had the processor */
 };
 
-#define FAULT_BYTES __builtin_offsetof(struct fault, off)
+#define PLAIN_BYTES __builtin_offsetof(struct event, args[PLAIN_ARGS])
 
-enum fault_flag {
+struct details {
+	u64 size;   /* bytes */
+	u64 blocks; /* of 512 bytes */
+	u64 cached; /* pages in the page cache */
+	u64 ino;
+	u32 dev; /* major << 20 | minor */
+	u32 nlink;
+	u32 mode; /* type and permissions */
+	u16 len[MAX_STRINGS];
+	enum string_state state[MAX_STRINGS];
+	u8 created; /* the request has created the file: of completions */
+	u8 pad[5];
+};
+
+enum fault_flag : u16 {
 	FAULT_WRITE = 1,    /* it made a clean page of the file dirty */
 	FAULT_PAGE = 2,     /* the fault looked for this page alone */
 	FAULT_AROUND = 4,   /* pages in the page cache were mapped around it; first is one of them */
@@ -120,16 +192,41 @@ enum fault_flag {
 	FAULT_UNNAMED = 128, /* its file is not known yet; never sent */
 };
 
-/* An address space begins, as a copy of another one, or has a mapping of a program: these
- * are no calls of the recording. The first 32 bytes are where struct event has its own. */
+/* A page fault on a mapping of a file. Of FAULT_RESTED the nanoseconds off the processor
+ * between the last event and this one follow, as in event.off. */
+struct fault {
+	u64 start;   /* nanoseconds, CLOCK_MONOTONIC; of one within a recorded call that of the call */
+	u64 took;    /* nanoseconds until what it waited for was there; 0 if it did not wait, and within a recorded call */
+	u64 space;   /* address space: struct mm_struct */
+	u32 tid;
+	enum number nr;
+	enum fault_flag flags; /* 0 for no fault */
+	u64 ino;
+	u64 first;   /* page of the file, or the address, of FAULT_FAILED */
+	u32 dev;
+	u32 pages;   /* that were mapped, or made dirty */
+	u32 calls;   /* that were not recorded since the last event */
+	u32 pad;
+};
+
+/* An address space begins, as a copy of another one. */
 struct space {
 	u64 start; /* 0 */
 	u64 space;
-	u64 parent; /* where it begins */
-	u32 tid;    /* 0 */
-	u16 nr;     /* NR_SPACE, NR_PROGRAM */
-	u16 flags;  /* 0 */
+	u64 parent;
+	u32 tid;   /* 0 */
+	enum number nr;
+	u16 flags; /* 0 */
+};
+
+/* An address space has a mapping of a program, which is no call of the recording. */
+struct program {
+	u64 start; /* 0 */
+	u64 space;
 	u64 address;
+	u32 tid;   /* 0 */
+	enum number nr;
+	u16 flags; /* 0 */
 	u64 length;
 	u64 offset; /* in the file */
 	u64 ino;
@@ -137,14 +234,152 @@ struct space {
 	u32 pad;
 };
 
-#define SPACE_BYTES __builtin_offsetof(struct space, address) /* of NR_SPACE */
+/* A process enters the cgroup. */
+struct joined {
+	u64 start;  /* when, nanoseconds */
+	u64 space;  /* address space */
+	u32 parent; /* process */
+	u32 pad;
+	u32 tid;    /* process */
+	enum number nr;
+	u16 flags;  /* 0 */
+};
+
+/* What a request asks for: struct io_uring_sqe, or struct iocb with its fields
+ * where that has them. */
+struct entry {
+	u8 opcode;
+	u8 flags;  /* IOSQE_ */
+	u16 buf;   /* index of a buffer, or group of buffers */
+	s32 fd;
+	u64 off;
+	u64 addr;
+	u64 len;
+	u64 addr3;
+	u64 sum;   /* of the lengths of the vector */
+	u32 op_flags;
+	s32 fd2;   /* or a slot for the file that it opens, from 1 */
+};
+
+/* A request is submitted. */
+struct submission {
+	u64 start; /* nanoseconds, CLOCK_MONOTONIC */
+	u64 key;   /* the same as of its completion; other requests have it before and after */
+	u64 begun; /* when the call or round began that submits it */
+	u32 tid;
+	enum number nr;
+	enum flag flags; /* FLAG_AIO, FLAG_UNREADABLE; above TYPE_SHIFT the type of the file, of FLAG_AIO */
+	struct entry entry;
+	u64 batch;
+	u32 ring;
+	u32 reaped;
+	u32 index; /* within io_submit */
+	u32 process; /* of FLAG_AIO, whose keys are addresses */
+	u16 len[MAX_STRINGS];
+	enum string_state state[MAX_STRINGS];
+	u8 pad[2];
+};
+
+/* A request is complete. Of one that has opened a file, struct details follows. */
+struct completion {
+	u64 end;
+	u64 key;
+	s64 ret;
+	u32 process;
+	enum number nr;
+	enum flag flags; /* the opcode, FLAG_AIO; above TYPE_SHIFT the type of the file, where it has no FLAG_AIO */
+};
+
+/* A completion with what is known of the file that it opened. */
+struct opened {
+	struct completion c;
+	struct details details;
+};
+
+/* What is read of requests with an opcode of io_uring. */
+struct request_plan {
+	u8 recorded;
+	u8 vector; /* it has one */
+	u8 opens;  /* its result is a descriptor of a file */
+	enum place string[MAX_STRINGS]; /* 0 for none */
+};
+
+/* What is read in memory for a span: what an argument points to. */
+enum piece_kind : u8 {
+	PIECE_STRING = 1, /* text with a zero at its end */
+	PIECE_BEFORE,     /* a number, before the call */
+	PIECE_AFTER,      /* the same after it */
+	PIECE_ARRAY,      /* numbers, after it */
+	PIECE_ARRAY_BEFORE, /* numbers, before it; a function has at most one such piece */
+};
+
+/* What, multiplied by piece.times, is how many numbers an array has: what a slot holds, what
+ * the address in a slot points to (COUNT_POINTED | slot), the result of the call, or 1. */
+enum piece_count : u8 { COUNT_POINTED = 128, COUNT_RESULT = 254, COUNT_ONE };
+
+struct piece {
+	enum piece_kind kind;
+	u8 slot;  /* of the address */
+	u8 size;  /* of a number: 1, 2, 4 or 8 bytes; of PIECE_BEFORE 4 or 8 */
+	enum piece_count count;
+	u32 times;
+};
+
+/* What is read of calls of a function. */
+struct span_plan {
+	struct piece piece[MAX_PIECES];
+	u8 pieces;
+	u8 stack; /* words of arguments on the stack */
+	u8 array; /* the piece of PIECE_ARRAY_BEFORE, from 1; 0 for none */
+	u8 pad[5];
+};
+
+/* A call of a library. The pieces follow, each padded to 8 bytes. */
+struct span {
+	u64 start; /* nanoseconds, CLOCK_MONOTONIC */
+	u64 took;
+	s64 ret;
+	u32 tid;
+	enum number nr;
+	u16 flags; /* 0 */
+	u32 function;
+	u32 pad;
+	u16 len[MAX_PIECES];
+	enum string_state state[MAX_PIECES];
+	u8 pad2[4];
+	u64 slots[MAX_SLOTS];
+};
+
+/* A thread that is followed, as the iterator tells of it. */
+struct member {
+	u32 tgid;
+	u32 tid;
+	u32 parent; /* process; 0 outside of the recorder's PID namespace */
+	u32 pad;
+	u64 space;  /* struct mm_struct */
+};
 
 /* How the result of a call tells whether it ended because of the time. */
-enum timed_by {
+enum timed_by : u8 {
 	TIMED_NOT = 0,
 	TIMED_ALWAYS, /* nanosleep */
 	TIMED_ZERO,   /* by 0: poll */
 	TIMED_ERROR,  /* by ETIMEDOUT, ETIME or EAGAIN: futex, io_uring_enter, sigtimedwait */
+};
+
+/* The states of thread.counted, which only ever grows. */
+enum counted {
+	COUNTED_NOT = 0, /* in live */
+	COUNTED_LIVE,
+	COUNTED_DEAD,
+};
+
+enum thread_flag : u16 {
+	THREAD_ALONE = 1,      /* its children are not followed */
+	THREAD_EXITED = 2,     /* it has called exit or exit_group */
+	THREAD_UNREADABLE = 4, /* what the arguments point to could not be read at entry */
+	THREAD_COMPAT = 8,     /* it has called through the 32-bit table */
+	THREAD_MET = 16,       /* a call of it has been seen */
 };
 
 /* What is kept for each thread that is followed. Its creator sets nothing:
@@ -159,14 +394,14 @@ struct thread {
 	u64 blocked;  /* nanoseconds that it was blocked in the call under way, which its result will explain */
 	u16 nr;
 	u16 timed;    /* nanoseconds that the program took when the call began, if this run is measured, else 0 */
-	u16 flags;
+	enum thread_flag flags;
 	u16 rested;   /* the next record must be wide: off is not all 0, or there is a waker or a channel */
 	u32 tid;      /* in the recorder's PID namespace; 0 until first needed */
 	u32 calls;    /* not recorded, since its last event */
 
 	u32 inner;    /* its own PID namespace where that is another one, by inode */
 	u32 child;    /* the last that it made, in the recorder's PID namespace */
-	u32 counted;
+	enum counted counted;
 	u32 pad;
 	u64 args[6];  /* where they must be taken at entry */
 
@@ -208,67 +443,16 @@ struct thread {
 	u32 in_data; /* that fault was on a file that is no program */
 	u32 waits;   /* it left the processor to wait for storage: the enum missing_kind that counts it, from 1 */
 
-	/* The fault that has not been sent: faults.h. */
+	/* The fault that has not been sent, and what follows it in its record: faults.h. */
 	struct fault fault;
+	u64 fault_off[NUM_OFF];
 	u64 fault_count; /* faults that had ended when it began: while there are no more, it is under way */
 	u64 majors;      /* the same of those that had to read a page */
 	u64 mapping;     /* struct address_space that it is in */
 };
 
 #define WAITS_FAULT 255 /* thread.waits: within the fault that has not been sent */
-
 #define NO_CALL MAX_SYS
-
-/* What a thread is blocked in, as format.WaitKinds. */
-enum wait_kind {
-	WAIT_OTHER,
-	WAIT_FUTEX,
-	WAIT_POLL,
-	WAIT_SOCKET,
-	WAIT_SIGNAL,
-};
-
-/* Records of something else than a system call have one of these in the place of its number. */
-enum number {
-	NR_WAIT = MAX_SYS - 1,      /* the wait of a thread */
-	NR_SUBMITTED = MAX_SYS - 2, /* a request is submitted */
-	NR_COMPLETED = MAX_SYS - 3, /* a request completes */
-	NR_FAULT = MAX_SYS - 4,
-	NR_SPACE = MAX_SYS - 5,     /* an address space begins */
-	NR_PROGRAM = MAX_SYS - 6,   /* a program or a library is mapped */
-	NR_JOINED = MAX_SYS - 7,    /* a process enters the cgroup */
-	NR_SPAN = MAX_SYS - 8,      /* a call of a library */
-};
-
-/* The states of thread.counted, which only ever grows. */
-enum counted {
-	COUNTED_NOT = 0, /* in live */
-	COUNTED_LIVE,
-	COUNTED_DEAD,
-};
-
-enum thread_flag {
-	THREAD_ALONE = 1,      /* its children are not followed */
-	THREAD_EXITED = 2,     /* it has called exit or exit_group */
-	THREAD_UNREADABLE = 4, /* what the arguments point to could not be read at entry */
-	THREAD_COMPAT = 8,     /* it has called through the 32-bit table */
-	THREAD_MET = 16,       /* a call of it has been seen */
-};
-
-enum flag {
-	FLAG_RICH = 1,
-	FLAG_STAT = 2,       /* details.mode and size are set */
-	FLAG_FILE = 4,       /* all of details is set */
-	FLAG_CREATED = 8,    /* the call created the file */
-	FLAG_TARGET = 16,    /* string 1 is what a symbolic link holds */
-	FLAG_UNREADABLE = 32, /* what an argument points to could not be read */
-	FLAG_SIGNAL = 64,    /* the thread was ended by the signal in argument 1 */
-	FLAG_KILLED = 128,   /* the thread was ended by another one of its process */
-	FLAG_RENUMBERED = 256, /* by execve; argument 5 holds the thread's id before */
-	FLAG_WIDE = 512,       /* more and off are there */
-	FLAG_UNIX = 1024,      /* the channel is of UNIX sockets, not of TCP */
-	FLAG_BATCH = 2048,     /* the channel is a batch, and pos the number of its ring or context */
-};
 
 /* Kinds of I/O that the recording does not hold. */
 enum missing_kind {
@@ -319,42 +503,6 @@ enum untracked_kind {
 	NUM_UNTRACKED,
 };
 
-enum string_state {
-	STRING_NULL = 0, /* a NULL pointer, or no such string */
-	STRING_WHOLE,
-	STRING_CUT,      /* longer than any path can be */
-	STRING_UNREADABLE,
-};
-
-struct event {
-	u64 start; /* nanoseconds, CLOCK_MONOTONIC */
-	u64 dur;   /* nanoseconds in DUR_BITS; above them page faults, as many as fit */
-	s64 ret;
-	u32 tid;
-	u16 nr;    /* in a plain record above NR_BITS the calls that were not recorded since the last event */
-	u16 flags; /* above TYPE_SHIFT the type of the descriptor, as in a mode; 0 unknown */
-	u64 args[4];
-	u64 more[2]; /* arguments 4 and 5 */
-	u64 off[NUM_OFF]; /* nanoseconds off the processor between the last event and this one */
-	u64 woken;   /* nanoseconds from the waking that ended its last wait within the call, to its end */
-	u64 channel; /* that the call sent to or received from, 0 for none; of calls on memory, and of exec, the address space */
-	u32 pos;     /* where what it moved ends in that */
-	u32 waker;   /* the thread that woke it, 0 for none that is followed */
-	u32 calls;   /* that were not recorded since the last event */
-	u32 behind;  /* nanoseconds within the call for which it could run, but another followed thread had the processor */
-};
-
-#define PLAIN_BYTES __builtin_offsetof(struct event, more)
-
-enum bits {
-	DUR_BITS = 48,
-	TYPE_SHIFT = 12,
-	NR_BITS = 9,
-	OPCODE_BITS = 6, /* of completion.flags */
-};
-
-#define MAX_CALLS 127
-
 /* What is measured of the program's own runs. */
 enum sample_kind {
 	SAMPLE_PLAIN,  /* recorded calls: registers */
@@ -368,141 +516,21 @@ struct sample {
 	u64 nanos;
 };
 
-/* Types of files that differ from those of a mode, or are looked for. */
-enum file_type { TYPE_BLOCK = 6, TYPE_FILE = 8, TYPE_PSEUDO = 15 };
-
-struct details {
-	u64 size;   /* bytes */
-	u64 blocks; /* of 512 bytes */
-	u64 cached; /* pages in the page cache */
-	u64 ino;
-	u32 dev; /* major << 20 | minor */
-	u32 nlink;
-	u32 mode; /* type and permissions */
-	u16 len[MAX_STRINGS];
-	u8 state[MAX_STRINGS];
-	u8 pad[6];
+/* What bpf2go is to make Go of as well. It sees only what a map, a variable or a function
+ * that is not inlined has; for all others a pointer to them must do. */
+union exported {
+	enum bits bits;
+	enum file_type file_type;
+	enum limit limit;
+	enum missing_kind missing_kind;
+	enum off_kind off_kind;
+	enum parameters parameters;
+	enum sample_kind sample_kind;
+	enum untracked_kind untracked_kind;
+	struct completion completion;
+	struct joined joined;
+	struct member member;
+	struct program program;
+	struct space space;
 };
-
-/* A thread that is followed, as the iterator tells of it. */
-struct member {
-	u32 tgid;
-	u32 tid;
-	u32 parent; /* process; 0 outside of the recorder's PID namespace */
-	u32 pad;
-	u64 space;  /* struct mm_struct */
-};
-
-/* What a request asks for: struct io_uring_sqe, or struct iocb with its fields
- * where that has them. */
-struct entry {
-	u8 opcode;
-	u8 flags;  /* IOSQE_ */
-	u16 buf;   /* index of a buffer, or group of buffers */
-	s32 fd;
-	u64 off;
-	u64 addr;
-	u64 len;
-	u64 addr3;
-	u64 sum;   /* of the lengths of the vector */
-	u32 op_flags;
-	s32 fd2;   /* or a slot for the file that it opens, from 1 */
-};
-
-/* Where an entry has the address of a string, as format.Place. */
-enum place { PLACE_OFF = 2, PLACE_ADDR = 3, PLACE_ADDR3 = 7 };
-
-/* What is read of requests with an opcode of io_uring. */
-struct request_plan {
-	u8 recorded;
-	u8 vector; /* it has one */
-	u8 opens;  /* its result is a descriptor of a file */
-	u8 string[MAX_STRINGS]; /* enum place; 0 for none */
-};
-
-#define MAX_OPCODES 64
-
-/* A request is submitted. The first 32 bytes are where struct event has its own. */
-struct submission {
-	u64 start; /* nanoseconds, CLOCK_MONOTONIC */
-	u64 key;   /* the same as of its completion; other requests have it before and after */
-	u64 begun; /* when the call or round began that submits it */
-	u32 tid;
-	u16 nr;    /* NR_SUBMITTED */
-	u16 flags; /* FLAG_AIO, FLAG_UNREADABLE; above TYPE_SHIFT the type of the file, of FLAG_AIO */
-	struct entry entry;
-	u64 batch;
-	u32 ring;
-	u32 reaped;
-	u32 index; /* within io_submit */
-	u32 process; /* of FLAG_AIO, whose keys are addresses */
-	u16 len[MAX_STRINGS];
-	u8 state[MAX_STRINGS];
-	u8 pad[2];
-};
-
-/* A request is complete. Of one that has opened a file, details follow. */
-struct completion {
-	u64 end;
-	u64 key;
-	s64 ret;
-	u32 process;
-	u16 nr;    /* NR_COMPLETED */
-	u16 flags; /* the opcode, FLAG_AIO; above TYPE_SHIFT the type of the file, where it has no FLAG_AIO */
-};
-
-enum request_flag { FLAG_AIO = 2048 };
-
-/* What is read in memory for a span: what an argument points to. */
-enum piece_kind {
-	PIECE_STRING = 1, /* text with a zero at its end */
-	PIECE_BEFORE,     /* a number, before the call */
-	PIECE_AFTER,      /* the same after it */
-	PIECE_ARRAY,      /* numbers, after it */
-	PIECE_ARRAY_BEFORE, /* numbers, before it; a function has at most one such piece */
-};
-
-#define MAX_PIECES 4
-#define MAX_SLOTS 16     /* registers of arguments, and words on the stack behind them */
-#define MAX_FRAMES 24    /* calls of a thread within one another */
-#define MAX_NUMBERS 512  /* of an array */
-#define SPAN_ROOM 4096   /* bytes of a string, and of MAX_NUMBERS; a power of two */
-#define SPAN_PIECES (2 * SPAN_ROOM) /* bytes of all pieces but the last */
-
-/* What, multiplied by piece.times, is how many numbers an array has: what a slot holds, what
- * the address in a slot points to (COUNT_POINTED | slot), the result of the call, or 1. */
-enum piece_count { COUNT_POINTED = 128, COUNT_RESULT = 254, COUNT_ONE };
-
-struct piece {
-	u8 kind;  /* enum piece_kind */
-	u8 slot;  /* of the address */
-	u8 size;  /* of a number: 1, 2, 4 or 8 bytes; of PIECE_BEFORE 4 or 8 */
-	u8 count; /* enum piece_count */
-	u32 times;
-};
-
-/* What is read of calls of a function. */
-struct span_plan {
-	struct piece piece[MAX_PIECES];
-	u8 pieces;
-	u8 stack; /* words of arguments on the stack */
-	u8 array; /* the piece of PIECE_ARRAY_BEFORE, from 1; 0 for none */
-	u8 pad[5];
-};
-
-/* A call of a library. The pieces follow, each padded to 8 bytes. The first 32 bytes are
- * where struct event has its own. */
-struct span {
-	u64 start; /* nanoseconds, CLOCK_MONOTONIC */
-	u64 took;
-	s64 ret;
-	u32 tid;
-	u16 nr;    /* NR_SPAN */
-	u16 flags; /* 0 */
-	u32 function;
-	u32 pad;
-	u16 len[MAX_PIECES];
-	u8 state[MAX_PIECES]; /* enum string_state */
-	u8 pad2[4];
-	u64 slots[MAX_SLOTS];
-};
+const union exported *exported __attribute__((unused));

@@ -147,7 +147,7 @@ INLINE void message(struct sock *sk, s32 bytes, int sends)
 	struct thread *t;
 	u16 family;
 
-	if (!task->bpf_storage || bytes <= 0)
+	if (bytes <= 0)
 		return;
 	t = followed(task);
 	if (!t)

@@ -409,13 +409,7 @@ INLINE u64 folio_bytes(struct folio *folio)
 }
 
 /* Reports whether mmap maps a file. */
-INLINE int maps_file(const struct pt_regs *regs)
-{
-	u64 args[4];
-
-	read_four(args, regs);
-	return !(args[3] & MAP_ANONYMOUS);
-}
+INLINE int maps_file(const struct pt_regs *regs) { return !(arg_of(regs, 3) & MAP_ANONYMOUS); }
 
 /* A call of KIND_MISSING ends. */
 INLINE void count_call(struct thread *t, struct task_struct *task, struct pt_regs *regs, s64 ret, u64 end,
@@ -424,8 +418,7 @@ INLINE void count_call(struct thread *t, struct task_struct *task, struct pt_reg
 	u64 start = t->counting, args[6];
 
 	t->counting = 0;
-	read_four(args, regs);
-	read_more(args + 4, regs);
+	read_args(args, regs, 6);
 	switch (plan->kind) {
 	case KIND_COUNT:
 		if (plan->reg < NUM_MISSING)

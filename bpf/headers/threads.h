@@ -38,10 +38,12 @@ struct {
 	__type(value, u32);
 } inners SEC(".maps");
 
-INLINE struct thread *followed(struct task_struct *task)
-{
-	return bpf_task_storage_get(&threads, task, NULL, 0);
-}
+/* What is kept of a thread, NULL if it is not followed. */
+INLINE struct thread *kept(struct task_struct *task) { return bpf_task_storage_get(&threads, task, NULL, 0); }
+
+/* The same for threads of which most are not followed: those have no storage at all, and
+ * leave before the call of a helper. */
+INLINE struct thread *followed(struct task_struct *task) { return task->bpf_storage ? kept(task) : NULL; }
 
 /* Reads the number and the namespace that a thread has at a depth of nested PID
  * namespaces; reports whether it has one. */

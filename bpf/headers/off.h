@@ -41,7 +41,7 @@ s32 holding;  /* its thread whose next child is stopped before its first instruc
 
 /* Of so many runs of the program one is measured. No power of two, for programs
  * make their calls in such turns. */
-u32 every = 61;
+u32 every; /* set at load */
 struct sample samples[NUM_SAMPLES];
 
 INLINE int is_turn(u32 *turn)
@@ -100,7 +100,7 @@ INLINE void leave_processor(struct thread *t, struct task_struct *task, int pree
 	if (blocked) {
 		regs = (void *)bpf_task_pt_regs(task);
 		t->blocked_in = call_of(regs) < 0 ? NO_CALL : call_of(regs);
-		t->object = first_of(regs);
+		t->object = arg_of(regs, 0);
 		t->waker = t->early;
 		t->early = 0;
 	}
@@ -117,7 +117,7 @@ INLINE u32 waker_of(struct task_struct *woken)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *t;
 
-	if (!task->bpf_storage || task == woken || BITS(woken, in_iowait))
+	if (task == woken || BITS(woken, in_iowait))
 		return 0;
 	t = followed(task);
 	if (!t || call_of((void *)bpf_task_pt_regs(task)) < 0)

@@ -18,36 +18,6 @@
 /* "GPL" opens the helpers that read memory. */
 char LICENSE[] SEC("license") = "GPL";
 
-/* For bpf2go, which makes Go only of the types that something uses. */
-const enum thread_flag *unused_thread_flag __attribute__((unused));
-const enum counted *unused_counted __attribute__((unused));
-const enum kind *unused_kind __attribute__((unused));
-const enum flag *unused_flag __attribute__((unused));
-const enum number *unused_number __attribute__((unused));
-const enum bits *unused_bits __attribute__((unused));
-const enum file_type *unused_file_type __attribute__((unused));
-const enum request_flag *unused_request_flag __attribute__((unused));
-const enum untracked_kind *unused_untracked __attribute__((unused));
-const enum place *unused_place __attribute__((unused));
-const enum string_state *unused_string_state __attribute__((unused));
-const struct member *unused_member __attribute__((unused));
-const enum missing_kind *unused_missing __attribute__((unused));
-const enum off_kind *unused_off __attribute__((unused));
-const enum timed_by *unused_timed __attribute__((unused));
-const enum wait_kind *unused_wait __attribute__((unused));
-const enum sample_kind *unused_sample_kind __attribute__((unused));
-const struct fault *unused_fault __attribute__((unused));
-const enum fault_flag *unused_fault_flag __attribute__((unused));
-const struct space *unused_space __attribute__((unused));
-const struct submission *unused_submission __attribute__((unused));
-const struct opened *unused_opened __attribute__((unused));
-const struct joined *unused_joined __attribute__((unused));
-const struct cgroup_path *unused_cgroup_path __attribute__((unused));
-const struct span *unused_span __attribute__((unused));
-const struct span_plan *unused_span_plan __attribute__((unused));
-const enum piece_kind *unused_piece_kind __attribute__((unused));
-const enum piece_count *unused_piece_count __attribute__((unused));
-
 INLINE int is_lock(u32 cmd)
 {
 	return (cmd >= F_GETLK && cmd <= F_SETLKW) || (cmd >= F_OFD_GETLK && cmd <= F_OFD_SETLKW);
@@ -59,8 +29,7 @@ INLINE void take_args(struct thread *t, struct pt_regs *regs, u8 kind)
 {
 	struct flock lock = {};
 
-	read_four(t->args, regs);
-	read_more(t->args + 4, regs);
+	read_args(t->args, regs, 6);
 	t->flags &= ~THREAD_UNREADABLE;
 	if (kind != KIND_FCNTL)
 		return;
@@ -74,19 +43,10 @@ INLINE void take_args(struct thread *t, struct pt_regs *regs, u8 kind)
 	t->args[5] = lock.len;
 }
 
-/* Returns the second argument of a call. */
-INLINE u64 second_of(const struct pt_regs *regs)
-{
-	u64 args[4];
-
-	read_four(args, regs);
-	return args[1];
-}
-
 /* Reports whether an ioctl is one that concerns files. */
 INLINE int wanted(const struct pt_regs *regs)
 {
-	u32 request = second_of(regs);
+	u32 request = arg_of(regs, 1);
 
 	for (u32 i = 0; i < MAX_IOCTLS; i++) {
 		if (!ioctls[i])
@@ -121,7 +81,7 @@ INLINE int enter(struct pt_regs *regs, u64 nr)
 	if (!task->bpf_storage || nr >= MAX_SYS)
 		return 0;
 	if (unlikely(is_compat(task))) {
-		t = followed(task);
+		t = kept(task);
 		if (t) {
 			meet(t, task);
 			t->flags |= THREAD_COMPAT;
@@ -132,7 +92,7 @@ INLINE int enter(struct pt_regs *regs, u64 nr)
 	kind = plans[nr].kind;
 	here = processor(bpf_get_smp_processor_id());
 	if (unlikely(here->faulted)) {
-		t = followed(task);
+		t = kept(task);
 		if (t && t->fault.flags)
 			send_fault(t, task);
 	}
@@ -142,7 +102,7 @@ INLINE int enter(struct pt_regs *regs, u64 nr)
 	}
 	if (unlikely(is_turn(&here->turn)))
 		begun = bpf_ktime_get_ns();
-	t = followed(task);
+	t = kept(task);
 	if (!t)
 		return 0;
 	if (unlikely(t->rested)) {
@@ -172,7 +132,7 @@ INLINE int enter(struct pt_regs *regs, u64 nr)
 			t->ringed = uring_done;
 			t->flying = (kind == KIND_RING ? uring_flight : aio_flight).requests > 0 || !with_flight;
 			if (kind == KIND_SUBMIT)
-				take_off(&aio_flight, second_of(regs));
+				take_off(&aio_flight, arg_of(regs, 1));
 			t->counting = bpf_ktime_get_ns();
 			if (kind == KIND_COUNT || (kind == KIND_MAP && !with_memory && !with_maps))
 				return not_recorded(t);
@@ -196,10 +156,7 @@ INLINE int enter(struct pt_regs *regs, u64 nr)
 	return 0;
 }
 
-INLINE u64 register_of(struct event *e, u8 reg)
-{
-	return *arg(e, reg < 6 ? reg : 0);
-}
+INLINE u64 register_of(const struct event *e, u8 reg) { return e->args[reg < 6 ? reg : 0]; }
 
 /* Sends a record of one of the kinds up to KIND_BRIEF with one string at most,
  * which is put together in the ring: that is quicker than to copy it there.
@@ -208,19 +165,14 @@ INLINE int send_brief(struct thread *t, struct task_struct *task, struct pt_regs
 		      const struct plan *plan)
 {
 	u64 args[8] = {}; /* as many as three bits can number */
-	struct scratch *s = reserve(t->nr, __builtin_offsetof(struct scratch, data) + NAME_BYTES);
+	struct scratch *s = begin_wide(t, arg_of(regs, 0), start, end, ret, __builtin_offsetof(struct scratch, data) + NAME_BYTES);
 
-	if (unlikely(!s)) {
-		miss_call(t->nr, first_of(regs), end - start, ret);
+	if (unlikely(!s))
 		return 1;
-	}
-	fill_wide(&s->event, t, start, end, ret);
 	s->event.flags |= FLAG_RICH;
 	__builtin_memset(&s->details, 0, sizeof(s->details));
-	read_four(args, regs);
-	read_more(args + 4, regs);
+	read_args(args, regs, 6);
 	__builtin_memcpy(s->event.args, args, sizeof(s->event.args));
-	__builtin_memcpy(s->event.more, args + 4, sizeof(s->event.more));
 	if (plan->kind == KIND_OPEN && ret >= 0)
 		read_file(s, task, ret);
 	else if (plan->kind == KIND_STAT && ret == 0)
@@ -247,14 +199,12 @@ INLINE int send_map(struct thread *t, struct task_struct *task, struct pt_regs *
 	struct scratch *s;
 
 	if (with_libraries && !t->args[2] && ret > 0) {
-		read_four(args, regs);
-		read_more(args + 4, regs);
+		read_args(args, regs, 6);
 		if (args[2] & PROT_EXEC)
 			note_library(file_of(task, args[4]));
 	}
 	if (inode && !t->args[1]) {
-		read_four(args, regs);
-		read_more(args + 4, regs);
+		read_args(args, regs, 6);
 		tell_program(task, inode, ret, args);
 	}
 	if (!inode || !t->args[1]) {
@@ -263,16 +213,12 @@ INLINE int send_map(struct thread *t, struct task_struct *task, struct pt_regs *
 		t->calls++;
 		return 1;
 	}
-	s = reserve(t->nr, __builtin_offsetof(struct scratch, data));
-	if (unlikely(!s)) {
-		miss_call(t->nr, first_of(regs), end - start, ret);
+	s = begin_wide(t, arg_of(regs, 0), start, end, ret, __builtin_offsetof(struct scratch, data));
+	if (unlikely(!s))
 		return 1;
-	}
-	fill_wide(&s->event, t, start, end, ret);
 	s->event.flags |= FLAG_RICH;
 	s->event.channel = space_of(task);
-	read_four(s->event.args, regs);
-	read_more(s->event.more, regs);
+	read_args(s->event.args, regs, 6);
 	extend_bounds(task, ret, s->event.args[1], s->event.args[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE));
 	__builtin_memset(&s->details, 0, sizeof(s->details));
 	describe_inode(&s->details, inode);
@@ -314,10 +260,7 @@ INLINE void send_call(struct thread *t, struct task_struct *task, struct pt_regs
 	if (plan->kind == KIND_MAP && send_map(t, task, regs, start, end, ret))
 		return;
 	if (plan->kind == KIND_SPACE && ret > 0) { /* mremap */
-		u64 args[4];
-
-		read_four(args, regs);
-		extend_bounds(task, ret, args[2], 0);
+		extend_bounds(task, ret, arg_of(regs, 2), 0);
 	}
 	if (plan->kind <= KIND_FORK || plan->kind == KIND_MAP || plan->kind == KIND_SPACE) {
 		send_wide(t, task, regs, start, end, ret, plan->kind);
@@ -331,14 +274,9 @@ INLINE void send_call(struct thread *t, struct task_struct *task, struct pt_regs
 		return;
 	}
 
-	if (plan->kind == KIND_ADDRESS) {
-		u64 args[4];
-
-		read_four(args, regs);
-		if (!has_path(args[1], args[2])) {
-			t->calls++;
-			return;
-		}
+	if (plan->kind == KIND_ADDRESS && !has_path(arg_of(regs, 1), arg_of(regs, 2))) {
+		t->calls++;
+		return;
 	}
 	if (plan->kind <= KIND_BRIEF && !plan->string[1] && send_brief(t, task, regs, start, end, ret, plan))
 		return;
@@ -350,12 +288,10 @@ INLINE void send_call(struct thread *t, struct task_struct *task, struct pt_regs
 	__builtin_memset(&s->details, 0, sizeof(s->details));
 	if (plan->kind >= KIND_AT_ENTRY) {
 		__builtin_memcpy(s->event.args, t->args, sizeof(s->event.args));
-		__builtin_memcpy(s->event.more, t->args + 4, sizeof(s->event.more));
 		if (t->flags & THREAD_UNREADABLE)
 			s->event.flags |= FLAG_UNREADABLE;
 	} else {
-		read_four(s->event.args, regs);
-		read_more(s->event.more, regs);
+		read_args(s->event.args, regs, 6);
 	}
 
 	switch (plan->kind) {
@@ -376,7 +312,7 @@ INLINE void send_call(struct thread *t, struct task_struct *task, struct pt_regs
 		break;
 	case KIND_IOVEC:
 		if (plan->reg < 6)
-			*arg(&s->event, plan->reg) = sum_iovec((void *)s->data, s->event.args[1], s->event.args[2], &s->event.flags);
+			s->event.args[plan->reg] = sum_iovec((void *)s->data, s->event.args[1], s->event.args[2], &s->event.flags);
 		note_io(&s->event, t, task);
 		break;
 	case KIND_ATTR:
@@ -413,7 +349,7 @@ INLINE void send_call(struct thread *t, struct task_struct *task, struct pt_regs
 		if (ret == 0 && s->event.args[2] &&
 		    bpf_probe_read_user(&pid, sizeof(pid), (void *)s->event.args[2] + SIGINFO_PID))
 			s->event.flags |= FLAG_UNREADABLE;
-		s->event.more[1] = outer(t, pid);
+		s->event.args[5] = outer(t, pid);
 		break;
 	}
 	send_strings(at, ret, plan);
@@ -442,7 +378,7 @@ INLINE int leave(struct pt_regs *regs, s64 ret)
 	if (nr < MAX_SYS && plans[nr].kind == KIND_NONE && !here->waited)
 		return 0; /* before anything that costs */
 	end = bpf_ktime_get_ns();
-	t = followed(task);
+	t = kept(task);
 	if (!t)
 		return 0;
 	if (unlikely(t->blocked))
@@ -520,11 +456,10 @@ int process_exec(u64 *ctx)
 	fill_wide(&s->event, t, start, bpf_ktime_get_ns(), 0);
 	__builtin_memset(&s->details, 0, sizeof(s->details));
 	__builtin_memcpy(s->event.args, t->args, sizeof(s->event.args));
-	__builtin_memcpy(s->event.more, t->args + 4, sizeof(s->event.more));
 	s->event.channel = space;
 	if (before != t->tid) {
 		s->event.flags |= FLAG_RENUMBERED;
-		s->event.more[1] = before;
+		s->event.args[5] = before;
 	}
 	n = bpf_probe_read_kernel_str(s->data, PATH_MAX + 1, bprm->filename);
 	n = n > 0 ? (n - 1) & 0x1fff : 0;
@@ -602,25 +537,21 @@ int sched_switch(u64 *ctx)
 	if (prev->tgid == recorder && here->since)
 		here->recorder += now - here->since;
 	here->since = next->tgid == recorder ? now : 0;
-	if (prev->bpf_storage) {
-		t = followed(prev);
-		if (t) {
-			if (unlikely(t->left))
-				come_back(t, prev);
-			/* of the block before this one, unless it is on its way out */
-			if (unlikely(t->blocked && t->waker && !t->start && prev->__state != 0 && !(t->flags & THREAD_EXITED)))
-				send_wait(t, prev, 0);
-			leave_processor(t, prev, ctx[0], cpu, now);
-			if (with_maps)
-				leave_fault(t, prev, !ctx[0] && prev->__state != 0 && BITS(prev, in_iowait));
-		}
+	t = followed(prev);
+	if (t) {
+		if (unlikely(t->left))
+			come_back(t, prev);
+		/* of the block before this one, unless it is on its way out */
+		if (unlikely(t->blocked && t->waker && !t->start && prev->__state != 0 && !(t->flags & THREAD_EXITED)))
+			send_wait(t, prev, 0);
+		leave_processor(t, prev, ctx[0], cpu, now);
+		if (with_maps)
+			leave_fault(t, prev, !ctx[0] && prev->__state != 0 && BITS(prev, in_iowait));
 	}
-	if (next->bpf_storage) {
-		t = followed(next);
-		if (t) {
-			enter_processor(t, cpu, now);
-			runs = 1;
-		}
+	t = followed(next);
+	if (t) {
+		enter_processor(t, cpu, now);
+		runs = 1;
 	}
 	if (is_turn(&here->turns))
 		add_sample(SAMPLE_SWITCH, bpf_ktime_get_ns() - now, runs);
@@ -635,8 +566,6 @@ int sched_waking(u64 *ctx)
 	struct thread *t;
 	u64 begun;
 
-	if (!task->bpf_storage)
-		return 0;
 	t = followed(task);
 	if (!t)
 		return 0;
@@ -719,8 +648,6 @@ int map_fault(u64 *ctx)
 	struct mapped *file;
 	struct thread *t;
 
-	if (!task->bpf_storage)
-		return 0;
 	t = followed(task);
 	if (!t)
 		return 0;
@@ -747,8 +674,6 @@ int map_around(u64 *ctx)
 	struct mapped *file;
 	struct thread *t;
 
-	if (!task->bpf_storage)
-		return 0;
 	t = followed(task);
 	if (!t)
 		return 0;
@@ -776,8 +701,6 @@ int map_dirty(u64 *ctx)
 	if (!writable || !mapping)
 		return 0;
 	task = bpf_get_current_task_btf();
-	if (!task->bpf_storage)
-		return 0;
 	t = followed(task);
 	if (!t)
 		return 0;
@@ -804,10 +727,10 @@ int fault_fails(u64 *ctx)
 	if ((s32)ctx[0] != SIGBUS || (u64)info <= 2) /* SEND_SIG_PRIV and its like are no pointers */
 		return 0;
 	task = bpf_get_current_task_btf();
-	if (!task->bpf_storage || (u64)task != ctx[2] || FIELD(info, si_code) != BUS_ADRERR)
+	if ((u64)task != ctx[2])
 		return 0;
 	t = followed(task);
-	if (t)
+	if (t && FIELD(info, si_code) == BUS_ADRERR)
 		fail_fault(t, task, (u64)FIELD(info, _sifields._sigfault._addr));
 	return 0;
 }
@@ -824,8 +747,6 @@ INLINE int keep_address(u64 address)
 	if (!watching)
 		return 0;
 	task = bpf_get_current_task_btf();
-	if (!task->bpf_storage)
-		return 0;
 	t = followed(task);
 	if (t) {
 		if (!t->addressed)
@@ -852,8 +773,6 @@ int map_huge(u64 *ctx)
 	if ((u32)ctx[1] != MM_FILEPAGES || !watching)
 		return 0;
 	task = bpf_get_current_task_btf();
-	if (!task->bpf_storage)
-		return 0;
 	t = followed(task);
 	if (!t || grown((void *)ctx[0]) < HUGE_PAGES / 2 || t->counting)
 		return 0; /* of a call, all counts that it maps */

@@ -6,31 +6,29 @@
  */
 #pragma once
 
+#include "format.h"
 #include "kernel.h"
 
 #if defined(__TARGET_ARCH_x86)
 
-#define NR_EXIT 60
-#define NR_IO_DESTROY 207
 #define STAT_MODE 24
 #define STAT_SIZE 48
 
-/* The registers keep the arguments until the call returns, except over execve. */
-INLINE void read_four(u64 args[4], const struct pt_regs *regs)
+/* Returns an argument of a system call. The registers keep them until it returns, except
+ * over execve. */
+INLINE u64 arg_of(const struct pt_regs *regs, u32 i)
 {
-	args[0] = regs->di;
-	args[1] = regs->si;
-	args[2] = regs->dx;
-	args[3] = regs->r10;
+	switch (i) {
+	case 0: return regs->di;
+	case 1: return regs->si;
+	case 2: return regs->dx;
+	case 3: return regs->r10;
+	case 4: return regs->r8;
+	default: return regs->r9;
+	}
 }
 
-INLINE void read_more(u64 args[2], const struct pt_regs *regs)
-{
-	args[0] = regs->r8;
-	args[1] = regs->r9;
-}
-
-#define NUM_PARAMETERS 6
+enum parameters { NUM_PARAMETERS = 6 };
 
 /* Reads the registers of a function's arguments, at its first instruction. */
 INLINE void read_parameters(u64 args[NUM_PARAMETERS], const struct pt_regs *regs)
@@ -76,27 +74,13 @@ INLINE s64 call_of(const struct pt_regs *regs)
 
 #elif defined(__TARGET_ARCH_arm64)
 
-#define NR_EXIT 93
-#define NR_IO_DESTROY 1
 #define STAT_MODE 16
 #define STAT_SIZE 48
 
 /* The result takes the place of the first argument, which is kept apart. */
-INLINE void read_four(u64 args[4], const struct pt_regs *regs)
-{
-	args[0] = regs->orig_x0;
-	args[1] = regs->regs[1];
-	args[2] = regs->regs[2];
-	args[3] = regs->regs[3];
-}
+INLINE u64 arg_of(const struct pt_regs *regs, u32 i) { return i ? regs->regs[i] : regs->orig_x0; }
 
-INLINE void read_more(u64 args[2], const struct pt_regs *regs)
-{
-	args[0] = regs->regs[4];
-	args[1] = regs->regs[5];
-}
-
-#define NUM_PARAMETERS 8
+enum parameters { NUM_PARAMETERS = 8 };
 
 INLINE void read_parameters(u64 args[NUM_PARAMETERS], const struct pt_regs *regs)
 {
@@ -125,13 +109,12 @@ INLINE s64 call_of(const struct pt_regs *regs)
 #error "unknown architecture"
 #endif
 
-/* Returns the first argument of a call. */
-INLINE u64 first_of(const struct pt_regs *regs)
+/* Reads the first n arguments of a call. */
+INLINE void read_args(u64 *args, const struct pt_regs *regs, u32 n)
 {
-	u64 args[4];
-
-	read_four(args, regs);
-	return args[0];
+#pragma unroll
+	for (u32 i = 0; i < n; i++)
+		args[i] = arg_of(regs, i);
 }
 
 /* The layouts below are the same on every 64-bit architecture. */
@@ -139,14 +122,7 @@ INLINE u64 first_of(const struct pt_regs *regs)
 #define STATX_MODE 28
 #define STATX_SIZE 40
 
-enum { FICLONERANGE = 0x4020940d, FIDEDUPERANGE = 0xc0189436 };
-enum { FS_IOC_RESVSP64 = 0x4030582a, FS_IOC_UNRESVSP64 = 0x4030582b, FS_IOC_ZERO_RANGE = 0x40305839 };
-
-enum { F_GETLK = 5, F_SETLKW = 7, F_OFD_GETLK = 36, F_OFD_SETLKW = 38 };
-
-enum { PROT_WRITE = 2, PROT_EXEC = 4 };
-enum { MAP_SHARED = 1, MAP_PRIVATE = 2, MAP_TYPE = 0xf, MAP_FIXED = 0x10, MAP_ANONYMOUS = 0x20 };
-enum { MAP_FIXED_NOREPLACE = 0x100000, MAP_DENYWRITE = 0x800, MAP_LOCKED = 0x2000, MAP_POPULATE = 0x8000, MAP_NONBLOCK = 0x10000 };
+enum { MAP_TYPE = 0xf };   /* the bits of MAP_SHARED and MAP_PRIVATE */
 enum { VM_SHARED = 8 }; /* in vm_area_struct.vm_flags; those of PROT_ are as in mmap */
 
 struct iocb { /* include/uapi/linux/aio_abi.h, little endian */
@@ -202,8 +178,6 @@ struct io_uring_params {
 };
 
 #define SQE_BYTES 64
-enum { IORING_SETUP_SQE128 = 1 << 10, IORING_SETUP_NO_SQARRAY = 1 << 16, IORING_ENTER_REGISTERED_RING = 1 << 4 };
-
 enum { IOCB_CMD_PREAD, IOCB_CMD_PWRITE, IOCB_CMD_POLL = 5, IOCB_CMD_PREADV = 7, IOCB_CMD_PWRITEV };
 
 struct iovec {

@@ -10,12 +10,10 @@
 
 #define PATH_MAX 4096      /* include/uapi/linux/limits.h, the NUL included */
 #define XATTR_SIZE_MAX 65536 /* the same */
-#define ACCESS_LIST "system.posix_acl_access" /* include/uapi/linux/xattr.h */
 #define UIO_MAXIOV 1024    /* include/uapi/linux/uio.h */
 #define AF_UNIX 1          /* include/linux/socket.h */
 #define AF_INET 2
 #define AF_INET6 10
-#define MSG_PEEK 2
 #define SOCK_STREAM 1      /* include/linux/net.h */
 #define SOCK_SEQPACKET 5
 #define SOCK_DONE 1        /* include/net/sock.h: a bit of skc_flags; the peer has closed its end */
@@ -26,7 +24,6 @@
 #define PF_EXITING 4    /* include/linux/sched.h */
 #define PF_IO_WORKER 16 /* a thread of the kernel that works for a ring */
 #define PF_KTHREAD 0x200000
-#define IORING_SETUP_SQPOLL 2 /* include/uapi/linux/io_uring.h */
 #define SIGBUS 7        /* include/uapi/asm-generic/signal.h */
 #define SIGSTOP 19
 #define BUS_ADRERR 2    /* include/uapi/asm-generic/siginfo.h */

@@ -242,12 +242,6 @@ INLINE void submit(struct task_struct *task, struct io_kiocb *request, struct io
 		send_submission(&s);
 }
 
-/* A completion with what is known of the file that it opened. */
-struct opened {
-	struct completion c;
-	struct details details;
-};
-
 /* Describes the file behind a descriptor, as read_file does. */
 INLINE int describe(struct details *d, struct task_struct *task, u64 fd)
 {
@@ -257,7 +251,7 @@ INLINE int describe(struct details *d, struct task_struct *task, u64 fd)
 	if (!inode)
 		return 0;
 	describe_inode(d, inode);
-	d->pad[0] = !!(LOAD(file, f_mode) & FMODE_CREATED);
+	d->created = !!(LOAD(file, f_mode) & FMODE_CREATED);
 	return 1;
 }
 
@@ -398,7 +392,7 @@ INLINE void send_events(struct task_struct *task, const struct pt_regs *regs, s6
 	u64 args[4];
 	u32 moved = 0;
 
-	read_four(args, regs);
+	read_args(args, regs, 4);
 	info = known_ring(args[0], task->tgid);
 	bpf_probe_read_user(&head, sizeof(head), (void *)args[0]);
 	if (info) {
@@ -426,7 +420,7 @@ INLINE void send_iocbs(struct thread *t, struct task_struct *task, const struct 
 	struct ring_info *info;
 	u64 args[4];
 
-	read_four(args, regs);
+	read_args(args, regs, 4);
 	bpf_probe_read_user(&head, sizeof(head), (void *)args[0]);
 	info = known_ring(args[0], b.process);
 	if (info) {
@@ -468,16 +462,14 @@ INLINE void begin_wait(struct thread *t, struct task_struct *task, const struct 
 	struct aio_ring head = {};
 	struct ring_key key = {.process = task->tgid};
 	struct ring_info *info;
-	u64 args[4];
 
-	read_four(args, regs);
-	key.address = args[0];
+	key.address = arg_of(regs, 0);
 	info = bpf_map_lookup_elem(&rings, &key);
 	if (!info)
 		return;
 	t->ring = info->number;
-	bpf_probe_read_user(&head, sizeof(head), (void *)args[0]);
-	send_reaped(info, &head, args[0], task->tgid, t->woken);
+	bpf_probe_read_user(&head, sizeof(head), (void *)key.address);
+	send_reaped(info, &head, key.address, task->tgid, t->woken);
 	if (kind == KIND_GETEVENTS)
 		__sync_fetch_and_add(&info->waiting, 1);
 	else if (t->nr == NR_IO_DESTROY)
@@ -516,10 +508,9 @@ INLINE void send_batch(struct thread *t, struct task_struct *task, struct pt_reg
 	struct ring_info *info;
 	struct event *e;
 	u32 number = t->ring;
-	u64 batch = kind >= KIND_MISSING ? t->batch : 0, args[4], more[2], at;
+	u64 batch = kind >= KIND_MISSING ? t->batch : 0, args[6], at;
 
-	read_four(args, regs);
-	read_more(more, regs);
+	read_args(args, regs, 6);
 	switch (kind) {
 	case KIND_RING:
 		if (!number)
@@ -546,21 +537,13 @@ INLINE void send_batch(struct thread *t, struct task_struct *task, struct pt_reg
 			info->looked = end;
 	}
 	t->ring = 0;
-	e = reserve(t->nr, sizeof(*e));
-	if (unlikely(!e)) {
-		miss_call(t->nr, args[0], end - start, ret);
+	e = begin_wide(t, args[0], start, end, ret, sizeof(*e));
+	if (unlikely(!e))
 		return;
-	}
-	fill_wide(e, t, start, end, ret);
 	__builtin_memcpy(e->args, args, sizeof(e->args));
-	__builtin_memcpy(e->more, more, sizeof(e->more));
 	note_batch(e, number, batch);
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 }
-
-/* What io_uring_register takes, where a list of it is sent. */
-enum { REGISTER_BUFFERS = 0, REGISTER_FILES = 2, REGISTER_FILES_UPDATE = 6, REGISTER_FILES2 = 13, REGISTER_FILES_UPDATE2 = 14,
-       REGISTER_BUFFERS2 = 15, REGISTER_BUFFERS_UPDATE = 16 };
 
 /* struct io_uring_rsrc_register and struct io_uring_rsrc_update2, whose beginning is
  * that of struct io_uring_files_update. */
@@ -590,29 +573,29 @@ INLINE u32 read_registered(struct scratch *s)
 	struct replacement some = {};
 	long bytes;
 
-	s->event.more[0] = 0;
+	s->event.args[4] = 0;
 	switch ((u32)args[1] & 0x7fffffff) {
-	case REGISTER_BUFFERS:
+	case IORING_REGISTER_BUFFERS:
 		size = sizeof(struct iovec);
 		/* fall through */
-	case REGISTER_FILES:
+	case IORING_REGISTER_FILES:
 		break;
-	case REGISTER_BUFFERS2:
+	case IORING_REGISTER_BUFFERS2:
 		size = sizeof(struct iovec);
 		/* fall through */
-	case REGISTER_FILES2:
+	case IORING_REGISTER_FILES2:
 		bpf_probe_read_user(&all, sizeof(all), (void *)data);
 		data = all.data;
 		n = all.nr;
 		break;
-	case REGISTER_FILES_UPDATE:
+	case IORING_REGISTER_FILES_UPDATE:
 		bpf_probe_read_user(&some, 16, (void *)data);
 		data = some.data;
 		break;
-	case REGISTER_BUFFERS_UPDATE:
+	case IORING_REGISTER_BUFFERS_UPDATE:
 		size = sizeof(struct iovec);
 		/* fall through */
-	case REGISTER_FILES_UPDATE2:
+	case IORING_REGISTER_FILES_UPDATE2:
 		bpf_probe_read_user(&some, sizeof(some), (void *)data);
 		data = some.data;
 		n = some.nr;
@@ -622,7 +605,7 @@ INLINE u32 read_registered(struct scratch *s)
 	}
 	*(u32 *)s->data = some.offset;
 	if (!data) { /* all empty */
-		s->event.more[0] = 0;
+		s->event.args[4] = 0;
 		return 0;
 	}
 	bytes = n * size;
@@ -636,7 +619,7 @@ INLINE u32 read_registered(struct scratch *s)
 		s->details.state[0] = STRING_UNREADABLE;
 		return 0;
 	}
-	s->event.more[0] = size;
+	s->event.args[4] = size;
 	s->details.len[0] = sizeof(u32) + bytes;
 	return sizeof(u32) + bytes;
 }
