@@ -49,10 +49,10 @@ func (t *title) body() *title {
 func (ts *titles) accessOf(t *process.Thread, e *format.Event) claim {
 	a := &access{size: e.Ret}
 	c := claim{on: a}
-	info := e.Op.Info()
+	acts := e.Op.Info().Acts
 	h := fileAt(t, e.FD())
 	switch {
-	case info.Effect == format.EffectLock || info.Effect == format.EffectFcntl:
+	case acts.Any(format.Locks):
 		if h == nil || e.Ret != 0 && !refused(e.Ret) {
 			return claim{}
 		}
@@ -77,21 +77,21 @@ func (ts *titles) accessOf(t *process.Thread, e *format.Event) claim {
 	case e.Ret < 0:
 		return claim{}
 	}
-	switch info.Effect {
-	case format.EffectRead:
+	switch {
+	case acts.All(format.ReadsBytes | format.Buffers):
 		a.from, a.off = h, e.Offset()
 		a.short = e.Ret < min(e.Size(), mostMoved) && e.Word(format.ReadWriteFlags) == 0
-	case format.EffectWrite:
+	case acts.All(format.WritesBytes | format.Buffers):
 		a.to, a.outOff = h, e.Offset()
 		if d := t.Table.At(e.FD()); d != nil {
 			a.appends = d.Append() || e.Word(format.ReadWriteFlags)&format.RwfAppend != 0
 		}
-	case format.EffectCopy:
+	case acts.All(format.ReadsBytes | format.WritesBytes):
 		a.from, a.off, a.to, a.outOff = h, e.Offset(), fileAt(t, e.OutFD()), e.OutOffset()
 		if d := t.Table.At(e.OutFD()); d != nil {
 			a.appends = d.Append()
 		}
-	case format.EffectAllocate:
+	case acts.Any(format.Allocates):
 		switch mode := e.Word(format.FallocateMode); {
 		case mode&(format.FallocCollapse|format.FallocInsert) != 0:
 			a.to, a.size = h, format.Unknown
@@ -99,15 +99,15 @@ func (ts *titles) accessOf(t *process.Thread, e *format.Event) claim {
 		case mode&format.FallocKeepSize == 0:
 			a.to, a.outOff, a.size = h, max(e.Offset(), 0), e.Size()
 		}
-	case format.EffectTruncate:
+	case acts.Any(format.Cuts):
 		a.to, a.size = h, e.Size()
 		c.verb = saysSized
-	case format.EffectRange:
+	case acts.Any(format.Shares):
 		if e.Args[1] == format.Ficlone || e.Args[1] == format.Ficlonerange {
 			a.to, a.size = h, format.Unknown
 			c.verb = saysSized
 		}
-	case format.EffectSeek:
+	case acts.Any(format.Seeks):
 		a.from, a.off = h, e.Offset()
 		if c.verb = saysSought; e.Word(format.Whence) == format.SeekEnd {
 			c.verb = saysEnd
@@ -126,10 +126,10 @@ func (ts *titles) accessOf(t *process.Thread, e *format.Event) claim {
 // from then on.
 func requested(t *process.Thread, e *format.Event) claim {
 	fd := e.FD()
-	switch e.Op.Info().Effect {
-	case format.EffectCopy:
+	switch acts := e.Op.Info().Acts; {
+	case acts.All(format.ReadsBytes | format.WritesBytes):
 		fd = e.OutFD()
-	case format.EffectWrite, format.EffectTruncate, format.EffectAllocate:
+	case acts.All(format.WritesBytes | format.Buffers), acts.Any(format.Cuts | format.Allocates):
 	default:
 		return claim{}
 	}

@@ -7,7 +7,7 @@ import "pianola/format"
 // connecting, these are the calls that programs make on the name of a socket.
 func unshown(e *format.Event) bool {
 	info := e.Op.Info()
-	return (info.Effect == format.EffectChmod || info.Effect == format.EffectUnlink) && info.At.Paths[0].Arg >= 0
+	return info.Acts.Any(format.Permits|format.Removes) && !info.Acts.Any(format.Directories) && info.At.Paths[0].Arg >= 0
 }
 
 // The modes by which mknod makes a socket and a regular file, without
@@ -24,29 +24,24 @@ const (
 // Older recordings and imports lack bind. In those, a file that appears and is used
 // only by calls on sockets is taken for a socket: its owner binds it, sets its mode,
 // and removes it at the end.
-func (nm *naming) appear(f fact) {
-	t, e := f.s.t, f.s.e
-	info := e.Op.Info()
-	if info.At.Paths[0].Arg < 0 || info.Class == format.ClassProcess || e.Ret < 0 && e.Ret != eexist && e.Ret != inUse {
+func (nm *naming) appear(next *simEvent) {
+	t, e := next.t, next.e
+	if e.Ret < 0 && e.Ret != eexist && e.Ret != inUse {
 		return
 	}
-	out := nm.next()
-	nm.args.canonical(e, out)
-	s := simEvent{e: e, out: out, t: t}
-	nm.order.begin(t, len(nm.table) == 1)
-	nm.trail = nm.trail[:0]
-	if nm.resolveAhead(&s) != reasonNone || s.deep || refusedChange(&s) {
+	s := nm.begin(t, e)
+	if nm.resolveAhead(s) != reasonNone || s.deep || refusedChange(s) {
 		return
 	}
 	for n, at := range s.at {
-		if at == nil || at.dir == nil || at.state != absent || !nm.needs(&s, n) {
+		if at == nil || at.dir == nil || at.state != absent || !nm.needs(s, n) {
 			continue
 		}
 		what := format.File{Type: format.TypeReg, Mode: defaultMode}
 		switch noted := noted(e); {
-		case out.Op.Info().Effect == format.EffectReadlink:
+		case s.acts().Any(format.Follows):
 			what.Type, what.Target = format.TypeLnk, string(noted.Target)
-		case s.slash[n] || out.Op.Info().Effect == format.EffectRmdir || out.Op.Info().Effect == format.EffectChdir || at.node != nil && at.node.holds():
+		case s.slash[n] || s.acts().All(format.Removes|format.Directories) || s.acts().Any(format.Enters) || at.node != nil && at.node.holds():
 			what.Type = format.TypeDir
 		case unshown(e) && !nm.binds:
 			what.Type, what.Mode = format.TypeSock, 0o777
@@ -78,7 +73,7 @@ func (nm *naming) needs(s *simEvent, n int) bool {
 	if s.e.Ret < 0 {
 		return makes
 	}
-	return !makes || s.out.Op.Info().Effect == format.EffectOpen && !nm.creates(s.e, s.at[n], s.out.OpenFlags())
+	return !makes || s.acts().Any(format.Opens) && !nm.creates(s.e, s.at[n], s.out.OpenFlags())
 }
 
 // makeThere adds calls to the trace that create a file at an entry, and its missing
@@ -112,11 +107,8 @@ func (nm *naming) makeThere(t *thread, e *format.Event, at *entry, what *format.
 	for i := range used {
 		made := &used[i]
 		made.TID, made.Start = e.TID, e.Start
-		nm.order.begin(t, len(nm.table) == 1)
-		nm.order.after(t.born, format.EdgeBirth)
+		out := nm.beginMade(t, made)
 		nm.order.named(nm.trail)
-		out := nm.next()
-		*out = *made
 		if i == 0 {
 			nm.order.renamed(at)
 			if k := out.Op.Info().At.Mode; k >= 0 {

@@ -105,18 +105,10 @@ func (m *model) apply(e *format.Event) {
 		m.tell(factAsks, s)
 	}
 	m.order.now = e.Start
-	m.tell(factNext, s)
-	// The event is built in its place in the batch. If it is left out, the next
-	// event takes that place.
-	out := m.next()
-	m.args.canonical(e, out)
-	m.event = simEvent{e: e, out: out, t: t}
+	m.making.call(e.Op, s)
 	used := len(m.arena)
-	s = &m.event
-	m.order.begin(t, len(m.table) == 1)
+	s = m.begin(t, e)
 	m.order.after(t.born, format.EdgeBirth)
-	m.trail = m.trail[:0]
-
 	if e.Op.Info().Class == format.ClassSubmit {
 		s.why = m.rings.queued(s)
 	} else {
@@ -124,7 +116,7 @@ func (m *model) apply(e *format.Event) {
 	}
 	m.tell(factActs, s)
 	m.change(s)
-	if s.why == reasonNone && out.Op.Info().Dropped {
+	if s.why == reasonNone && (s.out.Op.Info().Dropped || e.Op.Info().Kind == format.MadeKind) {
 		s.why = reasonTable
 	}
 	if s.why != reasonNone {
@@ -136,7 +128,6 @@ func (m *model) apply(e *format.Event) {
 		m.leaveOut(s)
 	} else {
 		m.emit(s)
-		t.seen, t.owed = m.order.seen, t.owed[:0]
 	}
 	t.idle = e.End()
 	t.off.Own += behind
@@ -156,15 +147,12 @@ func (m *model) crowded(t *thread, e *format.Event) {
 // about resolves what an event is about, and updates files and names by its
 // result. It notes why the event can't be in the trace.
 func (m *model) about(s *simEvent) {
-	e, out := s.e, s.out
+	e := s.e
 	reserves(s)
 	m.naming.masked(s)
 	s.why = m.naming.resolve(s)
-	switch out.Op.Info().Effect {
-	case format.EffectSyncMapped, format.EffectFault:
-		if !s.isMapped() {
-			s.why = reasonMapped
-		}
+	if acts := s.acts(); acts.Any(format.Faults|format.Syncs) && acts.Any(format.InMemory) && !s.isMapped() {
+		s.why = reasonMapped
 	}
 	switch {
 	case s.why != reasonNone:
@@ -191,9 +179,7 @@ func (m *model) about(s *simEvent) {
 		if e.Ret >= 0 {
 			m.naming.passed(s)
 		}
-		for _, act := range m.acts[out.Op.Info().Effect] {
-			act(s)
-		}
+		m.acting.call(s.out.Op, s)
 	}
 	for i := range s.slash {
 		if s.slash[i] && e.Ret >= 0 && s.at[i].node != nil && s.at[i].node.typ == format.TypeUnknown {
@@ -206,9 +192,7 @@ func (m *model) about(s *simEvent) {
 // trace.
 func (m *model) change(s *simEvent) {
 	m.descriptors.renumber(s)
-	for _, change := range m.effects[s.out.Op.Info().Effect] {
-		change(s)
-	}
+	m.changing.call(s.out.Op, s)
 	if s.why == reasonNone && s.deep {
 		s.why = reasonDeep
 	}
@@ -292,10 +276,8 @@ func unrepeatable(e *format.Event) bool {
 	switch info := e.Op.Info(); {
 	case info.Class == format.ClassProcess:
 		return false
-	case info.Effect == format.EffectFault:
+	case info.Acts.Any(format.Faults):
 		return e.Ret < 0 && e.Ret != efault
-	case info.Effect == format.EffectBind && (e.Ret == einval || e.Ret == ebadf || e.Ret == notSock):
-		return true // the error is about the socket, and a replay has no sockets
 	case e.Op == format.OpFileGetattr || e.Op == format.OpFileSetattr:
 		switch e.Ret {
 		case enoent, enotdir, eloop, enametoolong, ebadf: // also errors of the stat that replaces it
@@ -323,44 +305,38 @@ func refusedChange(s *simEvent) bool {
 	case exdev:
 		return true
 	case enxio, einval: // of a device, which is a file in a replay
-		at, effect := s.at[0], s.out.Op.Info().Effect
-		return (effect == format.EffectOpen || effect == format.EffectTruncate) && at != nil && at.node != nil && at.node.typ == format.TypeChr
+		at := s.at[0]
+		return s.acts().Any(format.Opens|format.Cuts) && at != nil && at.node != nil && at.node.typ == format.TypeChr
 	case eperm, eacces, erofs, enospc, edquot, eio, etxtbsy:
 	default:
 		return false
 	}
-	switch effect := s.out.Op.Info().Effect; effect {
-	case format.EffectLink:
+	switch acts := s.acts(); {
+	case acts.Any(format.Links):
 		// No user can make a second name for a directory.
 		return s.e.Ret != eperm || s.at[0] == nil || s.at[0].node == nil || s.at[0].node.kind() != format.TypeDir
-	case format.EffectOpen:
+	case acts.Any(format.Opens):
 		return s.out.OpenFlags()&(format.CREAT|format.TRUNC|format.TMPFILE) != 0
-	case format.EffectTruncate:
-		return true
-	case format.EffectChmod:
+	case acts.Any(format.Permits):
 		return s.out.Op.Info().At.Mode >= 0 // a replay changes no owner
-	case format.EffectSetAttr:
+	case acts.Any(format.Amends):
 		return s.e.Ret != enospc && s.e.Ret != edquot // the attributes alone can be too many
 	default:
-		return s.out.Op.Info().Acts.Any(format.ChangesNames)
+		return acts.Any(format.ChangesNames | format.Cuts)
 	}
 }
 
 // dotted reports whether a call failed for a reason that the mapped path does not keep:
 // the path to create, remove or rename ended in "." or "..", or led to a mount point.
 func dotted(s *simEvent, trail []*entry) bool {
-	switch s.out.Op.Info().Effect {
-	case format.EffectOpen: // a parent is missing, and the open could create a file
+	switch acts := s.acts(); {
+	case acts.Any(format.Opens): // a parent is missing, and the open could create a file
 		return s.e.Ret == enoent && s.out.Creates(0) && dots(string(s.e.Path(0)))
-	case format.EffectLink: // which is missing, the file's last name or what the path enters and leaves?
+	case acts.Any(format.Links): // which is missing, the file's last name or what the path enters and leaves?
 		return s.e.Ret == enoent && s.out.Op == format.OpLinkat && !s.d.node.named() &&
 			slices.ContainsFunc(trail, func(e *entry) bool { return e.state == unknown })
-	case format.EffectRename:
-		return s.e.Ret == ebusy || s.e.Ret == eexist && dots(string(s.e.Path(1)))
-	case format.EffectUnlink:
-		return s.e.Ret == ebusy
-	case format.EffectRmdir:
-		return s.e.Ret == ebusy || s.e.Ret == einval
+	case acts.Any(format.Renames):
+		return s.e.Ret == eexist && dots(string(s.e.Path(1)))
 	}
 	return false
 }
@@ -384,14 +360,14 @@ func impossible(s *simEvent, trail []*entry) bool {
 			return true
 		}
 	}
-	switch s.out.Op.Info().Effect {
-	case format.EffectLink:
+	switch acts := s.acts(); {
+	case acts.Any(format.Links):
 		old := s.at[0]
 		if old == nil {
 			return s.d == nil || s.d.node.kind() == format.TypeDir
 		}
 		return old.dir == nil || old.node != nil && old.node.kind() == format.TypeDir || within(s.at[1], old.node)
-	case format.EffectRename:
+	case acts.Any(format.Renames):
 		return within(s.at[1], s.at[0].node) || s.out.Exchanges() && within(s.at[0], s.at[1].node)
 	}
 	return false

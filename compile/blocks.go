@@ -128,9 +128,7 @@ func (cs *contents) seek(nd *node, s *simEvent) {
 	case found < from || from < 0:
 		return
 	}
-	had := cap(nd.sought)
-	nd.sought = append(nd.sought, sought{from, found, passed}, sought{found, end(found, blockBytes), here})
-	cs.budget.take(forFiles, soughtBytes*(cap(nd.sought)-had))
+	nd.sought = grow(cs.budget, forFiles, nd.sought, sought{from, found, passed}, sought{found, end(found, blockBytes), here})
 }
 
 // layout returns the allocation of a file at the start. It returns nil if all or none

@@ -66,6 +66,14 @@ func (b *budget) take(use purpose, bytes int) {
 	b.total += int64(bytes)
 }
 
+// grow appends to a list, whose memory it takes.
+func grow[T any](b *budget, use purpose, list []T, more ...T) []T {
+	room := cap(list)
+	list = append(list, more...)
+	b.take(use, int(unsafe.Sizeof(list[0]))*(cap(list)-room))
+	return list
+}
+
 // afford ends the pass with a LimitError at event e if the model holds more than the limit.
 func (m *model) afford(e *format.Event) {
 	b := m.budget
@@ -145,8 +153,8 @@ func (m *model) holds() (held [numPurposes]int64) {
 	if m.state != nil {
 		m.holdThreads(add)
 	}
-	for _, c := range m.concerns {
-		c.holds(add)
+	for _, holds := range m.holdings {
+		holds(add)
 	}
 	return held
 }

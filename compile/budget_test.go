@@ -32,7 +32,7 @@ func spare(t *testing.T) *os.File {
 func simulated(t *testing.T, text string, o Options) *model {
 	t.Helper()
 	known := &learned{links: map[string]string{}, named: map[string]bool{}, strays: map[stray]bool{}}
-	m := newModel(o, known, nil, nil)
+	m := newModel(o, known, nil)
 	r := script.NewReader(strings.NewReader(text), "test.txt")
 	c := format.NewCausal(r)
 	for {
@@ -91,7 +91,7 @@ func TestBudgetGrowsWithInput(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			known := &learned{links: map[string]string{}, named: map[string]bool{}, strays: map[stray]bool{}}
-			m := newModel(Options{}, known, nil, nil)
+			m := newModel(Options{}, known, nil)
 			require.NoError(t, m.run(take(script.NewReader(strings.NewReader(test.text), "test.txt"), spare(t))))
 			held := int64(0)
 			for _, bytes := range m.holds() {
@@ -135,12 +135,12 @@ func TestBudgetCountsAllThatIsHeld(t *testing.T) {
 
 // A thread that comes after ever more threads takes bounded memory.
 func TestFollowedIsBounded(t *testing.T) {
-	m := newModel(Options{}, &learned{}, nil, nil)
+	m := newModel(Options{}, &learned{}, nil)
 	w := newTies(m.pass)
 	one := &thread{num: 1}
 	for other := range int32(10 * maxFollowed) {
 		one.gap.causes = []cause{{place: place{thread: other + 2}, kind: format.EdgeWake}}
-		w.tie(fact{s: &simEvent{t: one, out: &format.Event{Op: format.OpSync}}})
+		w.tie(&simEvent{t: one, out: &format.Event{Op: format.OpSync}})
 	}
 	require.Len(t, one.followed.of, maxFollowed)
 }

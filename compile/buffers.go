@@ -31,6 +31,7 @@ type buffers struct {
 	size    int64    // of all regions
 	newest  int      // the region of the last buffer, which the next one is mostly in, too
 	settled bool     // regions have places and don't change
+	budget  *budget
 }
 
 // add adds a buffer to the layout.
@@ -62,10 +63,16 @@ func (b *buffers) add(addr, size int64) {
 	}
 	b.newest = i
 	b.size += to - from - before
+	if j == i {
+		b.budget.take(forBuffers, regionBytes)
+	}
 }
 
 // settle gives every region its place.
 func (b *buffers) settle() {
+	if b.settled {
+		return
+	}
 	place := int64(pageSize)
 	for i := range b.regions {
 		r := &b.regions[i]
@@ -73,6 +80,14 @@ func (b *buffers) settle() {
 		place += r.to - r.from
 	}
 	b.settled = true
+}
+
+// settled settles all of some buffers.
+func settled(all []*buffers) []*buffers {
+	for _, b := range all {
+		b.settle()
+	}
+	return all
 }
 
 // place returns the offset of a buffer in the replay's memory, 0 for none.

@@ -168,9 +168,7 @@ func (o *order) grew(nd *node) {
 	if len(nd.grown) == growthsKept {
 		nd.sumGrowths()
 	}
-	room := cap(nd.grown)
-	nd.grown = append(nd.grown, growth{o.here, nd.now})
-	o.budget.take(forOrder, int(unsafe.Sizeof(growth{}))*(cap(nd.grown)-room))
+	nd.grown = grow(o.budget, forOrder, nd.grown, growth{o.here, nd.now})
 }
 
 // sumGrowths merges growths that enlarged the file by only a small part of its size,

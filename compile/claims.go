@@ -282,11 +282,11 @@ type leading struct {
 // learn notes what an event says about links, before later events are fetched.
 func (ts *titles) learn(c *claim, e *format.Event) {
 	t := c.names[0]
-	switch effect := e.Op.Info().Effect; {
+	switch acts := e.Op.Info().Acts; {
 	case e.Ret < 0 || t == nil:
-	case effect == format.EffectSymlink && c.verb == saysMade, effect == format.EffectReadlink && c.verb == saysFound:
+	case acts.Any(format.Symlinks) && c.verb == saysMade, acts.Any(format.Follows) && c.verb == saysFound:
 		target := e.Str[0]
-		if effect == format.EffectReadlink {
+		if acts.Any(format.Follows) {
 			target = nil
 			if e.Notes.Known(format.NotedTarget) {
 				target = e.Notes.Target
@@ -723,13 +723,13 @@ func handleAt(t *process.Thread, fd int64) *title {
 // opening makes the handle of a call that opens or enters a directory, before the follower
 // applies the call. It is nil if the call doesn't.
 func (ts *titles) opening(c *claim, t *process.Thread, e *format.Event) *title {
-	effect := e.Op.Info().Effect
+	acts := e.Op.Info().Acts
 	switch {
-	case e.Ret < 0 || effect != format.EffectOpen && effect != format.EffectChdir:
+	case e.Ret < 0 || !acts.Any(format.Opens|format.Enters):
 		return nil
-	case effect == format.EffectChdir && e.Op.Info().At.FD >= 0:
+	case acts.Any(format.Enters) && e.Op.Info().At.FD >= 0:
 		return handleAt(t, e.FD())
-	case c.verb == saysNothing || c.body == nil && effect == format.EffectOpen && e.FileType() != format.TypeDir || e.OpenFlags()&format.TMPFILE == format.TMPFILE:
+	case c.verb == saysNothing || c.body == nil && acts.Any(format.Opens) && e.FileType() != format.TypeDir || e.OpenFlags()&format.TMPFILE == format.TMPFILE:
 		return nil
 	}
 	if c.opens = handleOf(c.names[0]); c.body != nil {
@@ -741,11 +741,11 @@ func (ts *titles) opening(c *claim, t *process.Thread, e *format.Event) *title {
 
 // entered tells the follower of a handle, after it has applied the call.
 func entered(t *process.Thread, e *format.Event, h *title) {
-	if effect := e.Op.Info().Effect; e.Ret < 0 {
+	if acts := e.Op.Info().Acts; e.Ret < 0 {
 		return
-	} else if effect == format.EffectChdir {
+	} else if acts.Any(format.Enters) {
 		t.Dir.Data = h
-	} else if effect == format.EffectOpen && h != nil {
+	} else if acts.Any(format.Opens) && h != nil {
 		if d := t.Table.At(e.Ret); d != nil {
 			d.Data = opened{d.Serial, h}
 		}
@@ -756,7 +756,7 @@ func entered(t *process.Thread, e *format.Event, h *title) {
 // opens made their files; else that is a guess of the recorder.
 func (ts *titles) claimOf(fl *process.Follower, t *process.Thread, e *format.Event, f *process.File, sure bool) claim {
 	info := e.Op.Info()
-	if info.Effect == format.EffectList && f != nil && (e.Ret >= 0 || e.Ret == enoent) {
+	if info.Acts.Any(format.Lists) && f != nil && (e.Ret >= 0 || e.Ret == enoent) {
 		c := claim{verb: saysFound, kind: kindDir, names: [format.MaxStrings]*title{ts.of([]byte(f.Name), true)}}
 		switch {
 		case c.names[0] == nil:
@@ -767,28 +767,29 @@ func (ts *titles) claimOf(fl *process.Follower, t *process.Thread, e *format.Eve
 		c.lists, c.via[0] = true, handleAt(t, e.FD())
 		return c
 	}
-	if info.Effect == format.EffectExec || e.Ret == format.NoResult {
+	if info.Acts.Any(format.Execs) || e.Ret == format.NoResult {
 		return claim{}
 	}
 	if info.At.Paths[0].Arg < 0 {
 		return ts.accessOf(t, e)
 	}
-	effect := info.Effect
+	acts := info.Acts
 	if info.Canon != nil {
-		effect = info.Canon(e).Info().Effect
+		acts = info.Canon(e).Info().Acts
 	}
+	rmdir := acts.All(format.Removes | format.Directories)
 	switch e.Ret {
 	case enoent, eexist, enotempty, inUse:
 	case enotdir:
-		if effect != format.EffectRmdir {
+		if !rmdir {
 			return claim{}
 		}
 	case eisdir:
-		if effect != format.EffectUnlink {
+		if !acts.Any(format.Removes) || rmdir {
 			return claim{}
 		}
 	case einval:
-		if effect != format.EffectRename {
+		if !acts.Any(format.Renames) {
 			return claim{}
 		}
 	default:
@@ -802,7 +803,7 @@ func (ts *titles) claimOf(fl *process.Follower, t *process.Thread, e *format.Eve
 			break
 		}
 		if len(e.Path(n)) == 0 {
-			if n == 0 && effect == format.EffectLink { // the file of a descriptor
+			if n == 0 && acts.Any(format.Links) { // the file of a descriptor
 				continue
 			}
 			return claim{}
@@ -823,7 +824,7 @@ func (ts *titles) claimOf(fl *process.Follower, t *process.Thread, e *format.Eve
 	if c.names[0] == nil {
 		c.names[0], c.names[1] = c.names[1], nil
 		c.via[0], c.via[1] = c.via[1], nil
-		if effect != format.EffectLink || c.names[0] == nil {
+		if !acts.Any(format.Links) || c.names[0] == nil {
 			return claim{}
 		}
 	}
@@ -849,15 +850,15 @@ func (ts *titles) claimOf(fl *process.Follower, t *process.Thread, e *format.Eve
 			c.verb, c.kind = saysFound, kindFile
 		case e.Ret == eisdir:
 			c.verb, c.kind = saysFound, kindDir
-		case e.Ret == enotempty || e.Ret == eexist && (effect == format.EffectRmdir || effect == format.EffectRename && e.Word(format.RenameFlags) == 0):
+		case e.Ret == enotempty || e.Ret == eexist && (rmdir || acts.Any(format.Renames) && e.Word(format.RenameFlags) == 0):
 			c.verb = saysFilled
 		default:
 			c.verb = saysTaken
 		}
 		return c
 	}
-	switch effect {
-	case format.EffectOpen:
+	switch {
+	case acts.Any(format.Opens):
 		flags := e.OpenFlags()
 		if typ := e.FileType(); typ == format.TypeReg || typ == format.TypeUnknown && flags&format.TMPFILE == 0 {
 			c.body, c.sizes = new(title), truncates(flags)
@@ -874,25 +875,25 @@ func (ts *titles) claimOf(fl *process.Follower, t *process.Thread, e *format.Eve
 		default:
 			c.verb = saysKept
 		}
-	case format.EffectMkdir:
+	case acts.All(format.Creates | format.Directories):
 		c.verb, c.kind = saysMade, kindDir
-	case format.EffectMknod, format.EffectBind:
-		c.verb, c.kind, c.body = saysMade, kindFile, new(title)
-	case format.EffectSymlink:
+	case acts.Any(format.Symlinks):
 		c.verb, c.kind = saysMade, kindLink
-	case format.EffectLink:
+	case acts.Any(format.Creates):
+		c.verb, c.kind, c.body = saysMade, kindFile, new(title)
+	case acts.Any(format.Links):
 		if c.verb = saysLinked; !two {
 			c.verb, c.kind = saysMade, kindFile
 			break
 		}
 		c.body = new(title)
-	case format.EffectTruncate:
+	case acts.Any(format.Cuts):
 		c.verb, c.kind, c.body, c.sizes, c.size = saysFound, kindPresent, new(title), true, e.Size()
-	case format.EffectUnlink:
-		c.verb = saysRemoved
-	case format.EffectRmdir:
+	case rmdir:
 		c.verb, c.kind = saysRemoved, kindDir
-	case format.EffectRename:
+	case acts.Any(format.Removes):
+		c.verb = saysRemoved
+	case acts.Any(format.Renames):
 		switch flags := e.Word(format.RenameFlags); {
 		case c.names[0] == c.names[1]:
 			c.verb, c.kind = saysFound, kindPresent
@@ -903,9 +904,9 @@ func (ts *titles) claimOf(fl *process.Follower, t *process.Thread, e *format.Eve
 		default:
 			c.verb = saysMoved
 		}
-	case format.EffectReadlink:
+	case acts.Any(format.Follows):
 		c.verb, c.kind = saysFound, kindLink
-	case format.EffectChdir:
+	case acts.Any(format.Enters):
 		c.verb, c.kind = saysFound, kindDir
 	default:
 		c.verb, c.kind = saysFound, kindOf(e)

@@ -84,10 +84,10 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 	}
 	in := take(format.Submissions(src), tmp)
 	defer in.stop()
-	known, p := newLearned(), (*plan)(nil)
-	for pass := 0; p == nil; pass++ {
+	known := newLearned()
+	for pass := 0; known.plan == nil; pass++ {
 		known.first, known.more, known.closed = pass == 0, false, pass == maxPasses
-		m := newModel(o, known, nil, nil)
+		m := newModel(o, known, nil)
 		m.order.planning = true
 		err := m.run(in)
 		if limit := (*LimitError)(nil); known.ordered && errors.As(err, &limit) {
@@ -103,14 +103,13 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 			known.ordered = true
 			continue
 		}
-		known.mpi.end()
 		if !known.more {
-			p = m.plan()
+			known.plan = m.plan()
 		}
 	}
 	known.first = false
 	w := newWriter(out)
-	m := newModel(o, known, p, w)
+	m := newModel(o, known, w)
 	err := m.run(in)
 	if fault := w.end(); fault != nil {
 		err = fault
@@ -122,7 +121,7 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 	if known.lines {
 		m.report.Tangled[tangleMemory]++
 	}
-	m.report.Substitutions, m.report.Threads = p.substitutions, len(m.table)
+	m.report.Substitutions, m.report.Threads = known.plan.substitutions, len(m.table)
 	lost, ended := in.last.Value(format.MetaLost)
 	total, _, _ := strings.Cut(lost, " ") // counts by operation and processor follow
 	m.report.Lost, _ = strconv.ParseInt(total, 10, 64)
@@ -131,7 +130,7 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 		m.report.Endless = true
 	}
 	recorded := coverage.Of(in.last)
-	recorded.Uncached = p.uncached
+	recorded.Uncached = known.plan.uncached
 	m.report.Coverage = recorded.WithoutRequests(map[coverage.Kind]coverage.Missing{
 		coverage.Uring: m.left[format.ViaUring], coverage.AIO: m.left[format.ViaAIO],
 	})
@@ -220,7 +219,7 @@ const readBatch = 64
 
 // header returns the header of the trace, given that of the recording.
 func (m *model) header(source *format.Header) *format.Header {
-	h := &format.Header{Threads: m.table, Descriptors: m.processes.inherits, Files: m.names.plan.files, Names: m.appNames.list(m.names.plan), Ranks: ranksOf(source.Ranks, m.options.Key != nil)}
+	h := &format.Header{Threads: m.table, Descriptors: m.processes.inherits, Files: m.learned.plan.files, Names: m.appNames.list(m.learned.plan), Ranks: ranksOf(source.Ranks, m.options.Key != nil)}
 	for _, meta := range source.Meta {
 		if m.options.Key != nil && meta.Key == format.MetaEnded {
 			meta.Value = "why is not told" // it can name files

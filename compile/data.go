@@ -14,18 +14,16 @@ type contents struct {
 }
 
 func (cs *contents) enlist() {
-	cs.on(cs.read, format.EffectRead)
-	cs.on(cs.write, format.EffectWrite)
-	cs.on(cs.copied, format.EffectCopy)
-	cs.on(cs.cloned, format.EffectRange)
-	cs.on(cs.lseek, format.EffectSeek)
-	cs.on(cs.truncate, format.EffectTruncate)
-	cs.on(cs.fallocate, format.EffectAllocate)
-	cs.on(cs.getdents, format.EffectList)
-	cs.on(cs.faulted, format.EffectFault)
+	cs.on(cs.read, format.ReadsBytes|format.Buffers)
+	cs.on(cs.write, format.WritesBytes|format.Buffers)
+	cs.on(cs.copied, format.ReadsBytes|format.WritesBytes)
+	cs.on(cs.cloned, format.Shares)
+	cs.on(cs.lseek, format.Seeks)
+	cs.on(cs.truncate, format.Cuts)
+	cs.on(cs.fallocate, format.Allocates)
+	cs.on(cs.getdents, format.Lists)
+	cs.on(cs.faulted, format.Faults)
 }
-
-func (cs *contents) holds(func(purpose, int)) {}
 
 // file returns the file of a successful call on a path or a descriptor, nil if it failed.
 func (s *simEvent) file() *node {
@@ -122,14 +120,12 @@ func end(off, size int64) int64 {
 
 func (cs *contents) lseek(s *simEvent) {
 	f := s.d
-	cs.order.after(f.moved, format.EdgeOffset)
-	f.moved = cs.order.here
+	cs.order.turn(&f.moved, format.EdgeOffset)
 	switch s.out.Word(format.Whence) {
 	case format.SeekData, format.SeekHole:
 		cs.seek(f.node, s)
 		cs.order.read(f.node, s.out.Offset(), math.MaxInt64)
-		cs.order.after(f.node.resized, format.EdgeBytes)
-		f.node.ends = cs.order.use(f.node.ends) // also if it failed: then it was beyond the end
+		cs.order.atEnd(f.node) // also if it failed: then it was beyond the end
 		f.node.searches = cs.order.use(f.node.searches)
 	}
 	if s.e.Ret < 0 {
@@ -144,15 +140,13 @@ func (cs *contents) lseek(s *simEvent) {
 		cs.ends(s, f.node, size, true)
 		cs.raise(f.node, size)
 	}
-	cs.order.after(f.node.resized, format.EdgeBytes)
-	f.node.ends = cs.order.use(f.node.ends)
+	cs.order.atEnd(f.node)
 }
 
 // advance moves the offset of an open file description, and returns the offset
 // before.
 func (cs *contents) advance(f *openFile, size int64) (off int64) {
-	cs.order.after(f.moved, format.EdgeOffset)
-	f.moved = cs.order.here
+	cs.order.turn(&f.moved, format.EdgeOffset)
 	if off = f.Offset; size > 0 {
 		f.Offset = end(f.Offset, size)
 	}
@@ -187,8 +181,7 @@ func (cs *contents) fetched(nd *node, off, size int64, short bool) {
 	cs.order.read(nd, off, end(off, max(size, 1)))
 	nd.reads = cs.order.use(nd.reads)
 	if short {
-		cs.order.after(nd.resized, format.EdgeBytes)
-		nd.ends = cs.order.use(nd.ends)
+		cs.order.atEnd(nd)
 	}
 	if size > 0 {
 		cs.order.within(nd, end(off, size))

@@ -17,25 +17,20 @@ type naming struct {
 }
 
 func (nm *naming) enlist() {
-	nm.when(factNext, nm.appear)
-	nm.on(nm.looked, format.EffectNone, format.EffectChmod)
-	nm.on(nm.stat, format.EffectStat)
-	nm.on(nm.attribute, format.EffectSetAttr, format.EffectGetAttr)
-	nm.on(nm.readlink, format.EffectReadlink)
-	nm.on(nm.mkdir, format.EffectMkdir)
-	nm.on(nm.mknod, format.EffectMknod)
-	nm.on(nm.bind, format.EffectBind)
-	nm.on(nm.symlink, format.EffectSymlink)
-	nm.on(nm.link, format.EffectLink)
-	nm.on(nm.rename, format.EffectRename)
-	nm.on(nm.removed, format.EffectUnlink, format.EffectRmdir)
-	nm.on(nm.reached, format.EffectTruncate, format.EffectAllocate)
-	nm.always(nm.opened, format.EffectOpen)
-	nm.always(nm.chdir, format.EffectChdir)
-	nm.always(nm.chroot, format.EffectChroot)
+	nm.ahead(nm.appear, func(i *format.Info) bool { return i.At.Paths[0].Arg >= 0 && i.Class != format.ClassProcess })
+	nm.on(nm.looked, 0, format.Permits)
+	nm.on(nm.stat, format.Stats)
+	nm.on(nm.attribute, format.Attributes)
+	nm.on(nm.readlink, format.Follows)
+	nm.on(nm.made, format.Creates)
+	nm.on(nm.link, format.Links)
+	nm.on(nm.rename, format.Renames)
+	nm.on(nm.removed, format.Removes)
+	nm.on(nm.reached, format.Cuts)
+	nm.always(nm.opened, format.Opens)
+	nm.always(nm.chdir, format.Enters)
+	nm.always(nm.chroot, format.Roots)
 }
-
-func (nm *naming) holds(func(purpose, int)) {}
 
 // opened adds the descriptor that an open made to the table.
 func (nm *naming) opened(s *simEvent) {

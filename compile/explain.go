@@ -573,5 +573,5 @@ func (o *overlaps) arrange(from int64) {
 
 // creates reports whether an event creates a thread.
 func creates(e *format.Event, tid int32) bool {
-	return e.Op.Info().Effect == format.EffectFork && e.Ret == int64(tid)
+	return e.Op.Info().Acts.Any(format.Starts) && e.Ret == int64(tid)
 }

@@ -82,7 +82,7 @@ func (nm *naming) failed(s *simEvent, at *entry) {
 // wanted returns the permissions that a call asks for of the file that its path leads to.
 func wanted(s *simEvent) uint32 {
 	bits := uint32(s.out.Word(format.AccessMode) & 7) // R_OK, W_OK and X_OK are the bits of permissions
-	if flags := s.out.OpenFlags(); s.out.Op.Info().Effect == format.EffectOpen && flags&format.PATH == 0 {
+	if flags := s.out.OpenFlags(); s.acts().Any(format.Opens) && flags&format.PATH == 0 {
 		bits = 0o4
 		switch {
 		case flags&format.RDWR != 0:
@@ -151,11 +151,7 @@ func slashed(s *simEvent, n int) bool {
 			return false // the error would be ENOTDIR
 		}
 	}
-	switch s.out.Op.Info().Effect {
-	case format.EffectMkdir, format.EffectRename, format.EffectOpen:
-		return false
-	}
-	return true
+	return !s.acts().Any(format.Opens | format.Renames | format.Directories)
 }
 
 // missedOnWay handles an ENOENT of a path that leads to something that exists:
@@ -213,7 +209,7 @@ func (nm *naming) noDirectory(s *simEvent, at *entry) {
 		on = append([]*entry{s.from[0]}, on...)
 	}
 	flags := s.out.OpenFlags()
-	if s.out.Op.Info().Effect == format.EffectRmdir || flags&format.DIRECTORY != 0 && flags&format.CREAT == 0 || flags&format.TMPFILE != 0 || s.slash[0] {
+	if s.acts().All(format.Removes|format.Directories) || flags&format.DIRECTORY != 0 && flags&format.CREAT == 0 || flags&format.TMPFILE != 0 || s.slash[0] {
 		on = append(slices.Clip(on), at)
 	}
 	last := (*entry)(nil)
@@ -312,16 +308,29 @@ func (nm *naming) learnLink(name, target string) {
 	l.links[name], l.named[name[strings.LastIndexByte(name, '/')+1:]], l.more = target, true, true
 }
 
-// makes handles a call that creates a file of a type. It returns its node, nil if the
-// call failed.
-func (nm *naming) makes(s *simEvent, typ format.FileType) *node {
+// made handles a call that makes a name of a new file.
+func (nm *naming) made(s *simEvent) {
+	acts, mode := s.acts(), s.out.Op.Info().At.Mode
+	typ := format.TypeReg
+	switch {
+	case acts.Any(format.Directories):
+		typ = format.TypeDir
+	case acts.Any(format.Symlinks):
+		typ = format.TypeLnk
+	case mode < 0: // bind
+		nm.binds, typ = true, format.TypeSock
+	case s.out.Args[mode]&0o170000 != 0 && s.out.Args[mode]&0o170000 != modeRegular: // S_IFMT
+		typ = format.TypeFifo
+	}
 	if s.e.Ret < 0 {
 		nm.order.named(s.at[:1])
 		nm.failed(s, s.at[0])
-		return nil
+		return
 	}
 	nm.newAt(s, s.at[0])
-	return nm.names.create(s.at[0], typ)
+	if nd := nm.names.create(s.at[0], typ); typ == format.TypeLnk {
+		nd.target = string(s.e.Str[0])
+	}
 }
 
 // newAt records that the event created a name, which must not have existed.
@@ -333,27 +342,6 @@ func (nm *naming) newAt(s *simEvent, at *entry) {
 		nm.unexplained(s.e, at, "created in a directory that was removed")
 	}
 	nm.order.renamed(at)
-}
-
-func (nm *naming) mkdir(s *simEvent) { nm.makes(s, format.TypeDir) }
-
-func (nm *naming) bind(s *simEvent) {
-	nm.binds = true
-	nm.makes(s, format.TypeSock)
-}
-
-func (nm *naming) symlink(s *simEvent) {
-	if nd := nm.makes(s, format.TypeLnk); nd != nil {
-		nd.target = string(s.e.Str[0])
-	}
-}
-
-func (nm *naming) mknod(s *simEvent) {
-	typ := format.TypeReg
-	if kind := s.out.Args[s.out.Op.Info().At.Mode] & 0o170000; kind != 0 && kind != 0o100000 { // S_IFMT, S_IFREG
-		typ = format.TypeFifo
-	}
-	nm.makes(s, typ)
 }
 
 // attribute handles calls on extended attributes of a path or a descriptor. An
@@ -375,7 +363,7 @@ func (nm *naming) attribute(s *simEvent) {
 	}
 	switch _, known := nd.attrs[name]; {
 	case known:
-	case info.Effect == format.EffectSetAttr:
+	case info.Acts.Any(format.Amends):
 		nd.attrs[name] = notRead
 		nm.budget.take(forFiles, attrBytes+len(name))
 	case !nd.created:
@@ -393,7 +381,7 @@ func (nm *naming) removed(s *simEvent) {
 	at := s.at[0]
 	if s.e.Ret < 0 {
 		nm.order.named(s.at[:1])
-		if s.out.Op.Info().Effect == format.EffectRmdir {
+		if s.acts().Any(format.Directories) {
 			nm.order.held(at.node)
 		}
 		if s.e.Ret == enotempty {
@@ -403,7 +391,7 @@ func (nm *naming) removed(s *simEvent) {
 		return
 	}
 	nm.there(s.e, at)
-	if s.out.Op.Info().Effect == format.EffectRmdir {
+	if s.acts().Any(format.Directories) {
 		at.node.typ = format.TypeDir
 		nm.order.vanished(at.node)
 		nm.emptied(s, at, true)

@@ -74,15 +74,16 @@ func (in *intake) read(src format.Reader) error {
 // names, or about the bytes, the size or the locks of a file.
 func orders(e *format.Event) bool {
 	info := e.Op.Info()
-	switch info.Effect {
-	case format.EffectList:
+	switch acts := info.Acts; {
+	case acts.Any(format.Lists):
 		return true
-	case format.EffectRead, format.EffectWrite, format.EffectCopy, format.EffectSeek, format.EffectTruncate, format.EffectAllocate, format.EffectLock, format.EffectClose:
-		typ := e.FileType()
-		return typ == format.TypeReg || typ == format.TypeUnknown
-	case format.EffectFcntl:
+	case acts.All(format.Duplicates | format.Locks): // fcntl
 		_, locks := lockArgsOf(e)
 		return locks
+	case acts.Any(format.Messages | format.Marks | format.InMemory):
+	case acts.Any(format.ReadsBytes | format.WritesBytes | format.Seeks | format.Cuts | format.Allocates | format.Locks | format.Closes):
+		typ := e.FileType()
+		return typ == format.TypeReg || typ == format.TypeUnknown
 	}
 	return info.At.Paths[0].Arg >= 0
 }

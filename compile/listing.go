@@ -88,8 +88,7 @@ func (cs *contents) namesIn(dir *node) (n int64) {
 
 func (cs *contents) getdents(s *simEvent) {
 	f := s.d
-	cs.order.after(f.moved, format.EdgeOffset)
-	f.moved = cs.order.here
+	cs.order.turn(&f.moved, format.EdgeOffset)
 	cs.order.held(f.node)
 	cs.listed(s)
 	if f.node.named() == (s.e.Ret == enoent) {

@@ -85,13 +85,11 @@ type locking struct {
 }
 
 func (lk *locking) enlist() {
-	lk.on(lk.locked, format.EffectLock, format.EffectFcntl)
+	lk.on(lk.locked, format.Locks)
 	lk.when(factDropped, lk.dropped)
 	lk.when(factClosed, lk.closed)
 	lk.when(factEnds, lk.ended)
 }
-
-func (lk *locking) holds(func(purpose, int)) {}
 
 // lockCallOf returns what a call on a descriptor does to locks, and false if it
 // does nothing. Locks of F_SETLK belong to the process, others to the open file
@@ -127,11 +125,12 @@ type lockArgs struct {
 
 // lockArgsOf returns them, and false if a call does nothing to locks.
 func lockArgsOf(e *format.Event) (l lockArgs, ok bool) {
-	switch e.Op.Info().Effect {
-	case format.EffectLock:
+	switch acts := e.Op.Info().Acts; {
+	case !acts.Any(format.Locks):
+	case !acts.Any(format.Duplicates): // flock
 		how := e.Args[1]
 		return lockArgs{whole: true, exclusive: how&format.FlockExclusive != 0, gives: how&format.FlockNone != 0}, how&format.FlockMandatory == 0
-	case format.EffectFcntl:
+	default:
 		switch e.Args[1] {
 		case format.FSetlk, format.FSetlkw:
 			l.ofProcess = true
@@ -161,7 +160,7 @@ func (l *lock) covers(base int64, args *lockArgs) bool {
 
 // lockWhence returns where the offset of a lock counts from; SeekSet for other calls.
 func lockWhence(e *format.Event) int64 {
-	if e.Op.Info().Effect != format.EffectFcntl {
+	if !e.Op.Info().Acts.All(format.Duplicates | format.Locks) { // fcntl
 		return format.SeekSet
 	}
 	switch e.Args[1] {
@@ -185,11 +184,9 @@ func (l *locks) set(whole bool) *lockSet {
 func (lk *locking) locked(s *simEvent) {
 	switch lockWhence(s.out) {
 	case format.SeekCur:
-		lk.order.after(s.d.moved, format.EdgeOffset)
-		s.d.moved = lk.order.here
+		lk.order.turn(&s.d.moved, format.EdgeOffset)
 	case format.SeekEnd:
-		lk.order.after(s.d.node.resized, format.EdgeBytes)
-		s.d.node.ends = lk.order.use(s.d.node.ends)
+		lk.order.atEnd(s.d.node)
 	}
 	c, ok := lockCallOf(s)
 	all := s.d.node.locks

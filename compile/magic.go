@@ -217,7 +217,7 @@ func (nm *naming) through(s *simEvent, n int, at *entry, to *target) (*entry, re
 func (nm *naming) entryByInode(e *format.Event) *entry {
 	n := noted(e)
 	if n.Type != format.TypeReg && n.Type != format.TypeDir || !n.Known(format.NotedDev|format.NotedIno) ||
-		e.Ret < 0 || e.Op.Info().Effect != format.EffectOpen || n.Dev.Major == 0 && n.Size == 0 {
+		e.Ret < 0 || !e.Op.Info().Acts.Any(format.Opens) || n.Dev.Major == 0 && n.Size == 0 {
 		return nil // files of /proc itself have no size, and no device with a driver
 	}
 	if nd := nm.inodes[n.Inode()]; nd != nil && nd.named() {

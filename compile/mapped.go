@@ -31,17 +31,19 @@ type memory struct {
 }
 
 func (mm *memory) enlist() {
-	mm.when(factNext, mm.mapProgram)
+	mm.holdings = append(mm.holdings, mm.holds)
+	mm.ahead(mm.mapProgram, has([]format.Acts{format.Faults}))
 	mm.when(factBegan, mm.began)
 	mm.when(factExec, mm.exec)
-	mm.on(mm.brk, format.EffectBrk)
-	mm.on(mm.mmap, format.EffectMap)
-	mm.on(mm.mremap, format.EffectRemap)
-	mm.on(mm.unmapped, format.EffectUnmap, format.EffectAdviseMap)
-	mm.on(mm.protected, format.EffectProtect)
-	mm.on(mm.onMapped, format.EffectSyncMapped)
-	mm.on(mm.fault, format.EffectFault)
-	mm.always(mm.remaps, format.EffectMap, format.EffectUnmap, format.EffectRemap)
+	mm.when(factOver, func(fact) { mm.learned.layouts = settled(mm.layouts) })
+	mm.on(mm.brk, format.Breaks)
+	mm.on(mm.mmap, format.Maps)
+	mm.on(mm.mremap, format.Remaps)
+	mm.on(mm.unmapped, format.Unmaps, format.Advises|format.InMemory)
+	mm.on(mm.protected, format.Protects)
+	mm.on(mm.onMapped, format.Syncs|format.InMemory)
+	mm.on(mm.fault, format.Faults)
+	mm.always(mm.remaps, format.Maps, format.Unmaps, format.Remaps)
 }
 
 // began gives a process its memory, unless another thread of it began before.
@@ -75,9 +77,9 @@ func (mm *memory) remaps(s *simEvent) {
 
 // newLayout returns the layout of a process that starts or execs.
 func (mm *memory) newLayout() *buffers {
-	b := &buffers{}
-	if mm.names.plan != nil {
-		b = mm.names.plan.layouts[len(mm.layouts)]
+	b := &buffers{budget: mm.budget}
+	if mm.out != nil {
+		b = mm.learned.layouts[len(mm.layouts)]
 	}
 	mm.layouts = append(mm.layouts, b)
 	mm.budget.take(forBuffers, layoutBytes)
@@ -111,9 +113,7 @@ func (mm *memory) mapFile(s *simEvent) {
 		return
 	}
 	if size <= maxMapped && b.size+size <= maxMapped {
-		before := len(b.regions)
 		b.add(s.e.Ret, size)
-		mm.budget.take(forBuffers, max(len(b.regions)-before, 0)*regionBytes)
 	}
 	at := b.placeOf(s.e.Ret, size)
 	if mm.out != nil && at == 0 {
@@ -138,8 +138,8 @@ func (mm *memory) afterMapped(f *mapped) {
 // onMapped handles a call on memory with pages of files: it replaces the address
 // by a place, and limits the size to one run of pages.
 func (mm *memory) onMapped(s *simEvent) {
-	effect, b, p := s.out.Op.Info().Effect, s.t.proc.layout, s.t.proc
-	changes := effect == format.EffectRemap || s.out.Op == format.OpMunmap
+	acts, b, p := s.acts(), s.t.proc.layout, s.t.proc
+	changes := acts.Any(format.Remaps | format.Unmaps)
 	if changes {
 		mm.order.after(p.remapped, format.EdgeDescriptor)
 	}
@@ -150,18 +150,18 @@ func (mm *memory) onMapped(s *simEvent) {
 			mm.placeMapped(s, b, part)
 			first = false
 		}
-		if changes || effect == format.EffectProtect {
+		if changes || acts.Any(format.Protects) {
 			mm.afterMapped(f)
 		} else {
 			mm.order.after(f.made, format.EdgeDescriptor)
 		}
-		if effect == format.EffectProtect {
+		if acts.Any(format.Protects) {
 			f.made, f.uses = mm.order.here, f.uses[:0]
 		} else {
 			f.uses = mm.order.use(f.uses)
 		}
 	}
-	if effect == format.EffectRemap {
+	if acts.Any(format.Remaps) {
 		mm.remapped(s, b)
 	}
 	if changes {
@@ -209,8 +209,7 @@ func (mm *memory) fault(s *simEvent) {
 	mm.order.after(f.made, format.EdgeDescriptor)
 	f.uses, s.mapped = mm.order.use(f.uses), f
 	if s.e.Ret < 0 { // the file ended before the page
-		mm.order.after(nd.resized, format.EdgeBytes)
-		nd.ends = mm.order.use(nd.ends)
+		mm.order.atEnd(nd)
 		return
 	}
 	mm.order.within(nd, end(off, 1))
@@ -230,9 +229,9 @@ func (mm *memory) fault(s *simEvent) {
 // is shared and can be written. One that reads shows nothing, so that a later write may have
 // to map the page again. A fault without an address gets one here: the process had ended
 // before the recorder could read its mappings.
-func (mm *memory) mapProgram(f fact) {
-	t, e := f.s.t, f.s.e
-	if !e.Notes.Known(format.NotedPath) || e.Op.Info().Effect != format.EffectFault || e.Args[0] < 0 || e.Size() <= 0 || e.Offset() < 0 {
+func (mm *memory) mapProgram(s *simEvent) {
+	t, e := s.t, s.e
+	if !e.Notes.Known(format.NotedPath) || e.Args[0] < 0 || e.Size() <= 0 || e.Offset() < 0 {
 		return
 	}
 	writes := e.Op.Info().Class == format.ClassWrite

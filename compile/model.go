@@ -25,7 +25,7 @@ type model struct {
 	notes   format.Notes // of the current event, where they were changed
 }
 
-func newModel(o Options, known *learned, plan *plan, out *writer) *model {
+func newModel(o Options, known *learned, out *writer) *model {
 	p := &pass{
 		options: o, learned: known, args: argMaps{}, trace: trace{out: out, batch: batch{events: newEvents()}},
 		budget: &budget{limit: cmp.Or(o.Memory, DefaultMemory)},
@@ -36,8 +36,8 @@ func newModel(o Options, known *learned, plan *plan, out *writer) *model {
 	if o.Paths == Flat || o.Key != nil {
 		texts += 2 // and twice in a Substitution
 	}
-	p.names = newNames(known, plan, texts, p.budget)
-	if plan != nil && o.named() {
+	p.names = newNames(known, texts, p.budget)
+	if out != nil && o.named() {
 		p.appNames = &appNames{byPath: make(map[string]string)}
 	}
 	m := &model{pass: p}
@@ -47,7 +47,7 @@ func newModel(o Options, known *learned, plan *plan, out *writer) *model {
 	p.names.follow = m.naming.follow
 	m.processes = &processes{pass: p, naming: m.naming, byPID: map[int32]*proc{}}
 	m.memory = &memory{pass: p}
-	m.pipes = newPipes(p, plan)
+	m.pipes = &pipes{pass: p, named: map[any]*pipe{}}
 	m.mpis = &mpis{pass: p, threads: map[int32]*thread{}}
 	m.rings = &rings{pass: p, ds: m.descriptors, all: map[ringKey]*ring{}}
 	m.concerns = []concern{

@@ -56,7 +56,9 @@ type mpis struct {
 }
 
 func (ms *mpis) enlist() {
+	ms.holdings = append(ms.holdings, ms.holds)
 	ms.when(factSpan, ms.called)
+	ms.when(factOver, func(fact) { ms.learned.mpi.end() })
 	if ms.out != nil {
 		ms.when(factBegan, ms.began)
 	}

@@ -166,8 +166,7 @@ type names struct {
 	root    *node
 	entries []*entry
 	learned *learned
-	plan    *plan // nil in all passes but the last
-	texts   int   // how many copies are kept of a path that an event has
+	texts   int // how many copies are kept of a path that an event has
 	budget  *budget
 	cwd     string               // working directory at the start, empty if unknown
 	home    *node                // its node
@@ -177,8 +176,8 @@ type names struct {
 	scratch []byte   // for building paths, reused
 }
 
-func newNames(known *learned, p *plan, texts int, b *budget) *names {
-	n := &names{learned: known, plan: p, texts: texts, budget: b}
+func newNames(known *learned, texts int, b *budget) *names {
+	n := &names{learned: known, texts: texts, budget: b}
 	top := &entry{state: present, existed: true}
 	n.root = &node{typ: format.TypeDir, at: top, first: top, cached: -1}
 	top.node, n.home = n.root, n.root
@@ -206,8 +205,8 @@ func (n *names) lookup(dir *node, comp string) *entry {
 	comp = strings.Clone(comp)
 	e := &entry{id: int32(len(n.entries)), dir: dir, comp: comp, mapped: comp, far: dir.at.far + 1 + int32(len(comp))}
 	n.budget.take(forNames, nameBytes+len(comp))
-	if n.plan != nil {
-		e.mapped = n.plan.mapped[e.id] // the last pass meets the same names in the same order
+	if n.learned.plan != nil {
+		e.mapped = n.learned.plan.mapped[e.id] // the last pass meets the same names in the same order
 	}
 	n.entries = append(n.entries, e)
 	dir.entries.add(e)

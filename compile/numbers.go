@@ -20,17 +20,13 @@ type descriptors struct {
 }
 
 func (ds *descriptors) enlist() {
-	ds.when(factNext, ds.repair)
+	ds.ahead(ds.repair, func(i *format.Info) bool { return i.At.FD >= 0 && i.Class != format.ClassMemory })
 	ds.when(factClosed, ds.closed)
 	ds.when(factBegan, ds.began)
-	ds.always(ds.close, format.EffectClose)
-	ds.always(ds.closeRange, format.EffectCloseRange)
-	ds.always(ds.copied, format.EffectDup, format.EffectFcntl)
-	ds.always(ds.pipe, format.EffectPipe)
-	ds.always(ds.made, format.EffectEventfd)
+	ds.always(ds.close, format.Closes)
+	ds.always(ds.copied, format.Duplicates)
+	ds.always(ds.made, format.Channels)
 }
-
-func (ds *descriptors) holds(func(purpose, int)) {}
 
 // closed is told of each number that the current event closes.
 func (ds *descriptors) closed(f fact) {
@@ -38,12 +34,11 @@ func (ds *descriptors) closed(f fact) {
 	if n, ok := t.Table.Data.(*numbers); ok && v != f.fd {
 		delete(n.taken, v)
 	}
-	effect := f.s.out.Op.Info().Effect
-	if effect == format.EffectExec {
+	if f.s.acts().Any(format.Execs) {
 		return // no other thread is left
 	}
 	ds.afterUses(t.Table, d)
-	if effect == format.EffectCloseRange && fileOf(d).isFile() {
+	if f.s.out.Op.Info().At.FD < 0 && fileOf(d).isFile() { // close_range
 		ds.free(t.Table, v)
 	}
 }
@@ -241,7 +236,7 @@ func (ds *descriptors) renumber(s *simEvent) {
 	}
 	info, table := s.out.Op.Info(), s.t.Table
 	at := &info.At
-	if info.Effect == format.EffectClose {
+	if info.Acts.Any(format.Closes) {
 		if s.e.Ret == ebadf {
 			s.out.Args[at.FD] = -1 // no number of the trace is sure to be closed
 		} else if d := table.Closing(s.out.FD()); d != nil {
@@ -308,7 +303,11 @@ func holdsFile(t *process.Table, first, last uint32) bool {
 // close closes a descriptor.
 func (ds *descriptors) close(s *simEvent) {
 	e, table := s.e, s.t.Table
-	if e.Ret == ebadf || s.kept {
+	switch {
+	case s.out.Op.Info().At.FD < 0:
+		ds.closeRange(s)
+		return
+	case e.Ret == ebadf || s.kept:
 		return
 	}
 	fd := int32(e.FD())
@@ -355,24 +354,21 @@ func (ds *descriptors) copied(s *simEvent) {
 	}
 }
 
-// pipe makes both ends of a pipe.
-func (ds *descriptors) pipe(s *simEvent) {
-	if s.e.Ret < 0 {
-		return
-	}
-	reads := (*openFile)(nil)
-	for _, fd := range [2]int32{int32(s.e.Args[0]), int32(s.e.Args[0] >> 32)} {
-		f := ds.newFile(0)
-		ds.tellMore(factOpened, s, more{file: f, of: reads})
-		reads = f
-		ds.state.Put(s.t.Table, int64(fd), process.Descriptor{Description: f.Description, Cloexec: s.e.Cloexec()})
-	}
-}
-
-// made makes a descriptor of what is no file.
+// made makes descriptors of what is no file: both ends of a pipe, or another one.
 func (ds *descriptors) made(s *simEvent) {
-	if s.e.Ret >= 0 {
-		ds.state.Put(s.t.Table, s.e.Ret, process.Descriptor{Description: ds.newFile(0).Description, Cloexec: s.e.Cloexec()})
+	does := process.FactOf(s.e)
+	one, other := does.Made()
+	reads := (*openFile)(nil)
+	for _, fd := range [...]int64{one, other} {
+		if fd < 0 {
+			return
+		}
+		f := ds.newFile(0)
+		if other >= 0 {
+			ds.tellMore(factOpened, s, more{file: f, of: reads})
+		}
+		reads = f
+		ds.state.Put(s.t.Table, fd, process.Descriptor{Description: f.Description, Cloexec: s.e.Cloexec()})
 	}
 }
 

@@ -89,9 +89,7 @@ func (o *order) after(p place, kind format.EdgeKind) {
 	}
 	if p.thread < maxSeen {
 		if n := int(p.thread) + 1 - len(o.seen); n > 0 {
-			room := cap(o.seen)
-			o.seen = append(o.seen, make([]int64, n)...)
-			o.budget.take(forOrder, 8*(cap(o.seen)-room))
+			o.seen = grow(o.budget, forOrder, o.seen, make([]int64, n)...)
 		}
 		if o.seen[p.thread] > p.event {
 			return
@@ -236,6 +234,19 @@ func (o *order) vanished(dir *node) {
 	o.afterAll(dir.changes, format.EdgeName)
 	o.afterAll(dir.kept, format.EdgeName)
 	dir.changes = o.use(dir.changes)
+}
+
+// turn orders events that come one after the other: the event comes after the newest one, and is
+// it from now on.
+func (o *order) turn(newest *place, kind format.EdgeKind) {
+	o.after(*newest, kind)
+	*newest = o.here
+}
+
+// atEnd orders the event, whose result depends on where a file ends, among changes of the size.
+func (o *order) atEnd(nd *node) {
+	o.after(nd.resized, format.EdgeBytes)
+	nd.ends = o.use(nd.ends)
 }
 
 // sized makes the event, which changes the size of a file, wait for the events

@@ -1,6 +1,8 @@
 package compile
 
 import (
+	"slices"
+
 	"pianola/coverage"
 	"pianola/format"
 	"pianola/format/process"
@@ -9,30 +11,32 @@ import (
 // pass is what the concerns of one pass over a recording share. It knows them only by the
 // facts that they hear.
 type pass struct {
-	options Options
-	budget  *budget
-	learned *learned
-	report  Report
-	names   *names
-	state   *process.State
-	order   order
-	line    int64    // number of the current event in the order of the simulation
-	told    bool     // the recording tells who woke whom
-	event   simEvent // the event being simulated
-	caller  *thread  // whose event it is
-	trail   []*entry // that it passes through
-	args    argMaps
-	row     simEvent // see rowOf
-	coming  simEvent // the next event, before anything is known of it
-	cost    int64    // that its thread had to subtract before it
-	seemed  int64    // when it seemed to begin on the clock of the trace, before that was changed
-	more    more     // of the fact being told
-	hear    [numFacts][]func(fact)
-	acts    [format.NumEffects][]func(*simEvent) // see on
-	effects [format.NumEffects][]func(*simEvent) // see always
-	loop    loop
-	left    [format.NumVias]coverage.Missing // I/O on files that is left out, by interface
-	spanned bool                             // the recording has spans; known in the last pass
+	options  Options
+	budget   *budget
+	learned  *learned
+	report   Report
+	names    *names
+	state    *process.State
+	order    order
+	line     int64    // number of the current event in the order of the simulation
+	told     bool     // the recording tells who woke whom
+	event    simEvent // the event being simulated
+	caller   *thread  // whose event it is
+	trail    []*entry // that it passes through
+	args     argMaps
+	row      simEvent // see rowOf
+	coming   simEvent // the next event, before anything is known of it
+	cost     int64    // that its thread had to subtract before it
+	seemed   int64    // when it seemed to begin on the clock of the trace, before that was changed
+	more     more     // of the fact being told
+	hear     [numFacts][]func(fact)
+	acting   byOp // see on
+	changing byOp // see always
+	making   byOp // see ahead
+	loop     loop
+	holdings []func(add func(use purpose, bytes int)) // tell the memory that concerns take now
+	left     [format.NumVias]coverage.Missing         // I/O on files that is left out, by interface
+	spanned  bool                                     // the recording has spans; known in the last pass
 	judgement
 	trace
 }
@@ -48,8 +52,7 @@ type loop interface {
 // own, which no other concern touches. Facts come to it in the order in which they happen. It
 // answers with edges of the current event (order.after), and with events of the trace (emit).
 type concern interface {
-	enlist()                                // asks for facts and calls, by when, on and always
-	holds(add func(use purpose, bytes int)) // the memory that it takes now
+	enlist() // asks for facts and calls, by when, on and always
 }
 
 // what is a kind of fact.
@@ -59,7 +62,6 @@ const (
 	factComes   what = iota // an event comes
 	factTimed               // the event comes, and its time on the trace's clock is known
 	factAsks                // its requests come before it
-	factNext                // the trace gets what must be before it
 	factActs                // what it is about is known
 	factOpened              // a descriptor of file was made, or was open at the start as from tells
 	factClosed              // thread t closes a descriptor of file
@@ -96,20 +98,45 @@ type more struct {
 // when calls hears for each fact of a kind. Concerns hear it in the order of model.concerns.
 func (p *pass) when(w what, hears func(fact)) { p.hear[w] = append(p.hear[w], hears) }
 
-// on calls act for each call on files of the trace that has one of the effects.
-func (p *pass) on(act func(*simEvent), effects ...format.Effect) {
-	for _, e := range effects {
-		p.acts[e] = append(p.acts[e], act)
+// on calls act for each call on files of the trace whose operation has all of some acts, or of
+// others; 0 is for operations that have none.
+func (p *pass) on(act func(*simEvent), acts ...format.Acts) { p.acting.enter(act, has(acts)) }
+
+// always calls change for each event whose operation has such acts, after the above. It changes
+// descriptors, threads and directories, whether or not the event is in the trace.
+func (p *pass) always(change func(*simEvent), acts ...format.Acts) {
+	p.changing.enter(change, has(acts))
+}
+
+// ahead calls make before an event of some operations is simulated. It puts into the trace what
+// must be there before.
+func (p *pass) ahead(make func(*simEvent), of func(*format.Info) bool) { p.making.enter(make, of) }
+
+func has(acts []format.Acts) func(*format.Info) bool {
+	return func(i *format.Info) bool {
+		return slices.ContainsFunc(acts, func(a format.Acts) bool { return i.Acts.All(a) && (a != 0 || i.Acts == 0) })
 	}
 }
 
-// always calls change for each event with one of the effects, after the above. It changes
-// descriptors, threads and directories, whether or not the event is in the trace.
-func (p *pass) always(change func(*simEvent), effects ...format.Effect) {
-	for _, e := range effects {
-		p.effects[e] = append(p.effects[e], change)
+// byOp are functions for events of each operation.
+type byOp [format.NumOps][]func(*simEvent)
+
+func (b *byOp) enter(f func(*simEvent), of func(*format.Info) bool) {
+	for op := range b {
+		if of(format.Op(op).Info()) {
+			b[op] = append(b[op], f)
+		}
 	}
 }
+
+func (b *byOp) call(op format.Op, s *simEvent) {
+	for _, f := range b[op] {
+		f(s)
+	}
+}
+
+// acts returns what an event does if it succeeds, as far as its operation tells.
+func (s *simEvent) acts() format.Acts { return s.out.Op.Info().Acts }
 
 // tell tells the concerns that hear it a fact about an event.
 func (p *pass) tell(w what, s *simEvent) {

@@ -93,38 +93,35 @@ type pipes struct {
 	named  map[any]*pipe // by an *entry, or the name that /proc has for a descriptor
 	found  []pipeWait
 
-	// In the last pass, where the plan has waits.
-	plan   *pipePlan
+	// In the last pass, where there are waits.
 	waits  lines[pipeWait]
 	points lines[pipePoint]
 	wait   *pipeWait  // of the current line, nil for none
 	on     *pipePoint // what it waits for
 }
 
-func newPipes(p *pass, known *plan) *pipes {
-	ps := &pipes{pass: p, named: map[any]*pipe{}}
-	if known != nil {
-		ps.plan, ps.waits, ps.points, ps.report.Unwaited = known.pipes, known.pipes.waits, known.pipes.points, known.pipes.unwaited
-	}
-	return ps
-}
-
 func (ps *pipes) enlist() {
+	ps.holdings = append(ps.holdings, ps.holds)
 	ps.when(factOpened, ps.opened)
 	ps.when(factClosed, func(f fact) { ps.unfed(f.s, f.file) })
 	ps.when(factEnds, ps.ended)
-	if ps.plan == nil || ps.told {
+	if ps.out == nil || ps.told {
 		ps.when(factActs, ps.moved)
 	}
-	if ps.plan != nil && len(ps.plan.points) > 0 {
-		ps.when(factNext, ps.awaited)
+	if ps.out == nil {
+		ps.when(factOver, ps.over)
+		return
+	}
+	ps.waits, ps.points, ps.report.Unwaited = ps.learned.pipes.waits, ps.learned.pipes.points, ps.learned.pipes.unwaited
+	if len(ps.points) > 0 {
+		ps.ahead(ps.awaited, func(*format.Info) bool { return true })
 		ps.when(factWritten, ps.wrote)
 		ps.when(factLeft, ps.leave)
 	}
 }
 
 func (ps *pipes) ended(f fact) {
-	if f.s.out.Op.Info().Effect == format.EffectExitGroup || f.s.t.proc.Alive() == 1 {
+	if f.s.acts().Any(format.EndsAll) || f.s.t.proc.Alive() == 1 {
 		for _, d := range f.s.t.Table.All {
 			ps.unfed(f.s, fileOf(d))
 		}
@@ -140,7 +137,7 @@ func (ps *pipes) opened(f fact) {
 		if strings.HasPrefix(f.from.Path, "pipe:[") {
 			f.file.pipe, f.file.feeds = ps.of(f.from.Path), f.from.Flags&format.WRONLY != 0
 		}
-	case f.s.out.Op.Info().Effect == format.EffectPipe:
+	case f.s.acts().Any(format.Channels):
 		if f.file.feeds = f.of != nil; f.file.feeds {
 			f.file.pipe = f.of.pipe
 		} else {
@@ -183,13 +180,13 @@ func (ps *pipes) moved(f fact) {
 	case info.Class == format.ClassRead:
 		ps.took(s, s.t.pipe(s.e.FD()))
 		ps.fed(s, s.t.pipe(s.e.OutFD()))
-	case info.Effect == format.EffectWrite:
+	case info.Acts.All(format.WritesBytes | format.Buffers):
 		if end := fileOf(s.t.Table.Find(s.e.FD())); end != nil && end.pipe != nil && !end.feeds {
 			ps.took(s, end.pipe) // vmsplice to memory
 			return
 		}
 		ps.fed(s, s.t.pipe(s.e.FD()))
-	case info.Effect == format.EffectCopy: // tee, which leaves what it reads
+	case info.Acts.All(format.ReadsBytes | format.WritesBytes): // tee, which leaves what it reads
 		ps.fed(s, s.t.pipe(s.e.OutFD()))
 	}
 }
@@ -346,21 +343,26 @@ func (ps *pipes) unfed(s *simEvent, f *openFile) {
 	}
 }
 
-// planned returns which lines wait, and which lines they wait for.
-func (ps *pipes) planned() *pipePlan {
-	p := &pipePlan{waits: ps.found, unwaited: ps.report.Unwaited}
-	slices.SortStableFunc(p.waits, func(a, b pipeWait) int { return cmp.Compare(a.line, b.line) })
-	p.waits = slices.CompactFunc(p.waits, func(a, b pipeWait) bool { return a.line == b.line })
+// over decides which lines wait, and which lines they wait for.
+func (ps *pipes) over(fact) {
+	p := pipePlan{waits: inLines(ps.found), unwaited: ps.report.Unwaited}
 	for i := range p.waits {
 		p.points = append(p.points, pipePoint{line: p.waits[i].on.line, pipe: p.waits[i].pipe})
 	}
-	slices.SortStableFunc(p.points, func(a, b pipePoint) int { return cmp.Compare(a.line, b.line) })
-	p.points = slices.CompactFunc(p.points, func(a, b pipePoint) bool { return a.line == b.line })
-	return p
+	p.points = inLines(p.points)
+	ps.learned.pipes = p
 }
 
-// lines is what the plan holds for the remaining lines, in order.
-type lines[T interface{ number() int64 }] []T
+// inLines sorts elements by their lines, and keeps the first one of each line.
+func inLines[T numbered](list []T) []T {
+	slices.SortStableFunc(list, func(a, b T) int { return cmp.Compare(a.number(), b.number()) })
+	return slices.CompactFunc(list, func(a, b T) bool { return a.number() == b.number() })
+}
+
+type numbered interface{ number() int64 }
+
+// lines is what is planned for the remaining lines, in order.
+type lines[T numbered] []T
 
 // of returns the element of a line, nil for none. Lines must be queried in order.
 func (l *lines[T]) of(line int64) *T {
@@ -385,13 +387,13 @@ func (p *pipePlan) find(line int64) *pipePoint {
 // awaited finds the point that the current line waits for. If the line of the awaited write
 // is yet to come, its event is emitted first, at the time when it began: its thread has been
 // in the call since its last line.
-func (ps *pipes) awaited(fact) {
+func (ps *pipes) awaited(*simEvent) {
 	w := ps.waits.of(ps.line)
 	ps.wait, ps.on = nil, nil
 	if w == nil {
 		return
 	}
-	on := ps.plan.find(w.on.line)
+	on := ps.learned.pipes.find(w.on.line)
 	if on.at.thread == 0 {
 		at := ps.state.Living(w.on.tid)
 		if at == nil || at.Data.(*thread).num != w.on.thread {
@@ -454,17 +456,13 @@ func (ps *pipes) leave(f fact) {
 // from start on, for so many nanoseconds. It returns the place of the event.
 func (ps *pipes) row(t *thread, op format.Op, pipe int32, start, nanos int64, on *pipePoint) place {
 	e := format.Event{Op: op, Start: start, Dur: nanos, Args: [format.MaxArgs]int64{int64(pipe)}}
-	out := ps.next()
-	*out = e
-	ps.order.begin(t, false)
-	ps.order.after(t.born, format.EdgeBirth)
+	out := ps.beginMade(t, &e)
 	if on != nil {
 		ps.order.after(on.at, format.EdgeMessage)
 		// The duration does not include what recording cost the threads that it
 		// waited for.
 		out.Dur = max(on.now-t.onTrace(e.Start), 0)
 	}
-	t.seen, t.owed = ps.order.seen, t.owed[:0]
 	at := ps.order.here
 	ps.emit(ps.rowOf(t, &e, out))
 	return at

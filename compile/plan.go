@@ -11,16 +11,13 @@ import (
 	"pianola/format"
 )
 
-// plan holds the results of earlier passes that the last pass needs.
+// plan is the names and the fileset of the trace. Only the last pass has it.
 type plan struct {
 	mapped        []string // name of each entry: a component, or the whole path with Flat
 	stays         []bool   // result of names.stays for each entry
-	buffers       []*buffers
-	layouts       []*buffers // of mapped files
 	files         []format.File
 	appNames      []format.AppName // with Flat, of files
 	substitutions []Substitution
-	pipes         *pipePlan
 	uncached      coverage.Uncached
 }
 
@@ -39,17 +36,9 @@ const (
 	defaultDirMode = 0o755
 )
 
-// plan decides on the names, the layout of memory and the fileset.
+// plan decides on the names and the fileset.
 func (m *model) plan() *plan {
-	p := &plan{pipes: m.pipes.planned()}
-	for _, proc := range m.processes.list {
-		proc.buffers.settle()
-		p.buffers = append(p.buffers, proc.buffers)
-	}
-	for _, b := range m.memory.layouts {
-		b.settle()
-	}
-	p.layouts = m.memory.layouts
+	p := &plan{}
 	m.settleNames()
 	if m.options.Key != nil {
 		m.hideNames()

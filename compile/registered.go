@@ -3,7 +3,6 @@ package compile
 import (
 	"bytes"
 	"strconv"
-	"unsafe"
 
 	"pianola/format"
 	"pianola/format/process"
@@ -112,12 +111,12 @@ func (r *ring) descriptorOf(t *thread, index int64) int64 {
 // opens or closes a descriptor. It returns false if there is nothing to do.
 func (rs *rings) slotted(t *thread, r *ring, e *format.Event) bool {
 	slot := int64(e.Notes.Request.Slot)
-	switch e.Op.Info().Effect {
-	case format.EffectOpen:
+	switch acts := e.Op.Info().Acts; {
+	case acts.Any(format.Opens):
 		if e.Ret >= 0 {
 			e.Ret = rs.hide(t.Table)
 		}
-	case format.EffectClose:
+	case acts.Any(format.Closes):
 		fd := r.descriptorOf(t, slot)
 		if f, ok := r.fileAt(slot); !ok || e.Ret < 0 || fd < firstHidden || f.of.slots > 1 {
 			if e.Ret >= 0 {
@@ -133,7 +132,7 @@ func (rs *rings) slotted(t *thread, r *ring, e *format.Event) bool {
 // fill records the registered file that a request has opened or closed.
 func (rs *rings) fill(t *thread, r *ring, e *format.Event) {
 	f := registered{}
-	if d := t.Table.Find(e.Ret); d != nil && e.Op.Info().Effect == format.EffectOpen {
+	if d := t.Table.Find(e.Ret); d != nil && e.Op.Info().Acts.Any(format.Opens) {
 		f = registered{int32(e.Ret), fileOf(d)}
 	}
 	if slot := int(e.Notes.Request.Slot); e.Ret >= 0 {
@@ -206,9 +205,7 @@ func setAt[T any](b *budget, list []T, i int, v T) []T {
 		return list
 	}
 	if n := i + 1 - len(list); n > 0 {
-		room := cap(list)
-		list = append(list, make([]T, n)...)
-		b.take(forOrder, int(unsafe.Sizeof(v))*(cap(list)-room))
+		list = grow(b, forOrder, list, make([]T, n)...)
 	}
 	list[i] = v
 	return list

@@ -22,7 +22,11 @@ type learned struct {
 	woken   map[spot]int64     // where a thread waited → line at which another thread last woke one there
 	fed     map[int64]pipeCall // line of a pipe read → the received write, which has a later line
 	mpi     mpiLearned
-	bytes   int // size of the above
+	pipes   pipePlan   // of the newest pass
+	buffers []*buffers // the same, by process
+	layouts []*buffers // the same, of mapped files
+	plan    *plan      // nil in all passes but the last
+	bytes   int        // size of the above
 }
 
 func newLearned() *learned {
@@ -41,10 +45,10 @@ type stray struct {
 
 // repair opens a descriptor of unknown origin that is a file, before the first event
 // that uses it, so that a replay performs its I/O. The file gets a name of its own.
-func (ds *descriptors) repair(f fact) {
-	t, e := f.s.t, f.s.e
+func (ds *descriptors) repair(s *simEvent) {
+	t, e := s.t, s.e
 	info, fd := e.Op.Info(), int32(e.FD())
-	if info.Class == format.ClassMemory || fd < 0 || t.Table.Find(int64(fd)) != nil {
+	if fd < 0 || t.Table.Find(int64(fd)) != nil {
 		return
 	}
 	switch e.FileType() {
@@ -54,10 +58,10 @@ func (ds *descriptors) repair(f fact) {
 		ds.state.Put(t.Table, int64(fd), process.Descriptor{Description: ds.newFile(0).Description})
 		return
 	}
-	s := stray{t.proc.num, fd, numbersOf(t.Table).closes[fd]}
-	if !ds.learned.strays[s] {
+	lost := stray{t.proc.num, fd, numbersOf(t.Table).closes[fd]}
+	if !ds.learned.strays[lost] {
 		if info.Args[info.At.FD].Role == format.RoleFile && e.Ret >= 0 && !ds.learned.closed {
-			ds.learned.strays[s], ds.learned.more = true, true
+			ds.learned.strays[lost], ds.learned.more = true, true
 			ds.learned.bytes += inMap
 			ds.budget.take(forNames, inMap)
 		}
@@ -66,6 +70,6 @@ func (ds *descriptors) repair(f fact) {
 	ds.report.Repaired++
 	ds.simulate(&format.Event{
 		Op: format.OpOpen, TID: e.TID, Start: e.Start, Ret: int64(fd), Args: [format.MaxArgs]int64{1: format.RDWR},
-		Str: [format.MaxStrings][]byte{fmt.Appendf(nil, "/pianola_unknown_%d_%d_%d", s.process, s.fd, s.closes)},
+		Str: [format.MaxStrings][]byte{fmt.Appendf(nil, "/pianola_unknown_%d_%d_%d", lost.process, lost.fd, lost.closes)},
 	})
 }

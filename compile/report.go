@@ -150,10 +150,13 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 		k, _ := fmt.Fprintf(b, form, args...)
 		n += int64(k)
 	}
-	add("events: %d\nthreads: %d\n", r.Events, r.Threads)
-	if r.Spans > 0 {
-		add("spans: %d\n", r.Spans)
+	some := func(n int64, form string, args ...any) {
+		if n > 0 {
+			add(form, args...)
+		}
 	}
+	add("events: %d\nthreads: %d\n", r.Events, r.Threads)
+	some(r.Spans, "spans: %d\n", r.Spans)
 	add("left out: %d", r.LeftOut.Total())
 	if s := r.LeftOut.String(); s != "" {
 		add(" (%s)", s)
@@ -166,45 +169,25 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	}
 	add("%v\n", &r.Coverage)
 	add("%s\n", r.Floor.Text())
-	if r.Tied > 0 {
-		add("waits that follow events of other threads: %.6f s\n", format.Seconds(r.Tied))
-	}
+	some(r.Tied, "waits that follow events of other threads: %.6f s\n", format.Seconds(r.Tied))
 	if r.MPI != (MPI{}) {
 		add("MPI: %s\n", r.MPI.Text())
 	}
 	for _, end := range r.FailedRanks {
 		add("%v\n", end)
 	}
-	if r.Grouping.Joined > 0 {
-		add("%s\n", r.Grouping.Text())
-	}
-	if r.Crowded > 0 {
-		add("time left out because other programs had the processor: %.6f s\n", format.Seconds(r.Crowded))
-	}
-	if r.Lost > 0 {
-		add("events lost by the recorder: %d\n", r.Lost)
-	}
+	some(r.Grouping.Joined, "%s\n", r.Grouping.Text())
+	some(r.Crowded, "time left out because other programs had the processor: %.6f s\n", format.Seconds(r.Crowded))
+	some(r.Lost, "events lost by the recorder: %d\n", r.Lost)
 	if r.Endless {
 		add("the recording has no end\n")
 	}
-	if r.Orphans > 0 {
-		add("threads without a creating call: %d\n", r.Orphans)
-	}
-	if r.Repaired > 0 {
-		add("descriptors of unknown origin, opened at the start: %d\n", r.Repaired)
-	}
-	if r.Sockets > 0 {
-		add("names without a creating call, taken for sockets: %d\n", r.Sockets)
-	}
-	if r.Programs > 0 {
-		add("mappings added for page faults of programs: %d\n", r.Programs)
-	}
-	if r.Unwaited > 0 {
-		add("waits at pipes turned into compute: %d\n", r.Unwaited)
-	}
-	if r.Raised > 0 {
-		add("files enlarged to hold their reads: %d\n", r.Raised)
-	}
+	some(int64(r.Orphans), "threads without a creating call: %d\n", r.Orphans)
+	some(r.Repaired, "descriptors of unknown origin, opened at the start: %d\n", r.Repaired)
+	some(r.Sockets, "names without a creating call, taken for sockets: %d\n", r.Sockets)
+	some(r.Programs, "mappings added for page faults of programs: %d\n", r.Programs)
+	some(r.Unwaited, "waits at pipes turned into compute: %d\n", r.Unwaited)
+	some(r.Raised, "files enlarged to hold their reads: %d\n", r.Raised)
 	add("unexplained: %d\n", r.Unexplained)
 	for _, s := range r.Examples {
 		add("  %s\n", s)
@@ -226,12 +209,15 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 
 // Faults says what is wrong with the recording, which the trace inherits.
 func (r *Report) Faults() (all []string) {
+	some := func(n int64, text string, args ...any) {
+		if n > 0 {
+			all = append(all, fmt.Sprintf(text, args...))
+		}
+	}
 	if r.Endless {
 		all = append(all, "the recording has no end, as if the recorder had been killed")
 	}
-	if r.Lost > 0 {
-		all = append(all, fmt.Sprintf("%d events were lost by the recorder", r.Lost))
-	}
+	some(r.Lost, "%d events were lost by the recorder", r.Lost)
 	if r.Unexplained > 0 {
 		text := fmt.Sprintf("%d results are unexplained", r.Unexplained)
 		if n := r.GivenUp(); n > 0 {
@@ -239,15 +225,9 @@ func (r *Report) Faults() (all []string) {
 		}
 		all = append(all, text)
 	}
-	if r.Repaired > 0 {
-		all = append(all, fmt.Sprintf("%d descriptors were used as files but never opened; new files stand in for them", r.Repaired))
-	}
-	if r.Raised > 0 {
-		all = append(all, fmt.Sprintf("%d reads went beyond the recorded size of their file, which is made larger", r.Raised))
-	}
-	if r.Orphans > 0 {
-		all = append(all, fmt.Sprintf("no recorded call created %s; most imported formats have no such calls", table.Plural(r.Orphans, "thread")))
-	}
+	some(r.Repaired, "%d descriptors were used as files but never opened; new files stand in for them", r.Repaired)
+	some(r.Raised, "%d reads went beyond the recorded size of their file, which is made larger", r.Raised)
+	some(int64(r.Orphans), "no recorded call created %s; most imported formats have no such calls", table.Plural(r.Orphans, "thread"))
 	if why := r.Coverage.Withheld(); why != "" {
 		all = append(all, why)
 	}

@@ -13,7 +13,7 @@ import (
 func (nm *naming) resolve(s *simEvent) reason {
 	if info := s.out.Op.Info(); info.At.FD >= 0 {
 		why := nm.resolveFDs(s)
-		if info.Effect == format.EffectMap && why != reasonNone {
+		if info.Acts.Any(format.Maps) && why != reasonNone {
 			s.out.Args[info.At.FD], why = -1, reasonNone // anonymous, or replayed like that
 		}
 		return why
@@ -49,7 +49,7 @@ func (nm *naming) resolve(s *simEvent) reason {
 		if state != format.StringWhole && (state != format.StringCut || s.e.Ret != enametoolong) {
 			return reasonPath
 		}
-		if from.Effect == format.EffectSymlink && len(s.e.Str[from.At.Text]) > maxPath && s.e.Ret >= 0 {
+		if from.Acts.Any(format.Symlinks) && len(s.e.Str[from.At.Text]) > maxPath && s.e.Ret >= 0 {
 			return reasonLong
 		}
 		if long := tooLong(name); long >= 0 || len(name) > maxPath || state == format.StringCut {
@@ -208,7 +208,7 @@ func clones(e *format.Event) bool {
 // if it is not a file of the trace.
 func (nm *naming) descriptor(s *simEvent, fd int64) (*openFile, reason) {
 	table := s.t.Table
-	closes := s.out.Op.Info().Effect == format.EffectClose
+	closes := s.acts().Any(format.Closes)
 	d := table.Find(fd)
 	if closes {
 		d = table.Closing(fd)
@@ -240,7 +240,7 @@ func (nm *naming) mapStrings(s *simEvent) {
 	if info.At.Text >= 0 {
 		given, mapped := s.e.Str[s.e.Op.Info().At.Text], ""
 		text := string(given)
-		if info.Effect == format.EffectSymlink {
+		if info.Acts.Any(format.Symlinks) {
 			mapped = nm.target(s.at[0], text) // in every pass, because it looks up names
 		} else {
 			mapped = nm.hideAttr(text)
@@ -250,7 +250,7 @@ func (nm *naming) mapStrings(s *simEvent) {
 		}
 	}
 	// A replay puts a file in place of a directory that a whiteout replaced.
-	whiteout := s.e.Ret >= 0 && info.Effect == format.EffectRename && s.out.Word(format.RenameFlags)&format.RenameWhiteout != 0
+	whiteout := s.e.Ret >= 0 && info.Acts.Any(format.Renames) && s.out.Word(format.RenameFlags)&format.RenameWhiteout != 0
 	for n, p := range info.At.Paths {
 		if p.Arg >= 0 && s.at[n] != nil && nm.out != nil && !s.deep {
 			s.out.Str[p.Str] = nm.path(s.at[n], s.from[n], s.slash[n] && !whiteout)
@@ -279,7 +279,7 @@ func (nm *naming) path(at, from *entry, slash bool) []byte {
 // each component. The result is 0 if the path can't be split there, for example
 // because the directory is renamed in the course of the trace.
 func (nm *naming) relativeTo(from *entry, mapped []byte) int {
-	if from == nil || from.dir == nil || nm.options.Paths == Flat || !nm.names.plan.stays[from.id] {
+	if from == nil || from.dir == nil || nm.options.Paths == Flat || !nm.learned.plan.stays[from.id] {
 		return 0
 	}
 	nm.names.scratch = nm.names.appendMapped(nm.names.scratch[:0], from, nm.options.Paths)
@@ -324,14 +324,11 @@ func relative(link, name string) string {
 func (nm *naming) place(s *simEvent) {
 	info := s.e.Op.Info()
 	i := info.At.Buf
-	if info.Effect != format.EffectRead && info.Effect != format.EffectWrite || i < 0 || nm.options.Bare {
+	if !info.Acts.Any(format.Buffers) || i < 0 || nm.options.Bare {
 		return
 	}
 	if nm.out == nil {
-		b := s.t.proc.buffers
-		before := len(b.regions)
-		b.add(s.e.Args[i], s.e.Size())
-		nm.budget.take(forBuffers, max(len(b.regions)-before, 0)*regionBytes)
+		s.t.proc.buffers.add(s.e.Args[i], s.e.Size())
 	} else {
 		place := s.t.proc.buffers.place(s.e.Args[i])
 		if place != 0 && fresh(s.e) {

@@ -87,7 +87,8 @@ type rings struct {
 }
 
 func (rs *rings) enlist() {
-	rs.always(rs.keep, format.EffectClose)
+	rs.holdings = append(rs.holdings, rs.holds)
+	rs.always(rs.keep, format.Closes)
 	rs.when(factComes, rs.closes)
 	rs.when(factAsks, rs.asks)
 }
@@ -158,13 +159,9 @@ func (rs *rings) request(t *thread, e *format.Event) {
 	if r.num == 0 {
 		rs.openRing(t, r)
 	}
-	out := rs.next()
-	rs.args.canonical(e, out)
-	rs.event = simEvent{e: e, out: out, t: t}
 	used := len(rs.arena)
+	s := rs.begin(t, e)
 	rs.order.submit(t, r)
-	rs.trail = rs.trail[:0]
-	s := &rs.event
 	rs.loop.about(s)
 	rs.loop.change(s)
 	if e.Notes.Known(format.NotedSlot) {
@@ -177,6 +174,7 @@ func (rs *rings) request(t *thread, e *format.Event) {
 		rs.leaveRequestOut(e, s.why)
 		return
 	}
+	out := s.out
 	out.How = format.How{Flags: req.Flags &^ (format.ReqSelect | format.ReqSkip), RW: req.RW}
 	if req.Flags&format.ReqFixed != 0 {
 		out.How.Slot = int64(fixed)
@@ -217,11 +215,9 @@ func (rs *rings) release(t *thread, e *format.Event, why reason) {
 	if e.Notes.Known(format.NotedSlot) || !e.Op.Info().Acts.Any(format.ChangesTables) {
 		return
 	}
-	out := rs.next()
-	rs.args.canonical(e, out)
-	rs.event = simEvent{e: e, out: out, t: t, why: why}
-	rs.order.begin(t, len(rs.table) == 1)
-	rs.loop.change(&rs.event)
+	s := rs.begin(t, e)
+	s.why = why
+	rs.loop.change(s)
 	t.seen, t.owed = rs.order.seen, append(t.owed[:0], rs.order.edges...)
 }
 
@@ -305,10 +301,7 @@ func (rs *rings) openRing(t *thread, r *ring) {
 // emitQueue appends an event that prepares a ring, at the end of the thread's last one.
 func (rs *rings) emitQueue(t *thread, r *ring, op format.Op) {
 	e := format.Event{Op: op, Start: t.last}
-	out := rs.next()
-	*out = e
-	rs.order.begin(t, len(rs.table) == 1)
-	rs.order.after(t.born, format.EdgeBirth)
+	out := rs.beginMade(t, &e)
 	rs.prepares(t, r, op, out, change{whole: true})
 	rs.emitMade(t, &e, out)
 }
@@ -342,8 +335,7 @@ func (c *change) extent(length int, listed *int) (from, to int, updates bool) {
 func (rs *rings) prepares(t *thread, r *ring, op format.Op, out *format.Event, c change) {
 	out.Op, out.Ret = op, 0
 	out.Args, out.Str = [format.MaxArgs]int64{int64(r.num)}, [format.MaxStrings][]byte{}
-	rs.order.after(r.prepared, format.EdgeOrder)
-	r.prepared = rs.order.here
+	rs.order.turn(&r.prepared, format.EdgeOrder)
 	if op == format.OpRingOpen {
 		copy(out.Args[1:], r.setup[:])
 		return

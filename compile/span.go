@@ -3,7 +3,6 @@ package compile
 import (
 	"sort"
 	"strings"
-	"unsafe"
 
 	"pianola/format"
 )
@@ -22,19 +21,14 @@ type moments struct {
 	early bool // older ones were dropped
 }
 
-const (
-	maxMoments  = 1 << 16
-	momentBytes = int(unsafe.Sizeof(moment{}))
-)
+const maxMoments = 1 << 16
 
 // add adds the newest event or span.
 func (p *moments) add(n moment, b *budget) {
 	if len(p.all) == maxMoments {
 		p.all, p.early = p.all[:copy(p.all, p.all[maxMoments/2:])], true
 	}
-	room := cap(p.all)
-	p.all = append(p.all, n)
-	b.take(forOrder, momentBytes*(cap(p.all)-room))
+	p.all = grow(b, forOrder, p.all, n)
 }
 
 // spans is the concern of spans.
@@ -64,8 +58,6 @@ func (ss *spans) enlist() {
 		}
 	})
 }
-
-func (ss *spans) holds(func(purpose, int)) {}
 
 // add adds a span to those of a thread's gap.
 func (ss *spans) add(f fact) {

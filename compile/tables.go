@@ -105,16 +105,19 @@ type processes struct {
 }
 
 func (pr *processes) enlist() {
-	pr.always(pr.fork, format.EffectFork)
-	pr.always(pr.exec, format.EffectExec)
-	pr.always(pr.ended, format.EffectExit, format.EffectExitGroup)
-	pr.always(pr.waited, format.EffectWait)
-	pr.always(func(s *simEvent) { s.why = reasonTable }, format.EffectPipeline) // only compile makes them
-	pr.always(func(s *simEvent) {
-		if s.e.Ret >= 0 {
-			pr.state.Apply(s.t.Thread, s.e)
+	pr.holdings = append(pr.holdings, pr.holds)
+	pr.when(factOver, func(fact) {
+		pr.learned.buffers = nil
+		for _, p := range pr.list {
+			pr.learned.buffers = append(pr.learned.buffers, p.buffers)
 		}
-	}, format.EffectUnshare, format.EffectUmask)
+		settled(pr.learned.buffers)
+	})
+	pr.always(pr.fork, format.Starts)
+	pr.always(pr.exec, format.Execs)
+	pr.always(pr.ended, format.Ends)
+	pr.always(pr.waited, format.Awaits)
+	pr.always(func(s *simEvent) { pr.state.Apply(s.t.Thread, s.e) }, format.Unshares, format.Masks)
 }
 
 func (pr *processes) holds(add func(purpose, int)) {
@@ -180,10 +183,10 @@ func (pr *processes) added(at, parent *process.Thread) {
 func (pr *processes) newProcess(of *process.Process) *proc {
 	p := &proc{Process: of, num: int32(len(pr.list) + 1)}
 	of.Data = p
-	if pr.names.plan != nil {
-		p.buffers = pr.names.plan.buffers[p.num-1]
+	if pr.out != nil {
+		p.buffers = pr.learned.buffers[p.num-1]
 	} else {
-		p.buffers = &buffers{}
+		p.buffers = &buffers{budget: pr.budget}
 	}
 	pr.list = append(pr.list, p)
 	pr.budget.take(forThreads, processBytes)

@@ -40,11 +40,11 @@ func (p *pass) emit(s *simEvent) {
 	}
 	t.last, t.cost = e.End(), debt+t.rate.Around(e.Op)
 	switch info := out.Op.Info(); {
-	case info.Effect == format.EffectPipeline:
+	case info.Kind == format.MadeKind && info.Class == format.ClassProcess:
 		t.cost = debt // see leaveOut
-	case info.Effect == format.EffectWait && s.joined:
+	case info.Acts.Any(format.Awaits) && s.joined:
 		t.cost += t.rate.Inside // spent after the end of what it waited for
-	case info.Class == format.ClassProcess && info.Effect != format.EffectWait:
+	case info.Class == format.ClassProcess && !info.Acts.Any(format.Awaits):
 		// A replay does not make the call, and its duration is not time spent
 		// in I/O. So it becomes compute.
 		t.last, t.cost = e.Start, debt+t.rate.Inside+t.rate.Around(e.Op)
@@ -59,12 +59,12 @@ func (p *pass) emit(s *simEvent) {
 	t.now += out.Compute + max(out.Dur, 0)
 	t.events++
 	p.put(s, t.num, t.events)
+	t.seen, t.owed = p.order.seen, t.owed[:0]
 }
 
 // emitMade appends an event to the trace that is not in the recording. Its recording
 // cost is 0.
 func (p *pass) emitMade(t *thread, e, out *format.Event) {
-	t.seen, t.owed = p.order.seen, t.owed[:0]
 	p.emit(p.rowOf(t, e, out))
 	t.cost -= t.rate.Around(e.Op)
 }
@@ -137,6 +137,25 @@ func (p *pass) flush() {
 // next returns the place of the next event of the batch. An event that is left out leaves it to
 // the one after it.
 func (p *pass) next() *format.Event { return &p.events[:len(p.events)+1][len(p.events)] }
+
+// begin begins an event, in its place in the batch.
+func (p *pass) begin(t *thread, e *format.Event) *simEvent {
+	out := p.next()
+	p.args.canonical(e, out)
+	p.event = simEvent{e: e, out: out, t: t}
+	p.order.begin(t, len(p.table) == 1)
+	p.trail = p.trail[:0]
+	return &p.event
+}
+
+// beginMade begins a row that is no event of the recording.
+func (p *pass) beginMade(t *thread, e *format.Event) (out *format.Event) {
+	out = p.next()
+	*out = *e
+	p.order.begin(t, len(p.table) == 1)
+	p.order.after(t.born, format.EdgeBirth)
+	return out
+}
 
 // fails ends the pass with an error, unless it is nil, after the current event.
 func (p *pass) fails(err error) {

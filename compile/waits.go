@@ -128,17 +128,20 @@ func (w *ties) enlist() {
 		w.when(factBegan, func(f fact) { f.t.begin(f.maker) })
 		w.when(factEnds, w.ended)
 		w.when(factFreed, w.freed)
-		w.when(factWritten, w.tie)
 	}
-	w.when(factWritten, func(f fact) {
-		if t := f.s.t; !w.order.alone && t.gaps < pastKept {
-			t.gaps++
-			w.budget.take(forOrder, gapBytes)
-		}
-	})
+	w.when(factWritten, w.written)
 }
 
-func (w *ties) holds(func(purpose, int)) {}
+// written begins the gap after an event of the trace.
+func (w *ties) written(f fact) {
+	if w.out != nil {
+		w.tie(f.s)
+	}
+	if t := f.s.t; !w.order.alone && t.gaps < pastKept {
+		t.gaps++
+		w.budget.take(forOrder, gapBytes)
+	}
+}
 
 // comes takes the waits before an event of a thread.
 func (w *ties) comes(f fact) {
@@ -196,11 +199,7 @@ func blocked(e *format.Event) bool {
 	case format.TypeFifo, format.TypeSock, format.TypeChr:
 		return true
 	}
-	switch e.Op.Info().Effect {
-	case format.EffectWait, format.EffectBlock, format.EffectSubmit:
-		return true
-	}
-	return false
+	return e.Op.Info().Acts.Any(format.Awaits|format.Blocks|format.Submits) && e.Kind() != format.MadeKind
 }
 
 // message is what a thread sent at a time on the recording's clock. The zero
@@ -487,8 +486,8 @@ func (t *thread) untied(off format.Off) {
 
 // tie gives an event the edges of its thread's waits, and begins the gap after it. The
 // thread's clocks are at the end of the event.
-func (w *ties) tie(f fact) {
-	s, t, out := f.s, f.s.t, f.s.out
+func (w *ties) tie(s *simEvent) {
+	t, out := s.t, s.out
 	out.Held = min(t.held, out.Compute)
 	out.Expired = min(t.timeouts.take(), out.Compute-out.Held)
 	own := t.own.Total + out.Compute - out.Held

@@ -1,5 +1,19 @@
 package format
 
+import "slices"
+
+// Errors that tables of effects name.
+const (
+	eperm      = 1
+	eagain     = 11
+	ebusy      = 16
+	einval     = 22
+	enfile     = 23
+	emfile     = 24
+	efbig      = 27
+	eopnotsupp = 95
+)
+
 // Effect is what a successful call does to the tables of a process, to names or
 // to files, or what it returns about them.
 type Effect uint8
@@ -214,6 +228,43 @@ var effects = [NumEffects]Acts{
 
 	EffectSubmit: Submits,
 	EffectQueue:  Submits,
+}
+
+// unsure are the errors of each effect that can be about what a trace does not hold: some of the
+// arguments, what the file system supports, the state of a socket, or a mount point. In a replay the
+// call could succeed, and change later results.
+var unsure = [NumEffects][]int64{
+	EffectNone:     {einval, eopnotsupp},
+	EffectOpen:     {einval, eopnotsupp, eagain}, // of a lease
+	EffectDup:      {einval, eopnotsupp},
+	EffectFcntl:    {eopnotsupp},
+	EffectRead:     {eopnotsupp},        // also of flags of preadv2
+	EffectWrite:    {eopnotsupp, eperm}, // of a file that only grows, or never changes (chattr), or of a seal
+	EffectAllocate: {einval, eopnotsupp, eperm},
+	EffectAdvise:   {einval, eopnotsupp},
+	EffectSync:     {einval, eopnotsupp},
+	EffectStat:     {einval, eopnotsupp},
+	EffectChmod:    {einval, eopnotsupp},
+	EffectGetAttr:  {einval, eopnotsupp},
+	EffectSetAttr:  {einval, eopnotsupp},
+	EffectMkdir:    {einval, eopnotsupp},
+	EffectMknod:    {einval, eopnotsupp},
+	EffectBind:     {einval, ebadf, enotsock},
+	EffectSymlink:  {einval, eopnotsupp},
+	EffectLink:     {einval, eopnotsupp},
+	EffectRename:   {ebusy},
+	EffectUnlink:   {einval, eopnotsupp, ebusy},
+	EffectRmdir:    {einval, ebusy},
+}
+
+// Unsure reports whether a result of a call is an error that can be about what a trace does not
+// hold.
+func (i *Info) Unsure(ret int64) bool {
+	switch -ret {
+	case emfile, enfile, efbig:
+		return true
+	}
+	return ret < 0 && slices.Contains(unsure[i.Effect], -ret)
 }
 
 // actsOf returns the acts of a row.
