@@ -25,7 +25,7 @@ func (ds *descriptors) enlist() {
 	ds.when(factBegan, ds.began)
 	ds.always(ds.close, format.Closes)
 	ds.always(ds.copied, format.Duplicates)
-	ds.always(ds.made, format.Channels, format.Borrows)
+	ds.always(ds.made, format.Channels)
 }
 
 // closed is told of each number that the current event closes.

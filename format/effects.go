@@ -81,7 +81,6 @@ const (
 	EffectSubmit // submits requests, waits for them, or prepares that
 	EffectQueue  // made by compile: the same for a ring of the thread table
 
-	EffectBorrow    // the result is a copy of a descriptor of another process
 	EffectAdviseMap // advises about mapped memory
 
 	NumEffects
@@ -97,7 +96,6 @@ const (
 	Opens      Acts = 1 << iota // the result is a new descriptor of a file
 	Channels                    // makes descriptors of a pipe, an eventfd or a ring
 	Duplicates                  // the result is a copy of a descriptor
-	Borrows                     // the result is a copy of a descriptor of another process
 	Closes                      // closes descriptors
 	Marks                       // sets flags of descriptors, or of what they lead to
 	Starts                      // makes a thread or a process
@@ -158,7 +156,7 @@ const (
 // Sets of acts.
 const (
 	// ChangesTables are acts on threads, processes, descriptors and working directories.
-	ChangesTables = Borrows | Opens | Channels | Duplicates | Closes | Marks | Starts | Execs | Ends | EndsAll | Enters | Roots | Masks | Unshares | Awaits | Blocks
+	ChangesTables = Opens | Channels | Duplicates | Closes | Marks | Starts | Execs | Ends | EndsAll | Enters | Roots | Masks | Unshares | Awaits | Blocks
 
 	// ChangesNames are those that create, remove or move names. An open can create one as well,
 	// by its flags.
@@ -174,7 +172,6 @@ var effects = [NumEffects]Acts{
 	EffectClose:      Closes | anyway,
 	EffectCloseRange: Closes | Marks | options,
 	EffectDup:        Duplicates,
-	EffectBorrow:     Borrows,
 	EffectFcntl:      Duplicates | Marks | Locks | options,
 	EffectPipe:       Channels,
 	EffectEventfd:    Channels,

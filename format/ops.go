@@ -164,8 +164,6 @@ const (
 	OpMprotect
 	OpMapRead
 	OpMapWrite
-	OpPidfdGetfd
-
 	numOps
 )
 
@@ -574,7 +572,6 @@ var table = laidOut([numOps]Info{
 	// A replay looks the file up, and changes no attributes that could keep it
 	// from being removed.
 	OpFileGetattr: {Name: "file_getattr", Class: ClassMetadata, Args: []Arg{argDir, argPath, argValue, {Name: "length", Kind: Count}, argAtAttr}, Effect: EffectStat, Canon: canonAttr(4, OpFstat, OpLstat, OpStat), Sys: [numArch]int{468, 468}},
-	OpPidfdGetfd:  {Name: "pidfd_getfd", Class: ClassMetadata, Args: []Arg{{Name: "pidfd", Kind: FD}, {Name: "targetfd", Kind: Count}, {Name: "flags", Kind: Count}}, Result: ResultFD, Effect: EffectBorrow, Dropped: true, Sys: [numArch]int{438, 438}},
 	OpFileSetattr: {Name: "file_setattr", Class: ClassMetadata, Args: []Arg{argDir, argPath, argValue, {Name: "length", Kind: Count}, argAtAttr}, Effect: EffectStat, Canon: canonAttr(4, OpFstat, OpLstat, OpStat), Sys: [numArch]int{469, 469}},
 
 	OpMprotect: {Name: "mprotect", Class: ClassMemory, Args: []Arg{{Name: "addr", Kind: Addr}, argSize, {Name: "prot", Kind: Flags, Flags: MmapProt}}, Effect: EffectProtect, Sys: [numArch]int{10, 226}},

@@ -5,7 +5,6 @@ import "golang.org/x/sys/unix"
 // sysNumbers are the system call numbers of the operations that arm64 has.
 var sysNumbers = map[string]int{
 	"io_uring_setup":    unix.SYS_IO_URING_SETUP,
-	"pidfd_getfd":       unix.SYS_PIDFD_GETFD,
 	"io_uring_enter":    unix.SYS_IO_URING_ENTER,
 	"io_uring_register": unix.SYS_IO_URING_REGISTER,
 	"io_setup":          unix.SYS_IO_SETUP,

@@ -196,8 +196,6 @@ func (fl *Follower) Apply(f *Fact) {
 		fl.opened(f)
 	case did.Any(format.MapsFiles) && f.File != nil:
 		fl.Map(t, e, Mapping{Offset: e.Offset(), File: f.File})
-	case did.Any(format.Borrows):
-		fl.Put(t.Table, e.Ret, Descriptor{Description: fl.Open(fl.of([]byte("of another process")), 0)})
 	case did.Any(format.Channels):
 		one, other := f.Made()
 		fl.made(t, e, one)
