@@ -290,10 +290,14 @@ func (a Acts) All(of Acts) bool { return a&of == of }
 // Acts returns what a call does if it succeeds, as its arguments say.
 func (e *Event) Acts() Acts {
 	acts := table[e.Op].Acts
-	if acts&options == 0 {
-		return acts
+	if acts&options != 0 {
+		return acts &^ e.unchosen(acts)
 	}
-	no := Acts(0)
+	return acts
+}
+
+// unchosen returns the acts that the arguments do not choose.
+func (e *Event) unchosen(acts Acts) (no Acts) {
 	switch {
 	case acts.All(Duplicates | Locks): // fcntl
 		switch e.Args[1] {
@@ -319,13 +323,14 @@ func (e *Event) Acts() Acts {
 			no = MapsFiles
 		}
 	}
-	return acts &^ no
+	return no
 }
 
 // Did returns what a call did, by its result.
 func (e *Event) Did() Acts {
 	acts := e.Acts()
 	switch {
+	case e.Ret > 0:
 	case e.Ret == NoResult || e.Failed():
 		if acts&anyway == 0 || acts&Ends == 0 && e.Ret == -ebadf {
 			return 0
