@@ -191,38 +191,10 @@ func (m *model) about(s *simEvent) {
 // change applies an event to descriptors, threads and directories, whether or not it is in the
 // trace.
 func (m *model) change(s *simEvent) {
-	m.descriptors.renumber(s)
+	m.fds.renumber(s)
 	m.changing.call(s.out.Op, s)
 	if s.why == reasonNone && s.deep {
 		s.why = reasonDeep
-	}
-}
-
-// reserves turns an ioctl that is equivalent to fallocate into fallocate.
-func (cs *contents) reserves(s *simEvent) {
-	if s.out.Op != format.OpIoctl {
-		return
-	}
-	request := s.out.Word(format.IoctlRequest)
-	modes := [...]struct{ request, mode int64 }{
-		{format.FsIocResvsp64, format.FallocKeepSize},
-		{format.FsIocUnresvsp64, format.FallocKeepSize | format.FallocPunchHole},
-		{format.FsIocZeroRange, format.FallocKeepSize | format.FallocZeroRange},
-	}
-	for _, to := range modes {
-		if to.request != request {
-			continue
-		}
-		fd, whence, from, size := s.e.Args[0], s.e.Args[2], s.e.Args[3], s.e.Args[4]
-		if f := fileOf(s.t.Table.Find(fd)); f != nil && f.node != nil {
-			switch whence {
-			case format.SeekCur:
-				from += f.Offset
-			case format.SeekEnd:
-				from += f.node.now
-			}
-		}
-		s.out.Op, s.out.Args = format.OpFallocate, [format.MaxArgs]int64{fd, to.mode, from, size}
 	}
 }
 

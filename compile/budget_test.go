@@ -194,7 +194,7 @@ func TestLimit(t *testing.T) {
 // The tables of rings count, also when all that is held is counted again.
 func TestLimitOfRings(t *testing.T) {
 	text := "# pianola script 1\n" + repeated(200, func(i int) string {
-		return fmt.Sprintf("1 0.1 io_uring_register(4, IORING_REGISTER_FILES_UPDATE, 0x1, 1, \"%d=3\") = 0 <0.1> {ring=%d}\n", maxRegistered-1, i+1)
+		return fmt.Sprintf("1 0.1 io_uring_register(4, IORING_REGISTER_FILES_UPDATE, 0x1, 1, \"%d=3\") = 0 <0.1> {ring=%d}\n", format.MaxRegistered-1, i+1)
 	})
 	_, err := Compile(script.NewReader(strings.NewReader(text), "test.txt"), spare(t), nothing{}, Options{Memory: 10 << 20})
 	var refused *LimitError

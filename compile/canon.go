@@ -35,7 +35,7 @@ func (a argMaps) canonical(e *format.Event, out *format.Event) {
 		op = canon(e)
 	}
 	out.Op, out.Dur, out.Ret, out.Start = op, e.Dur, e.Ret, e.Start
-	out.Str, out.Edges, out.How = [format.MaxStrings][]byte{}, nil, format.How{}
+	out.Str, out.List, out.Edges, out.How = [format.MaxStrings][]byte{}, nil, nil, format.How{}
 	if op == e.Op {
 		out.Args = e.Args
 	} else {

@@ -219,7 +219,7 @@ const readBatch = 64
 
 // header returns the header of the trace, given that of the recording.
 func (m *model) header(source *format.Header) *format.Header {
-	h := &format.Header{Threads: m.table, Descriptors: m.processes.inherits, Files: m.learned.plan.files, Names: m.appNames.list(m.learned.plan), Ranks: ranksOf(source.Ranks, m.options.Key != nil)}
+	h := &format.Header{Threads: m.table, Descriptors: m.naming.inherits, Files: m.learned.plan.files, Names: m.appNames.list(m.learned.plan), Ranks: ranksOf(source.Ranks, m.options.Key != nil)}
 	for _, meta := range source.Meta {
 		if m.options.Key != nil && meta.Key == format.MetaEnded {
 			meta.Value = "why is not told" // it can name files

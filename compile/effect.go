@@ -11,13 +11,14 @@ import (
 // result tells of that.
 type naming struct {
 	*pass
-	ds     *descriptors
-	inodes map[format.Inode]*node // files with more than one name
-	binds  bool                   // the recording has bind calls, so appear does not guess sockets
+	inodes   map[format.Inode]*node // files with more than one name
+	inherits []format.Descriptor    // files of the trace that are open at its start
+	binds    bool                   // the recording has bind calls, so appear does not guess sockets
 }
 
 func (nm *naming) enlist() {
 	nm.ahead(nm.appear, func(i *format.Info) bool { return i.At.Paths[0].Arg >= 0 && i.Class != format.ClassProcess })
+	nm.when(factOpened, nm.inherited)
 	nm.on(nm.looked, 0, format.Permits)
 	nm.on(nm.stat, format.Stats)
 	nm.on(nm.attribute, format.Attributes)
@@ -30,6 +31,29 @@ func (nm *naming) enlist() {
 	nm.always(nm.opened, format.Opens)
 	nm.always(nm.chdir, format.Enters)
 	nm.always(nm.chroot, format.Roots)
+}
+
+// inherited finds the file of a descriptor that was open at the start.
+func (nm *naming) inherited(f fact) {
+	d := f.from
+	if d == nil || !namesFile(d) {
+		return
+	}
+	at, _ := nm.names.walk(nm.names.root, nm.names.root, d.Path, linkTarget, nil)
+	if at == nil || at.node != nil && at.node.pseudo {
+		return
+	}
+	nm.names.exists(at)
+	f.file.node = at.node
+	nm.names.mention(at)
+	nm.call(at)
+	nm.learn(at, d.Notes())
+	// The file was open at the start, so its size was at least the offset.
+	nm.raise(at.node, d.Offset)
+	nm.inherits = append(nm.inherits, format.Descriptor{
+		Process: f.num, FD: d.FD, Offset: d.Offset, Path: nm.names.mappedPath(at, nm.options.Paths),
+		Flags: d.Flags &^ (format.CREAT | format.EXCL | format.TRUNC),
+	})
 }
 
 // opened adds the descriptor that an open made to the table.
@@ -62,8 +86,8 @@ func (nm *naming) opened(s *simEvent) {
 		s.why = reasonNoFile
 		return
 	}
-	f.uses.opened, f.uses.number = nm.order.here, nm.ds.newNumber(s.t.Table, e.Ret)
-	nm.ds.changes(s.t.Table)
+	f.uses.opened, f.uses.number = nm.order.here, nm.fds.newNumber(s.t.Table, e.Ret)
+	nm.fds.changes(s.t.Table)
 	s.out.Ret = int64(f.uses.number)
 	nd := (*node)(nil)
 	switch {

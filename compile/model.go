@@ -12,14 +12,13 @@ import (
 // model is one pass: its concerns, and the loop over them.
 type model struct {
 	*pass
-	concerns    []concern
-	naming      *naming
-	descriptors *descriptors
-	processes   *processes
-	memory      *memory
-	pipes       *pipes
-	mpis        *mpis
-	rings       *rings
+	concerns  []concern
+	naming    *naming
+	processes *processes
+	memory    *memory
+	pipes     *pipes
+	mpis      *mpis
+	rings     *rings
 
 	started bool
 	notes   format.Notes // of the current event, where they were changed
@@ -42,16 +41,16 @@ func newModel(o Options, known *learned, out *writer) *model {
 	}
 	m := &model{pass: p}
 	p.loop = m
-	m.descriptors = &descriptors{pass: p}
-	m.naming = &naming{pass: p, ds: m.descriptors, inodes: map[format.Inode]*node{}}
+	p.fds = &numbering{pass: p}
+	m.naming = &naming{pass: p, inodes: map[format.Inode]*node{}}
 	p.names.follow = m.naming.follow
-	m.processes = &processes{pass: p, naming: m.naming, byPID: map[int32]*proc{}}
+	m.processes = &processes{pass: p, byPID: map[int32]*proc{}}
 	m.memory = &memory{pass: p}
 	m.pipes = &pipes{pass: p, named: map[any]*pipe{}}
 	m.mpis = &mpis{pass: p, threads: map[int32]*thread{}}
-	m.rings = &rings{pass: p, ds: m.descriptors, all: map[ringKey]*ring{}}
+	m.rings = &rings{pass: p, all: map[ringKey]*ring{}}
 	m.concerns = []concern{
-		m.rings, m.descriptors, m.naming, m.memory, &contents{pass: p}, m.processes, m.pipes, newTies(p), &locking{pass: p}, m.mpis, &spans{pass: p},
+		m.rings, &descriptors{pass: p}, m.naming, m.memory, &contents{pass: p}, m.processes, m.pipes, newTies(p), &locking{pass: p}, m.mpis, &spans{pass: p},
 	}
 	return m
 }

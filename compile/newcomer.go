@@ -98,24 +98,6 @@ func (pr *processes) inherited(d *format.Descriptor) *process.Description {
 		return nil
 	}
 	f := pr.newFile(d.Flags)
-	pr.tellMore(factOpened, &pr.event, more{file: f, from: d})
-	if !namesFile(d) {
-		return f.Description
-	}
-	at, _ := pr.names.walk(pr.names.root, pr.names.root, d.Path, linkTarget, nil)
-	if at == nil || at.node != nil && at.node.pseudo {
-		return f.Description
-	}
-	pr.names.exists(at)
-	f.node = at.node
-	pr.names.mention(at)
-	pr.call(at)
-	pr.naming.learn(at, d.Notes())
-	// The file was open at the start, so its size was at least the offset.
-	pr.raise(at.node, d.Offset)
-	pr.inherits = append(pr.inherits, format.Descriptor{
-		Process: num, FD: d.FD, Offset: d.Offset, Path: pr.names.mappedPath(at, pr.options.Paths),
-		Flags: d.Flags &^ (format.CREAT | format.EXCL | format.TRUNC),
-	})
+	pr.tellMore(factOpened, &pr.event, more{file: f, from: d, num: num})
 	return f.Description
 }

@@ -18,6 +18,7 @@ type pass struct {
 	names    *names
 	state    *process.State
 	order    order
+	fds      *numbering
 	line     int64    // number of the current event in the order of the simulation
 	told     bool     // the recording tells who woke whom
 	event    simEvent // the event being simulated
@@ -63,7 +64,7 @@ const (
 	factTimed               // the event comes, and its time on the trace's clock is known
 	factAsks                // its requests come before it
 	factActs                // what it is about is known
-	factOpened              // a descriptor of file was made, or was open at the start as from tells
+	factOpened              // a descriptor of file was made, or process num had it open at the start, as from tells
 	factClosed              // thread t closes a descriptor of file
 	factDropped             // the last descriptor of file was closed
 	factBegan               // thread t begins; maker is nil if no recorded thread made it
@@ -90,6 +91,7 @@ type more struct {
 	file, of *openFile // that was opened, and what leads to it: the other end of a pipe, or a descriptor in a path
 	named    bool      // it was opened by a name of a file
 	from     *format.Descriptor
+	num      int32 // of the process in the trace
 	lock     *lockCall
 	fd       int32 // that is closed
 	d        *process.Descriptor

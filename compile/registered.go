@@ -1,9 +1,6 @@
 package compile
 
 import (
-	"bytes"
-	"strconv"
-
 	"pianola/format"
 	"pianola/format/process"
 )
@@ -69,7 +66,7 @@ func (rs *rings) keep(s *simEvent) {
 			if at := &r.files[i]; key.process == t.Process && at.of == f && at.fd == fd {
 				if hidden < 0 {
 					hidden = int32(rs.hide(t.Table))
-					of := rs.ds.used(t.Table, int64(fd))
+					of := rs.fds.used(t.Table, int64(fd))
 					rs.state.Put(t.Table, int64(hidden), process.Descriptor{Description: d.Description, Cloexec: d.Cloexec, Data: of})
 					of.number = v
 				}
@@ -82,8 +79,7 @@ func (rs *rings) keep(s *simEvent) {
 	}
 	s.kept, s.why = true, reasonTable
 	rs.state.Apply(t.Thread, s.e)
-	rs.ds.take(rs.ds.ownNumbers(t.Table), v)
-	rs.ds.moved = true
+	rs.fds.gives(t.Table, v)
 }
 
 // fixed replaces the index of a registered file by the descriptor of the file, and
@@ -148,20 +144,21 @@ func (rs *rings) fill(t *thread, r *ring, e *format.Event) {
 func (rs *rings) register(s *simEvent, r *ring) reason {
 	e, t := s.e, s.t
 	op := format.OpRingFiles
-	first, list := cutFirst(e.Str[0])
-	c := change{first: first, list: list}
+	first, list := e.List.First(), e.List
+	c := change{list: list}
 	switch e.Args[1] {
 	case format.RegisterFiles, format.RegisterFiles2:
 		c.whole = true
 		fallthrough
 	case format.RegisterFilesUpdate, format.RegisterFilesUpdate2:
-		for i, fd := range list {
+		for i := range list.Len() {
 			var f registered
-			switch d := t.Table.Find(fd[0]); {
-			case fd[0] == skipped:
+			fd := list.At(i)[0]
+			if fd == format.Unchanged {
 				continue
-			case d != nil:
-				f = registered{int32(fd[0]), fileOf(d)}
+			}
+			if d := t.Table.Find(fd); d != nil {
+				f = registered{int32(fd), fileOf(d)}
 			}
 			rs.setFile(t, r, first+i, f)
 		}
@@ -175,7 +172,8 @@ func (rs *rings) register(s *simEvent, r *ring) reason {
 		fallthrough
 	case format.RegisterBuffersUpdate:
 		op = format.OpRingBuffers
-		for i, b := range list {
+		for i := range list.Len() {
+			b := list.At(i)
 			r.buffers = setAt(rs.budget, r.buffers, first+i, b)
 			if rs.out == nil && !rs.options.Bare {
 				t.proc.buffers.addMapping(b[0], b[1])
@@ -186,22 +184,16 @@ func (rs *rings) register(s *simEvent, r *ring) reason {
 	default:
 		return reasonTable
 	}
-	if r.num == 0 || len(list) == 0 && !c.whole {
+	if r.num == 0 || list.Len() == 0 && !c.whole {
 		return reasonTable // the event is added when the ring is created, or changes nothing
 	}
 	rs.prepares(t, r, op, s.out, c)
 	return reasonNone
 }
 
-// skipped marks a place in an update that stays unchanged (IORING_REGISTER_FILES_SKIP).
-const skipped = -2
-
-// maxRegistered bounds the files and buffers of a ring (IORING_MAX_FIXED_FILES).
-const maxRegistered = 1 << 15
-
 // setAt sets an element of a list, which it makes longer if need be.
 func setAt[T any](b *budget, list []T, i int, v T) []T {
-	if i >= maxRegistered {
+	if i >= format.MaxRegistered {
 		return list
 	}
 	if n := i + 1 - len(list); n > 0 {
@@ -209,24 +201,4 @@ func setAt[T any](b *budget, list []T, i int, v T) []T {
 	}
 	list[i] = v
 	return list
-}
-
-// cutFirst parses a list of registered items: "2=8,9" means 8 and 9 from number 2 on,
-// "0x7f00+4096" is an address and a size.
-func cutFirst(text []byte) (first int, list [][2]int64) {
-	if number, rest, ok := bytes.Cut(text, []byte("=")); ok {
-		n, _ := strconv.Atoi(string(number))
-		first, text = min(max(n, 0), maxRegistered), rest
-	}
-	if len(text) == 0 {
-		return first, nil
-	}
-	for one := range bytes.SplitSeq(text, []byte(",")) {
-		var v [2]int64
-		a, b, _ := bytes.Cut(one, []byte("+"))
-		v[0], _ = strconv.ParseInt(string(a), 0, 64)
-		v[1], _ = strconv.ParseInt(string(b), 0, 64)
-		list = append(list, v)
-	}
-	return first, list
 }

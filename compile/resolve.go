@@ -228,7 +228,7 @@ func (nm *naming) descriptor(s *simEvent, fd int64) (*openFile, reason) {
 		nm.order.after(of.opened, format.EdgeDescriptor)
 	}
 	if !nm.order.alone && !closes {
-		of := nm.ds.used(table, fd)
+		of := nm.fds.used(table, fd)
 		of.newest = nm.order.use(of.newest)
 	}
 	return f, reasonNone

@@ -80,7 +80,6 @@ type ringKey struct {
 // rings is the concern of rings.
 type rings struct {
 	*pass
-	ds     *descriptors
 	all    map[ringKey]*ring
 	hides  int64   // numbers from firstHidden on that were used
 	hidden []int32 // those of them that are free again
@@ -309,23 +308,23 @@ func (rs *rings) emitQueue(t *thread, r *ring, op format.Op) {
 // change is the part of the registered files or buffers of a ring that a call changes.
 type change struct {
 	whole bool // all of them
-	first int
-	list  [][2]int64
+	list  *format.List
 }
 
 // extent returns the part of a list of a length that an event registers, from one place to
 // another, and whether that is an update of what the trace has registered before. An
 // update beyond its end registers all again, rounded up to a power of two, so that the
-// texts of all updates together grow no faster than the list.
+// lists of all updates together grow no faster than the list.
 func (c *change) extent(length int, listed *int) (from, to int, updates bool) {
-	from, to = c.first, min(c.first+len(c.list), length)
+	from = c.list.First()
+	to = min(from+c.list.Len(), length)
 	if !c.whole && to <= *listed {
 		return from, to, true
 	}
 	if c.whole {
 		to = length
 	} else {
-		to = min(1<<bits.Len(uint(to-1)), maxRegistered)
+		to = min(1<<bits.Len(uint(to-1)), format.MaxRegistered)
 	}
 	*listed = to
 	return 0, to, false
@@ -340,43 +339,41 @@ func (rs *rings) prepares(t *thread, r *ring, op format.Op, out *format.Event, c
 		copy(out.Args[1:], r.setup[:])
 		return
 	}
-	length, listed, item := len(r.files), &r.listed[0], rs.appendFile
+	of, length, listed, item := format.ListNumbers, len(r.files), &r.listed[0], rs.listFile
 	if op == format.OpRingBuffers {
-		length, listed, item = len(r.buffers), &r.listed[1], rs.appendBuffer
+		of, length, listed, item = format.ListPlaces, len(r.buffers), &r.listed[1], rs.listBuffer
 	}
 	from, to, updates := c.extent(length, listed)
-	var text []byte
+	list, start := format.List{Of: of, Update: updates}, len(rs.spans.Numbers)
 	if updates {
-		text = append(format.AppendInt(text, int64(from)), '=')
+		list.From = int64(from)
 	}
 	for i := from; i < to; i++ {
-		if i > from {
-			text = append(text, ',')
-		}
-		if updates && c.list[i-c.first][0] == skipped && op == format.OpRingFiles {
-			text = format.AppendInt(text, skipped)
+		if updates && c.list.At(i - from)[0] == format.Unchanged && op == format.OpRingFiles {
+			rs.spans.Numbers = append(rs.spans.Numbers, format.Unchanged)
 		} else {
-			text = item(text, t, r, i)
+			item(t, r, i)
 		}
 	}
-	out.Str[0] = rs.text(string(text))
+	list.Items = rs.spans.NumbersFrom(start)
+	out.List = rs.spans.AddList(list)
 }
 
-// appendFile appends the descriptor of a registered file, -1 for none.
-func (rs *rings) appendFile(text []byte, t *thread, r *ring, i int) []byte {
+// listFile appends the descriptor of a registered file, -1 for none, to a list.
+func (rs *rings) listFile(t *thread, r *ring, i int) {
 	fd := int64(-1)
 	f, _ := r.fileAt(int64(i))
 	if d := t.Table.Find(r.descriptorOf(t, int64(i))); d != nil && f.of.isFile() {
 		fd = int64(numberOf(f.fd, d))
 		rs.order.after(usesOf(d).opened, format.EdgeDescriptor)
-		of := rs.ds.used(t.Table, int64(f.fd))
+		of := rs.fds.used(t.Table, int64(f.fd))
 		of.newest = rs.order.use(of.newest)
 	}
-	return format.AppendInt(text, fd)
+	rs.spans.Numbers = append(rs.spans.Numbers, fd)
 }
 
-// appendBuffer appends the place and the size of a registered buffer.
-func (rs *rings) appendBuffer(text []byte, t *thread, r *ring, i int) []byte {
+// listBuffer appends the place and the size of a registered buffer to a list.
+func (rs *rings) listBuffer(t *thread, r *ring, i int) {
 	var b [2]int64
 	if i < len(r.buffers) {
 		b = r.buffers[i]
@@ -385,7 +382,7 @@ func (rs *rings) appendBuffer(text []byte, t *thread, r *ring, i int) []byte {
 	if !rs.options.Bare && rs.out != nil {
 		place = t.proc.buffers.placeOf(b[0], b[1])
 	}
-	return format.AppendInt(append(format.AppendInt(text, place), '+'), b[1])
+	rs.spans.Numbers = append(rs.spans.Numbers, place, b[1])
 }
 
 // usesOf returns the uses of a descriptor, which must not be changed.
@@ -403,38 +400,33 @@ func (rs *rings) queued(s *simEvent) reason {
 	if !e.Notes.Known(format.NotedRing) || e.Ret < 0 {
 		return reasonTable
 	}
-	via := format.ViaAIO
-	switch e.Op {
-	case format.OpUringSetup, format.OpUringEnter, format.OpUringRegister:
+	via, reads := format.ViaAIO, e.Op.Info().Reads
+	if reads == format.ReadRing || reads == format.ReadRegistered || e.Op == format.OpUringEnter {
 		via = format.ViaUring
 	}
 	r := rs.ringOf(t, e, via)
-	switch e.Op {
-	case format.OpUringSetup:
-		r.setup, r.counts = [4]int64{e.Args[0], e.Args[1], e.Args[2], e.Args[3]}, reaping{known: true, whole: true}
-	case format.OpIOSetup:
+	switch collects := e.Op == format.OpIOGetevents || e.Op == format.OpIOPgetevents; {
+	case reads == format.ReadRing, reads == format.ReadContext:
 		r.setup, r.counts = [4]int64{e.Args[0]}, reaping{known: true, whole: true}
-	case format.OpUringRegister:
+		if via == format.ViaUring {
+			copy(r.setup[:], e.Args[:])
+		}
+	case reads == format.ReadRegistered:
 		return rs.register(s, r)
-	case format.OpUringEnter, format.OpIOSubmit, format.OpIOGetevents, format.OpIOPgetevents:
-		return rs.submitted(s, r)
+	case collects:
+		return rs.submitted(s, r, min(max(e.Args[1], 0), e.Ret), collects)
+	case via == format.ViaUring && e.Args[3]&enterGetEvents != 0:
+		return rs.submitted(s, r, max(e.Args[2], 0), collects)
+	case via == format.ViaUring, e.Op == format.OpIOSubmit:
+		return rs.submitted(s, r, 0, collects)
 	}
 	return reasonTable
 }
 
-// submitted turns a call that submits requests, or waits for them, into the event of
-// the trace. Its requests are there already.
-func (rs *rings) submitted(s *simEvent, r *ring) reason {
+// submitted turns a call that submits requests, or waits for at least so many, into the event
+// of the trace. Its requests are there already. collects says that it returns completions.
+func (rs *rings) submitted(s *simEvent, r *ring, least int64, collects bool) reason {
 	e, out := s.e, s.out
-	least := int64(0)
-	switch e.Op {
-	case format.OpUringEnter:
-		if e.Args[3]&enterGetEvents != 0 {
-			least = max(e.Args[2], 0)
-		}
-	case format.OpIOGetevents, format.OpIOPgetevents:
-		least = min(max(e.Args[1], 0), e.Ret)
-	}
 	if back := s.t.last - e.Start; back > 0 { // the event was made for a late request
 		e.Start, e.Dur = s.t.last, max(e.Dur-back, 0)
 	}
@@ -450,7 +442,7 @@ func (rs *rings) submitted(s *simEvent, r *ring) reason {
 	waits := r.awaited(e, least)
 	reaped := min(r.played, r.events-number)
 	waits = min(waits, r.events-reaped)
-	if e.Op == format.OpIOGetevents || e.Op == format.OpIOPgetevents {
+	if collects {
 		r.collect(e.Ret)
 	}
 	if r.batch = 0; r.num == 0 || number == 0 && waits == 0 {

@@ -98,10 +98,8 @@ type processes struct {
 	list    []*proc
 	sharing int          // that share another's table of descriptors
 	costs   format.Costs // to subtract
-	naming  *naming
 
-	inherits []format.Descriptor // descriptors of the trace at its start
-	entering bool                // they are those of processes that enter
+	entering bool // descriptors are those of processes that enter
 }
 
 func (pr *processes) enlist() {

@@ -111,7 +111,7 @@ const (
 	maxEdges = 1 << 16
 	maxArena = 1 << 20 // bytes
 
-	maxNumbers = 1 << 16 // of spans
+	maxNumbers = 1 << 16 // of spans and lists
 )
 
 // maxChain is how many linked requests a batch may have beyond its size.

@@ -31,7 +31,7 @@ const MaxArgs = 6
 // String arguments (paths and texts) are in Str, in the order of the row; their
 // places in Args are unused. A nil string is a NULL pointer.
 //
-// Str, Notes, Span and Edges are borrowed: a Reader overwrites them by its next call
+// Str, Notes, List, Span and Edges are borrowed: a Reader overwrites them by its next call
 // of Read. Clone makes a copy that can be kept.
 type Event struct {
 	Op  Op
@@ -60,6 +60,7 @@ type Event struct {
 	Enters *Header // the processes that enter the recording, and what they have open, as its remarks and descriptors tell; the Op is OpNone, and no reader of the event changes it
 
 	Notes *Notes // what a recorder noted about the event, nil for nothing
+	List  *List  // what the call registers with a ring, nil for nothing; the argument of the kind List
 	Span  *Span  // the call of a library that the event is; its Op is OpNone
 	Edges []Edge // trace: what the event comes after
 	How   How    // trace: how a request is made

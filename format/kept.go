@@ -7,6 +7,7 @@ type Kept struct {
 	text  []byte
 	notes []Notes
 	edges []Edge
+	lists SpanMemory
 }
 
 // Keep copies what the events borrow, and has them borrow from k until the next call.
@@ -43,6 +44,7 @@ func count(e *Event, text, notes, edges *int) {
 }
 
 func (k *Kept) grow(text, notes, edges int) {
+	k.lists.Reset()
 	k.text, k.notes, k.edges = slices.Grow(k.text[:0], text), slices.Grow(k.notes[:0], notes), slices.Grow(k.edges[:0], edges)
 }
 
@@ -65,7 +67,7 @@ func (k *Kept) keep(e *Event) {
 		k.edges = append(k.edges, e.Edges...)
 		e.Edges = k.edges[from:len(k.edges):len(k.edges)]
 	}
-	e.Span = e.Span.Clone()
+	e.List, e.Span = k.lists.Keep(e.List), e.Span.Clone()
 }
 
 func (k *Kept) keepText(s *[]byte) {

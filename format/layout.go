@@ -32,6 +32,7 @@ type Layout struct {
 	PID       int8 // process that is waited for
 	Child     int8 // process that the call found, if it is not the result
 	Text      int8 // place in Event.Str of the first text
+	List      int8 // what is in Event.List
 
 	Gone    int8                  // place in Paths of the name that the call removes or moves
 	Came    int8                  // place in Paths of the name that it makes
@@ -59,7 +60,7 @@ func laidOut(rows [numOps]Info) [numOps]Info {
 func layoutOf(args []Arg) Layout {
 	at := Layout{
 		FD: -1, OutFD: -1, NewFD: -1, Offset: -1, OutOffset: -1, Size: -1, Buf: -1, Vector: -1, Count: -1, Flags: -1,
-		OpenFlags: -1, AtFlags: -1, Mode: -1, PID: -1, Child: -1, Text: -1, Gone: -1, Came: -1, Paths: [MaxStrings]PathPlace{{-1, -1, -1}, {-1, -1, -1}},
+		OpenFlags: -1, AtFlags: -1, Mode: -1, PID: -1, Child: -1, Text: -1, List: -1, Gone: -1, Came: -1, Paths: [MaxStrings]PathPlace{{-1, -1, -1}, {-1, -1, -1}},
 	}
 	named := map[string]*int8{
 		"fd": &at.FD, "outfd": &at.OutFD, "newfd": &at.NewFD, "offset": &at.Offset, "inoffset": &at.Offset, "outoffset": &at.OutOffset,
@@ -88,6 +89,8 @@ func layoutOf(args []Arg) Layout {
 			if at.Text < 0 {
 				at.Text = str
 			}
+		case Items:
+			at.List = k
 		case Mode, OptMode:
 			at.Mode = k
 		case Addr:

@@ -57,7 +57,7 @@ var reading = [NumReads]func(*Info) bool{
 	ReadOffsets:    func(i *Info) bool { return i.Synthetic != 0 },
 	ReadAddress:    func(i *Info) bool { return i.At.Strings == 1<<i.At.Paths[0].Arg },
 	ReadRing:       func(i *Info) bool { return i.Result == ResultFD && i.Synthetic != 0 },
-	ReadRegistered: func(i *Info) bool { return i.At.Text >= 0 && i.Synthetic != 0 },
+	ReadRegistered: func(i *Info) bool { return i.At.List >= 0 && i.Synthetic != 0 },
 	ReadContext:    func(i *Info) bool { return i.Synthetic != 0 },
 	ReadBatch:      func(i *Info) bool { return i.Class == ClassSubmit },
 	ReadExec:       func(i *Info) bool { return i.Effect == EffectExec },
@@ -111,7 +111,7 @@ func TestLayout(t *testing.T) {
 	require.Equal(t, layoutOf(nil), OpNone.Info().At)
 	require.Equal(t, Layout{
 		FD: -1, OutFD: -1, NewFD: -1, Offset: -1, OutOffset: -1, Size: -1, Buf: -1, Vector: -1, Count: -1, Flags: 4, OpenFlags: -1, AtFlags: 4,
-		Mode: -1, PID: -1, Child: -1, Text: -1, Gone: -1, Came: 1, Paths: [2]PathPlace{{Arg: 1, Str: 0, Dir: 0}, {Arg: 3, Str: 1, Dir: 2}}, Strings: 1<<1 | 1<<3,
+		Mode: -1, PID: -1, Child: -1, Text: -1, List: -1, Gone: -1, Came: 1, Paths: [2]PathPlace{{Arg: 1, Str: 0, Dir: 0}, {Arg: 3, Str: 1, Dir: 2}}, Strings: 1<<1 | 1<<3,
 	}, OpLinkat.Info().At)
 	at := OpSplice.Info().At
 	require.Equal(t, [5]int8{0, 1, 2, 3, 4}, [5]int8{at.FD, at.Offset, at.OutFD, at.OutOffset, at.Size})

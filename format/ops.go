@@ -202,6 +202,7 @@ const (
 	FDPair              // two descriptors, the first in the lower 32 bits: [3, 4]
 	Path                // a name, quoted; NULL for none
 	Text                // a string other than a path, quoted
+	Items               // numbers, in Event.List; quoted: "8,-1,9"
 	Flags               // a word of the argument's FlagSet: O_RDWR|O_CREAT
 	Mode                // permissions, octal
 	OptMode             // permissions, left out if flags have neither O_CREAT nor O_TMPFILE
@@ -214,6 +215,10 @@ const (
 
 // IsString reports whether an argument of this kind is in Event.Str.
 func (k Kind) IsString() bool { return k == Path || k == Text }
+
+// HasState reports whether a recorder reads an argument of this kind from memory, so that
+// Notes.Strings has its state.
+func (k Kind) HasState() bool { return k.IsString() || k == Items }
 
 // Arg describes one argument of an operation.
 type Arg struct {
@@ -347,6 +352,7 @@ var (
 	argRing   = Arg{Name: "ring", Kind: FD}      // an index, with IORING_ENTER_REGISTERED_RING
 	argCtx    = Arg{Name: "context", Kind: Addr} // of libaio
 	argLeast  = Arg{Name: "least", Kind: Count}
+	argList   = Arg{Name: "list", Kind: Items}
 	argQueue  = Arg{Name: "queue", Kind: Count} // a thread that is a ring
 	argMost   = Arg{Name: "most", Kind: Count}
 	argEvents = Arg{Name: "events", Kind: Addr}
@@ -523,15 +529,13 @@ var table = laidOut([numOps]Info{
 
 	OpEventfd: {Name: "eventfd", Class: ClassMetadata, Args: []Arg{{Name: "value", Kind: Count}}, Result: ResultFD, Effect: EffectEventfd, Dropped: true, Sys: [numArch]int{284, none}},
 	// The calls for requests. The kernel fills in the number of entries for completions
-	// and reads the rest of struct io_uring_params. Registered items are a list:
-	// descriptors, or addresses and sizes of buffers, after "N=" if it replaces those
-	// from number N on.
+	// and reads the rest of struct io_uring_params.
 	OpUringSetup: {Name: "io_uring_setup", Class: ClassSubmit, Args: []Arg{{Name: "entries", Kind: Count}, {Name: "flags", Kind: Flags, Flags: UringSetupFlags}, {Name: "completions", Kind: Count},
 		{Name: "idle", Kind: Count}}, Result: ResultFD, Effect: EffectEventfd, Dropped: true, Reads: ReadRing, Sys: [numArch]int{425, 425}, Synthetic: 1<<1 | 1<<2 | 1<<3},
 	OpUringEnter: {Name: "io_uring_enter", Class: ClassSubmit, Args: []Arg{argRing, {Name: "submit", Kind: Count}, argLeast, {Name: "flags", Kind: Flags, Flags: UringEnterFlags},
 		{Name: "arg", Kind: Addr}, {Name: "length", Kind: Count}}, Result: ResultAny, Effect: EffectSubmit, Dropped: true, Reads: ReadBatch, Sys: [numArch]int{426, 426}},
 	OpUringRegister: {Name: "io_uring_register", Class: ClassSubmit, Args: []Arg{argRing, {Name: "opcode", Kind: Flags, Flags: UringRegister}, {Name: "arg", Kind: Addr}, {Name: "number", Kind: Count},
-		{Name: "list", Kind: Text}}, Result: ResultAny, Effect: EffectSubmit, Dropped: true, Reads: ReadRegistered, Sys: [numArch]int{427, 427}, Synthetic: 1 << 4},
+		argList}, Result: ResultAny, Effect: EffectSubmit, Dropped: true, Reads: ReadRegistered, Sys: [numArch]int{427, 427}, Synthetic: 1 << 4},
 	OpIOSetup:      {Name: "io_setup", Class: ClassSubmit, Args: []Arg{{Name: "entries", Kind: Count}, argCtx}, Effect: EffectSubmit, Dropped: true, Reads: ReadContext, Sys: [numArch]int{206, 0}, Synthetic: 1 << 1},
 	OpIOSubmit:     {Name: "io_submit", Class: ClassSubmit, Args: []Arg{argCtx, {Name: "number", Kind: Count}, {Name: "requests", Kind: Addr}}, Result: ResultAny, Effect: EffectSubmit, Dropped: true, Reads: ReadBatch, Sys: [numArch]int{209, 2}},
 	OpIOGetevents:  {Name: "io_getevents", Class: ClassSubmit, Args: []Arg{argCtx, argLeast, argMost, argEvents, argLimit}, Result: ResultAny, Effect: EffectSubmit, Dropped: true, Reads: ReadBatch, Sys: [numArch]int{208, 4}},
@@ -540,13 +544,12 @@ var table = laidOut([numOps]Info{
 	OpIODestroy:    {Name: "io_destroy", Class: ClassSubmit, Args: []Arg{argCtx}, Effect: EffectSubmit, Dropped: true, Reads: ReadBatch, Sys: [numArch]int{207, 1}},
 
 	// The operations that replace these calls in a trace. The queue is a ring of the
-	// thread table. Registered items are lists as above, of the trace's descriptors and
-	// buffers. A thread submits a number of requests of the queue after a number of
+	// thread table. Lists have the trace's descriptors and places of buffers. A thread submits a number of requests of the queue after a number of
 	// completions were reaped, and after the compute since the last of them. Then it
 	// waits for further completions.
 	OpRingOpen:    {Name: "ring_open", Kind: MadeKind, Class: ClassSubmit, Args: []Arg{argQueue, {Name: "entries", Kind: Count}, {Name: "flags", Kind: Flags, Flags: UringSetupFlags}, {Name: "completions", Kind: Count}, {Name: "idle", Kind: Count}}, Effect: EffectQueue, Sys: [numArch]int{none, none}},
-	OpRingFiles:   {Name: "ring_files", Kind: MadeKind, Class: ClassSubmit, Args: []Arg{argQueue, {Name: "list", Kind: Text}}, Effect: EffectQueue, Sys: [numArch]int{none, none}},
-	OpRingBuffers: {Name: "ring_buffers", Kind: MadeKind, Class: ClassSubmit, Args: []Arg{argQueue, {Name: "list", Kind: Text}}, Effect: EffectQueue, Sys: [numArch]int{none, none}},
+	OpRingFiles:   {Name: "ring_files", Kind: MadeKind, Class: ClassSubmit, Args: []Arg{argQueue, argList}, Effect: EffectQueue, Sys: [numArch]int{none, none}},
+	OpRingBuffers: {Name: "ring_buffers", Kind: MadeKind, Class: ClassSubmit, Args: []Arg{argQueue, argList}, Effect: EffectQueue, Sys: [numArch]int{none, none}},
 	OpRingSubmit:  {Name: "ring_submit", Kind: MadeKind, Class: ClassSubmit, Args: []Arg{argQueue, {Name: "number", Kind: Count}, argLeast, {Name: "reaped", Kind: Count}, {Name: "since", Kind: Count}}, Effect: EffectQueue, Sys: [numArch]int{none, none}},
 
 	OpEventfd2: {Name: "eventfd2", Class: ClassMetadata, Args: []Arg{{Name: "value", Kind: Count}, {Name: "flags", Kind: Flags, Flags: EventfdFlags}}, Result: ResultFD, Effect: EffectEventfd, Dropped: true, Sys: [numArch]int{290, 19}},
@@ -655,7 +658,7 @@ func (op Op) Rich() bool { return op.Valid() && rich[op] }
 var rich = func() (rich [NumOps]bool) {
 	for op := range rich {
 		info := &table[op]
-		rich[op] = info.Class == ClassOpen || info.Reads == ReadStat || info.At.Strings != 0
+		rich[op] = info.Class == ClassOpen || info.Reads == ReadStat || info.At.Strings != 0 || info.At.List >= 0
 	}
 	return rich
 }()

@@ -111,12 +111,13 @@ func (s spanless) Read(events []Event) (int, error) {
 	}
 }
 
-// SpanMemory is the memory of the spans of one batch, which their makers reuse. Spans that
-// were added stay valid until Reset. It belongs to one goroutine.
+// SpanMemory is the memory of the spans and lists of one batch, which their makers reuse.
+// What was added stays valid until Reset. It belongs to one goroutine.
 //
 // The names of spans are kept for longer, because a recording has few.
 type SpanMemory struct {
 	spans   []Span
+	lists   []List
 	Values  []Value
 	Numbers []int64
 	words   map[string]spanWord
@@ -159,13 +160,34 @@ func (m *SpanMemory) word(name []byte) spanWord {
 
 // Reset makes the memory free.
 func (m *SpanMemory) Reset() {
-	m.spans, m.Values, m.Numbers = m.spans[:0], m.Values[:0], m.Numbers[:0]
+	m.spans, m.lists, m.Values, m.Numbers = m.spans[:0], m.lists[:0], m.Values[:0], m.Numbers[:0]
 }
 
 // Add returns the copy of a span that the memory keeps.
 func (m *SpanMemory) Add(s Span) *Span {
 	m.spans = append(m.spans, s)
 	return &m.spans[len(m.spans)-1]
+}
+
+// AddList returns the copy of a list that the memory keeps. Its items are among Numbers, or
+// belong to the caller; they are nil if there are none.
+func (m *SpanMemory) AddList(l List) *List {
+	if len(l.Items) == 0 {
+		l.Items = nil
+	}
+	m.lists = append(m.lists, l)
+	return &m.lists[len(m.lists)-1]
+}
+
+// Keep returns the copy of a list, with its items, that the memory keeps; nil for nil.
+func (m *SpanMemory) Keep(l *List) *List {
+	if l == nil {
+		return nil
+	}
+	c, from := *l, len(m.Numbers)
+	m.Numbers = append(m.Numbers, l.Items...)
+	c.Items = m.NumbersFrom(from)
+	return m.AddList(c)
 }
 
 // ValuesFrom returns the Values from the n-th on, as the Args of a span; nil if there are

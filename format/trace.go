@@ -2,7 +2,8 @@ package format
 
 // Record is an event of a compiled trace: of fixed size, without pointers,
 // ready to be replayed. Its operation is canonical. A string argument is the
-// number of the string in the trace's table, from 0, or -1 for a NULL pointer.
+// number of the string in the trace's table, from 0, or -1 for a NULL pointer. A
+// ListReader has the list of an argument of the kind Items.
 // Addresses are offsets in the replay's own memory.
 type Record struct {
 	Op      Op
@@ -35,6 +36,9 @@ type Trace interface {
 	// Ways returns a reader of how requests of a ring are made, where that is not
 	// the zero How.
 	Ways(thread int32) WayReader
+
+	// Lists returns a reader of the lists of a thread's events.
+	Lists(thread int32) ListReader
 
 	// Waits returns what a thread's events wait for, in the order of events.
 	Waits(thread int32) ([]Wait, error)
@@ -79,6 +83,13 @@ type DurationReader interface {
 // io.EOF.
 type WayReader interface {
 	Read(ways []Way) (int, error)
+}
+
+// ListReader reads the lists of a thread's events in their order. Some can be left out.
+type ListReader interface {
+	// Read returns the list of an event, counted from 0, whose record is r, nil if it has
+	// none. It is valid until the next call.
+	Read(event int64, r *Record) (*List, error)
 }
 
 // Way is how the request is made that is an event of a ring, counted from 0.

@@ -56,7 +56,7 @@ func (d *decoder) decode(c *Call, e *format.Event) error {
 		}
 	}
 	if info.Reads == format.ReadRegistered {
-		e.Str[0] = d.registered(e.Str[0], c.Args[4])
+		e.List, e.Str[0] = d.registered(e.Str[0], c.Args[4]), nil
 	}
 	if info.Acts.Any(format.Execs) && c.Ret == 0 {
 		e.Str[0] = cutDescriptor(e.Str[0], e.Dir(0))
@@ -89,36 +89,35 @@ func (d *decoder) arg(e *format.Event, info *format.Info, i int, raw uint64) int
 		return int64(uint16(raw))
 	case format.Mode:
 		return int64(uint16(raw))
-	case format.Path, format.Text:
+	case format.Path, format.Text, format.Items:
 		return 0
 	}
 	return int64(raw)
 }
 
-// registered returns the text of what io_uring_register was given: the number of the
-// first that it replaces, and then descriptors, or addresses and lengths of
-// buffers, of so many bytes each; nil for nothing.
-func (d *decoder) registered(list []byte, size uint64) []byte {
+// registered returns what io_uring_register was given: the number of the first that it
+// replaces, and then descriptors, or addresses and lengths of buffers, of so many bytes
+// each; nil for nothing.
+func (d *decoder) registered(list []byte, size uint64) *format.List {
 	const descriptor, buffer = 4, 16
 	if len(list) < 4 || size != descriptor && size != buffer {
 		return nil
 	}
-	at := len(d.text)
-	if first := binary.NativeEndian.Uint32(list); first != 0 {
-		d.text = append(format.AppendInt(d.text, int64(first)), '=')
+	from := len(d.spans.Numbers)
+	l := format.List{From: int64(binary.NativeEndian.Uint32(list))}
+	l.Update = l.From != 0
+	if size == buffer {
+		l.Of = format.ListRanges
 	}
-	for i, list := 0, list[4:]; uint64(len(list)) >= size; i, list = i+1, list[size:] {
-		if i > 0 {
-			d.text = append(d.text, ',')
-		}
+	for list = list[4:]; uint64(len(list)) >= size; list = list[size:] {
 		if size == descriptor {
-			d.text = format.AppendInt(d.text, int64(int32(binary.NativeEndian.Uint32(list))))
-			continue
+			d.spans.Numbers = append(d.spans.Numbers, int64(int32(binary.NativeEndian.Uint32(list))))
+		} else {
+			d.spans.Numbers = append(d.spans.Numbers, int64(binary.NativeEndian.Uint64(list)), int64(binary.NativeEndian.Uint64(list[8:])))
 		}
-		d.text = format.AppendHex(append(d.text, "0x"...), binary.NativeEndian.Uint64(list))
-		d.text = format.AppendInt(append(d.text, '+'), int64(binary.NativeEndian.Uint64(list[8:])))
 	}
-	return d.text[at:len(d.text):len(d.text)]
+	l.Items = d.spans.NumbersFrom(from)
+	return d.spans.AddList(l)
 }
 
 // str returns a string of a call: nil for a NULL pointer and for one that

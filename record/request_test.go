@@ -225,18 +225,18 @@ func TestRegistered(t *testing.T) {
 		size uint64
 		want string
 	}{
-		{list(0, 3, ^uint32(0), 7), 4, "3,-1,7"},
-		{list(2, 3), 4, "2=3"},
-		{buffers, 16, "0x1000+4096"},
-		{buffers[:len(buffers)-1], 16, ""},
-		{list(0), 4, ""},
-		{list(0, 1), 0, ""},
-		{list(0, 1), 8, ""},
-		{nil, 4, ""},
-		{[]byte{1, 2}, 4, ""},
+		{list(0, 3, ^uint32(0), 7), 4, `"3,-1,7"`},
+		{list(2, 3), 4, `"2=3"`},
+		{buffers, 16, `"0x1000+4096"`},
+		{buffers[:len(buffers)-1], 16, `""`},
+		{list(0), 4, `""`},
+		{list(0, 1), 0, "NULL"},
+		{list(0, 1), 8, "NULL"},
+		{nil, 4, "NULL"},
+		{[]byte{1, 2}, 4, "NULL"},
 	} {
 		d := decoderForTests()
-		require.Equal(t, test.want, string(d.registered(test.list, test.size)))
+		require.Equal(t, test.want, string(d.registered(test.list, test.size).AppendQuoted(nil)))
 	}
 }
 

@@ -84,9 +84,13 @@ type events struct {
 	header  *format.Header
 	rings   []format.Thread
 	strings []string
-	cursors cursors // of threads that have events left; nil before the first Read
+	memory  format.SpanMemory // of the lists of a batch
+	cursors cursors           // of threads that have events left; nil before the first Read
 	err     error
 }
+
+// batchNumbers is how many numbers of lists end a batch.
+const batchNumbers = 1 << 16
 
 func (e *events) Header() *format.Header { return e.header }
 
@@ -100,12 +104,15 @@ func (e *events) Read(batch []format.Event) (int, error) {
 		}
 	}
 	n := 0
-	for ; n < len(batch) && len(e.cursors) > 0; n++ {
+	e.memory.Reset()
+	for ; n < len(batch) && len(e.cursors) > 0 && len(e.memory.Numbers) < batchNumbers; n++ {
 		c := e.cursors[0]
 		if e.err = c.load(); e.err != nil {
 			break
 		}
-		e.fill(&batch[n], c)
+		if e.err = e.fill(&batch[n], c); e.err != nil {
+			break
+		}
 		err := c.next()
 		switch {
 		case err == nil:
@@ -149,11 +156,21 @@ func (e *events) open() error {
 	return nil
 }
 
-func (e *events) fill(ev *format.Event, c *cursor) {
+func (e *events) fill(ev *format.Event, c *cursor) error {
 	r, done := &c.records[c.record], &c.entries[c.entry]
 	*ev = format.Event{Op: r.Op, TID: c.thread, Start: done.start, Dur: done.dur, Ret: done.ret, Off: format.Off{Wait: done.wait}, Args: r.Args, Str: ev.Str}
 	if i := int(c.thread) - 1; i < len(e.rings) && e.rings[i].Ring != format.ViaCall { // a script has it of the thread that submitted it
 		ev.Via, ev.TID = e.rings[i].Ring, e.rings[i].Parent
+	}
+	if at := r.Op.Info().At.List; at >= 0 {
+		if c.lists == nil {
+			c.lists = c.trace.Lists(c.thread)
+		}
+		list, err := c.lists.Read(c.at-1, r)
+		if err != nil {
+			return fmt.Errorf("event %d of thread %d: %w", c.at-1, c.thread, err)
+		}
+		ev.List, ev.Args[at] = e.memory.Keep(list), 0
 	}
 	k := 0
 	for i, a := range r.Op.Info().Args {
@@ -173,6 +190,7 @@ func (e *events) fill(ev *format.Event, c *cursor) {
 	for ; k < format.MaxStrings; k++ {
 		ev.Str[k] = nil
 	}
+	return nil
 }
 
 // cursor is a place in one thread's records and entries. It has a reader and memory
@@ -182,7 +200,8 @@ type cursor struct {
 	trace   format.Trace
 	log     *log
 	reader  format.RecordReader
-	at      int64 // position of the next event
+	lists   format.ListReader // nil before the first list
+	at      int64             // position of the next event
 	records []format.Record
 	entries []entry
 	record  int // the current ones, in their batches

@@ -26,6 +26,7 @@ type part struct {
 	durations []int64
 	waits     []format.Wait
 	ways      []format.Way
+	lists     map[int64]*format.List // by the event
 }
 
 func (t *roll) Header() *format.Header                    { return &t.header }
@@ -40,6 +41,12 @@ func (t *roll) Durations(thread int32) format.DurationReader {
 }
 
 func (t *roll) Ways(thread int32) format.WayReader { return &wayReader{t.threads[thread-1].ways} }
+
+func (t *roll) Lists(thread int32) format.ListReader { return listReader(t.threads[thread-1].lists) }
+
+type listReader map[int64]*format.List
+
+func (r listReader) Read(event int64, _ *format.Record) (*format.List, error) { return r[event], nil }
 
 type wayReader struct{ left []format.Way }
 
@@ -106,9 +113,14 @@ func (t *roll) str(s string) int64 {
 // strings for those that are.
 func (t *roll) add(thread int32, op format.Op, ret int64, args ...any) int64 {
 	r := format.Record{Op: op, Ret: ret}
+	p := &t.threads[thread-1]
 	for i, a := range args {
 		switch v := a.(type) {
 		case string:
+			if i == int(op.Info().At.List) {
+				p.list(v)
+				continue
+			}
 			r.Args[i] = t.str(v)
 		case int:
 			r.Args[i] = int64(v)
@@ -116,10 +128,18 @@ func (t *roll) add(thread int32, op format.Op, ret int64, args ...any) int64 {
 			panic("argument of another type")
 		}
 	}
-	p := &t.threads[thread-1]
 	p.records = append(p.records, r)
 	p.durations = append(p.durations, format.Unknown)
 	return int64(len(p.records) - 1)
+}
+
+// list gives the next event a list, as far as the text is one.
+func (p *part) list(text string) {
+	if p.lists == nil {
+		p.lists = make(map[int64]*format.List)
+	}
+	l, _, _ := format.ParseList([]byte(text), nil)
+	p.lists[int64(len(p.records))] = &l
 }
 
 // last is the thread's youngest record.

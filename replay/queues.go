@@ -194,14 +194,6 @@ func refused(via format.Via, k sandbox.Kernel) bool {
 	return q.Close() == nil && threads > 0
 }
 
-// text returns a string of the trace, "" for none.
-func (w *worker) text(id int64) string {
-	if id < 0 || id >= int64(len(w.e.texts)) {
-		return ""
-	}
-	return w.e.texts[id]
-}
-
 // callRingSubmit submits the next requests of the queue, and waits for completions. The
 // worker's time before and after the call of the kernel is subtracted from the
 // following compute, as for other events.

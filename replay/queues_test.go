@@ -167,7 +167,7 @@ func TestRingNonsense(t *testing.T) {
 		r.add(1, format.OpRingSubmit, 0, q, 0, 5, 7, 0)
 		r.add(1, format.OpRingSubmit, 0, q, 9, 5, 7, 0)
 		r.add(1, format.OpRingSubmit, -22, 1, 1, 1, 1, 0)
-		r.add(1, format.OpRingFiles, -22, 99, "x,y")
+		r.add(1, format.OpRingFiles, -22, 99, "-7,1099511627776,x")
 		r.add(1, format.OpRingOpen, -22, q, 1<<40, -1, -1, -1) // it was used before
 		r.add(1, format.OpRingBuffers, 0, q, "9,x+1")
 		r.add(int32(q), format.OpPread64, -9, 3, 0, 10, 0)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -25,62 +24,25 @@ type registered struct {
 	failures [2]unix.Errno // of the newest note about files, and about buffers
 }
 
-// maxRegistered bounds registered files and buffers (IORING_MAX_FIXED_FILES).
-const maxRegistered = 1 << 15
-
-// unchanged is an item of an update of registered files that stays as it is.
-const unchanged = -2
-
-// A list of what is registered is a string of the trace: "8,-1,9" are all files, and
-// "2=8,9" is an update of places 2 and 3. A buffer is its place in memory and its
-// size, as in "4096+512".
-type list string
-
-// from cuts off and returns the first place of an update.
-func (l *list) from() (first int, update bool) {
-	n, rest, ok := cutNumber(string(*l))
-	if !ok || !strings.HasPrefix(rest, "=") || n < 0 {
-		return 0, false
+// itemsOf returns the list of the current event, with at most format.MaxRegistered items. It
+// has none if the trace can't be read, which ends the run. The worker is pinned.
+func (w *worker) itemsOf(r *format.Record) *format.List {
+	unpin()
+	defer pin()
+	if w.lists == nil {
+		w.lists = w.e.trace.Lists(w.number)
 	}
-	*l = list(rest[1:])
-	return int(min(n, maxRegistered)), true
+	l, err := w.lists.Read(w.event, r)
+	if err != nil {
+		w.e.fail(fmt.Errorf("event %d of thread %d: %w", w.event, w.number, err))
+	}
+	if l == nil || err != nil {
+		return &noList
+	}
+	return l
 }
 
-// next cuts off and returns the next item. It returns false at the end, and at
-// something that is no item.
-func (l *list) next() (n, size int64, ok bool) {
-	n, rest, ok := cutNumber(string(*l))
-	if !ok {
-		return 0, 0, false
-	}
-	if more, sized := strings.CutPrefix(rest, "+"); sized {
-		if size, rest, ok = cutNumber(more); !ok {
-			return 0, 0, false
-		}
-	}
-	if rest != "" && rest[0] != ',' {
-		return 0, 0, false
-	}
-	*l = list(strings.TrimPrefix(rest, ","))
-	return n, size, true
-}
-
-// count returns an upper limit of the number of items.
-func (l list) count() int { return min(strings.Count(string(l), ",")+1, maxRegistered) }
-
-// cutNumber cuts a decimal number off a text. Unlike package strconv it allocates nothing
-// for one that is wrong.
-func cutNumber(text string) (n int64, rest string, ok bool) {
-	digits, negative := strings.CutPrefix(text, "-")
-	i := 0
-	for ; i < len(digits) && i < 18 && '0' <= digits[i] && digits[i] <= '9'; i++ {
-		n = 10*n + int64(digits[i]-'0')
-	}
-	if negative {
-		n = -n
-	}
-	return n, digits[i:], i > 0
-}
+var noList format.List
 
 // withRoom makes room in a list for n elements, and reports whether that is possible.
 // Lists count against Limits.Memory until the end, because their memory is not freed
@@ -157,9 +119,8 @@ func callRingFiles(w *worker, r *format.Record) int64 {
 		return r.Ret
 	}
 	defer q.give(w)
-	l := list(w.text(r.Args[1]))
-	if first, update := l.from(); update {
-		q.updateFiles(w, o, first, l)
+	if l := w.itemsOf(r); l.Update {
+		q.updateFiles(w, o, l)
 	} else {
 		q.registerFiles(w, o, l)
 	}
@@ -167,9 +128,9 @@ func callRingFiles(w *worker, r *format.Record) int64 {
 }
 
 // registerFiles registers a whole table.
-func (q *queue) registerFiles(w *worker, o *openQueue, l list) {
+func (q *queue) registerFiles(w *worker, o *openQueue, l *format.List) {
 	q.drain(w)
-	n := l.count()
+	n := l.Len()
 	if !w.holdRing(&q.holds.files, int64(n)*holdDescriptor) {
 		return
 	}
@@ -180,8 +141,8 @@ func (q *queue) registerFiles(w *worker, o *openQueue, l list) {
 		q.failed(ofFiles, overLimit)
 		return
 	}
-	for fd, _, ok := l.next(); ok && len(q.files) < n; fd, _, ok = l.next() {
-		fd, real := w.registrable(fd)
+	for i := range n {
+		fd, real := w.registrable(l.At(i)[0])
 		q.files, q.fds = append(q.files, fd), append(q.fds, real)
 	}
 	w.callBegins()
@@ -204,26 +165,22 @@ func (w *worker) registrable(fd int64) (recorded int64, real int32) {
 
 // updateFiles replaces files from a place on. Requests in flight keep those that they
 // have, so it waits only for requests whose files the kernel may still have to find.
-func (q *queue) updateFiles(w *worker, o *openQueue, at int, l list) {
+func (q *queue) updateFiles(w *worker, o *openQueue, l *format.List) {
 	if q.g.done.Load() < q.deferred {
 		q.drain(w)
 	}
-	q.fds = q.fds[:0]
-	for {
-		fd, _, ok := l.next()
-		if i := at + len(q.fds); ok && fd != unchanged && i < len(q.files) {
-			recorded, real := w.registrable(fd)
-			q.files[i], q.fds = recorded, append(q.fds, real)
-			continue
+	at, n := l.First(), l.Len()
+	n = max(min(n, len(q.files)-at), 0)
+	for i := 0; i < n; {
+		q.fds = q.fds[:0]
+		for ; i < n && l.At(i)[0] != format.Unchanged; i++ {
+			recorded, real := w.registrable(l.At(i)[0])
+			q.files[at+i], q.fds = recorded, append(q.fds, real)
 		}
 		if len(q.fds) > 0 {
-			q.replaceFiles(w, o, at)
+			q.replaceFiles(w, o, at+i-len(q.fds))
 		}
-		if !ok || fd != unchanged {
-			return
-		}
-		at += len(q.fds) + 1
-		q.fds = q.fds[:0]
+		i++
 	}
 }
 
@@ -266,14 +223,13 @@ func callRingBuffers(w *worker, r *format.Record) int64 {
 	}
 	defer q.give(w)
 	q.drain(w)
+	l := w.itemsOf(r)
 	unpin()
 	defer pin()
-	l := list(w.text(r.Args[1]))
-	at, update := l.from()
-	if q.buffers = q.buffers[:q.fixed]; !update {
+	if q.buffers = q.buffers[:q.fixed]; !l.Update {
 		q.dropBuffers()
 	}
-	if err := q.setBuffers(w.process.arena, at, l); err != nil {
+	if err := q.setBuffers(w.process.arena, l); err != nil {
 		q.failed(ofBuffers, err)
 	}
 	if q.fixed = len(q.buffers); q.fixed > 0 {
@@ -300,21 +256,19 @@ func (q *queue) dropBuffers() {
 
 // setBuffers sets buffers from a number on. Those between the last one and the first of
 // them get a byte each.
-func (q *queue) setBuffers(arena region, at int, l list) error {
-	if !withRoom(q.g.e, &q.buffers, min(at+l.count(), maxRegistered/2)+1) {
+func (q *queue) setBuffers(arena region, l *format.List) error {
+	at := l.First()
+	end := min(at+l.Len(), format.MaxRegistered/2)
+	if !withRoom(q.g.e, &q.buffers, end+1) {
 		return overLimit
 	}
-	for ; at < maxRegistered/2; at++ {
-		place, size, ok := l.next()
-		if !ok {
-			return nil
-		}
-		for len(q.buffers) <= at {
+	for i := range max(end-at, 0) {
+		for len(q.buffers) <= at+i {
 			if !q.setBuffer(len(q.buffers), arena, 0, 1) {
 				return overLimit
 			}
 		}
-		if !q.setBuffer(at, arena, place, size) {
+		if item := l.At(i); !q.setBuffer(at+i, arena, item[0], item[1]) {
 			return overLimit
 		}
 	}

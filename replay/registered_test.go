@@ -17,41 +17,6 @@ import (
 	"pianola/replay/rings"
 )
 
-func TestList(t *testing.T) {
-	type item struct{ n, size int64 }
-	for _, c := range []struct {
-		text   string
-		first  int
-		update bool
-		items  []item
-	}{
-		{"", 0, false, nil},
-		{"8,-1,9", 0, false, []item{{8, 0}, {-1, 0}, {9, 0}}},
-		{"2=8,-2,9", 2, true, []item{{8, 0}, {-2, 0}, {9, 0}}},
-		{"99999999=7", maxRegistered, true, []item{{7, 0}}},
-		{"4096+512,0+1", 0, false, []item{{4096, 512}, {0, 1}}},
-		{"2=4096+512", 2, true, []item{{4096, 512}}},
-		{"-2=8", 0, false, nil},
-		{"7,x,8", 0, false, []item{{7, 0}}},
-		{"7,,8", 0, false, []item{{7, 0}}},
-		{"7+,8", 0, false, nil},
-		{"1+2+3", 0, false, nil},
-		{"9223372036854775807", 0, false, nil},
-		{"-", 0, false, nil},
-	} {
-		l := list(c.text)
-		require.GreaterOrEqual(t, l.count(), len(c.items))
-		first, update := l.from()
-		var items []item
-		for n, size, ok := l.next(); ok; n, size, ok = l.next() {
-			items = append(items, item{n, size})
-		}
-		require.Equal(t, c.first, first, c.text)
-		require.Equal(t, c.update, update, c.text)
-		require.Equal(t, c.items, items, c.text)
-	}
-}
-
 // Registrations and updates allocate nothing, however many there are and however long
 // the lists: the garbage collector is off.
 func TestRegistrationsDoNotAllocate(t *testing.T) {
@@ -226,9 +191,9 @@ func TestUpdateFiles(t *testing.T) {
 	openAs(t, w, 5)
 	openAs(t, w, 6)
 	register := func(text string) {
-		rec := format.Record{Op: format.OpRingFiles, Args: [format.MaxArgs]int64{int64(ring), int64(len(w.e.texts))}}
-		w.e.texts = append(w.e.texts, text)
-		pinned(func() { callRingFiles(w, &rec) })
+		w.event = int64(len(r.threads[0].records))
+		r.add(1, format.OpRingFiles, 0, ring, text)
+		pinned(func() { callRingFiles(w, r.last(1)) })
 	}
 	register("5,-1,6,9,5")
 	require.Equal(t, []int64{5, -1, 6, -1, 5}, q.files)
@@ -260,11 +225,14 @@ func TestUpdateFilesAfterLinks(t *testing.T) {
 		done[0] = rings.Completion{Result: 10}
 		return 1
 	}
-	w.e.texts = append(w.e.texts, "5", "0=5")
+	r.add(1, format.OpRingFiles, 0, ring, "5")
+	r.add(1, format.OpRingFiles, 0, ring, "0=5")
+	records := r.threads[0].records
 	pinned(func() {
-		callRingFiles(w, &format.Record{Args: [format.MaxArgs]int64{int64(ring), 0}})
+		callRingFiles(w, &records[0])
 		q.submit(w, 1)
-		callRingFiles(w, &format.Record{Args: [format.MaxArgs]int64{int64(ring), 1}})
+		w.event = 1
+		callRingFiles(w, &records[1])
 	})
 	require.Equal(t, []string{"register x", "reap", "update 0 x"}, s.did)
 	require.EqualValues(t, 1, q.g.done.Load())

@@ -46,6 +46,7 @@ type seat struct {
 	filled    int
 	records   format.RecordReader
 	durations format.DurationReader
+	lists     format.ListReader // nil before the first list
 
 	// Results of all threads that had the seat.
 	late        stats.Histogram
@@ -85,6 +86,11 @@ func (s *seat) rewind(thread int32) {
 		r.Rewind(thread)
 	} else {
 		s.records = s.e.trace.Records(thread)
+	}
+	if l, ok := s.lists.(rewinder); ok {
+		l.Rewind(thread)
+	} else {
+		s.lists = nil
 	}
 	if s.nanos == nil {
 		return

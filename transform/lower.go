@@ -304,7 +304,7 @@ func (w *lower) write(e *format.Event, t *outThread, b *threadLineage, o *origin
 	}
 	p := &t.pending
 	out := format.Event{
-		Op: e.Op, TID: e.TID, Start: e.Start, Dur: e.Dur, Ret: e.Ret, Args: e.Args, Str: e.Str,
+		Op: e.Op, TID: e.TID, Start: e.Start, Dur: e.Dur, Ret: e.Ret, Args: e.Args, Str: e.Str, List: e.List.Clone(),
 		Compute: p.compute, Expired: min(p.expired, p.compute), Off: p.off.Within(p.compute), Edges: c.edges,
 	}
 	out.Held = min(p.held, p.compute-out.Expired)

@@ -46,10 +46,16 @@ func tasted(file []byte, limit int64, n int) error {
 	records, durations, events := make([]format.Record, 100), make([]int64, 100), make([]format.Event, 100)
 	for i := range t.Header().Threads {
 		thread := int32(i + 1)
-		r, d := t.Records(thread), t.Durations(thread)
+		r, d, l, event := t.Records(thread), t.Durations(thread), t.Lists(thread), int64(0)
 		for range n/100 + 1 {
-			_, err := r.Read(records)
+			got, err := r.Read(records)
 			_, err2 := d.Read(durations)
+			for k := range got {
+				if _, err := l.Read(event, &records[k]); !note(err) {
+					break
+				}
+				event++
+			}
 			if !note(err) || !note(err2) {
 				break
 			}
@@ -234,6 +240,7 @@ func TestHostile(t *testing.T) {
 		return table(kindRecords, 1, append(words, make([]uint64, maxWidth-len(words))...)...)
 	}
 	fsync, duration := records(uint64(format.OpFsync)), table(kindDurations, 1, 5)
+	listed := func(word int64) piece { return records(uint64(format.OpRingFiles), 0, 0, 0, 1, uint64(word)) }
 	two := text(kindHeader, "# thread: 1 process=1 parent=0 start=0.0\n# thread: 2 process=1 parent=1 start=0.0\n")
 	second := []piece{table(kindRecords, 2, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0), table(kindDurations, 2, 0)}
 	waiting := func(event, thread, of uint64) []piece {
@@ -311,6 +318,17 @@ func TestHostile(t *testing.T) {
 		{"wait for a thread after the last", waiting(0, 3, 0), ErrMalformed, "waits for event 0 of thread 3"},
 		{"wait for no thread", waiting(0, 1<<32+2, 0), ErrMalformed, "waits for event 0"},
 		{"wait for itself", waiting(0, 1, 0), ErrMalformed, "waits for event 0 of thread 1"},
+
+		{"sound list of an older version", []piece{head, lengths, contents, listed(0), duration}, nil, ""},
+		{"sound list", []piece{head, lengths, contents, listed(-5), duration, table(kindNumbers, 1, 0, 7, 0, 4096, 0, 512)}, nil, ""},
+		{"list beyond the strings", []piece{head, lengths, contents, listed(1), duration}, ErrMalformed, "event 0 of thread 1 has list 1"},
+		{"list that is nothing", []piece{head, lengths, contents, listed(-8), duration}, ErrMalformed, "event 0 of thread 1 has list -8"},
+		{"list that is far from anything", []piece{head, lengths, contents, listed(math.MinInt64), duration}, ErrMalformed, "has list -9223372036854775808"},
+		{"update of nothing", []piece{head, lengths, contents, listed(-3), duration}, ErrMalformed, "event 0 updates no place"},
+		{"half a buffer", []piece{head, lengths, contents, listed(-6), duration, table(kindNumbers, 1, 0, 7)}, ErrMalformed, "event 0 has half an item"},
+		{"long list", []piece{head, lengths, contents, listed(-2), duration, alike(kindNumbers, 1, maxRows), alike(kindNumbers, 1, 2)}, ErrMalformed, "more than 65537 numbers of event 0"},
+		{"list of a billion", append([]piece{head, lengths, contents, listed(-2), duration}, slices.Repeat([]piece{alike(kindNumbers, 1, maxRows)}, 1<<30/maxRows)...), ErrMalformed, "more than 65537 numbers of event 0"},
+		{"list after the last event", []piece{head, lengths, contents, listed(-2), duration, table(kindNumbers, 1, 1, 7)}, ErrMalformed, "event 1 after event 0 of 1"},
 
 		{"sound with names", []piece{head, lengths, contents, text(kindNames, ".\x00/\x00w/t1\x00db\x00w/t2\x00/x\x00"), fsync, duration}, nil, ""},
 		{"name without an end", []piece{head, lengths, contents, text(kindNames, "a\x00/b"), fsync, duration}, ErrMalformed, "the last name does not end"},

@@ -54,6 +54,7 @@
 //	held  rows 2   some events   event, and how much of its compute the edges account for
 //	span  rows 8   some events   optional: event that follows, and a span (spans.go)
 //	args  rows 6   some events   optional: the same event, and an argument of a span
+//	nums  rows 2   some events   event, and a number of its list (lists.go)
 //
 // Known parts are in this order: first the parts of the trace, each once, then the
 // parts of each thread. Rows of a thread are split into parts of 1 to 65536 rows (this

@@ -59,6 +59,7 @@ type line struct {
 	bytes     int64        // taken from the budget
 	ended     bool         // there are no more records
 	spans     *spanLine    // nil if there are none
+	lists     *lists       // nil before the first one
 }
 
 func (m *merged) Header() *format.Header { return m.trace.header }
@@ -68,7 +69,7 @@ func (m *merged) Header() *format.Header { return m.trace.header }
 func (m *merged) Read(events []format.Event) (n int, err error) {
 	m.text, m.edges = m.text[:0], m.edges[:0]
 	m.spans.Reset()
-	for n < len(events) && m.err == nil {
+	for n < len(events) && m.err == nil && len(m.spans.Numbers) < batchNumbers {
 		var some bool
 		if some, m.err = m.next(&events[n]); some {
 			n++
@@ -79,6 +80,9 @@ func (m *merged) Read(events []format.Event) (n int, err error) {
 	}
 	return n, nil
 }
+
+// batchNumbers is how many numbers of spans and lists end a batch.
+const batchNumbers = 1 << 16
 
 // next fills e with the next event, unless it only opens a thread.
 func (m *merged) next(e *format.Event) (filled bool, err error) {
@@ -162,6 +166,9 @@ func (l *line) close(t *Trace) {
 		l.spans.rows.fail(io.EOF)
 		l.spans.values.fail(io.EOF)
 	}
+	if l.lists != nil {
+		l.lists.close()
+	}
 	for i := range l.attached {
 		l.attached[i].fail(io.EOF)
 	}
@@ -200,6 +207,12 @@ func (m *merged) event(e *format.Event, t *turn) error {
 		e.Args[a] = 0
 		k++
 	}
+	if at := listArgs[r.Op]; at >= 0 {
+		if err := m.list(e, l, r); err != nil {
+			return err
+		}
+		e.Args[at] = 0
+	}
 	if len(l.attached) > 0 {
 		if err := l.attach(m, e); err != nil {
 			return err
@@ -210,6 +223,23 @@ func (m *merged) event(e *format.Event, t *turn) error {
 	l.event++
 	return nil
 }
+
+// list adds the list of the next event of a thread, whose record is r, to e.
+func (m *merged) list(e *format.Event, l *line, r *format.Record) error {
+	if l.lists == nil {
+		if err := m.trace.loader.budget.take(listsBytes, 1); err != nil {
+			return err
+		}
+		l.bytes += listsBytes
+		l.lists = &lists{}
+		l.lists.numbers.open(m.trace, l.records.thread, kindNumbers)
+	}
+	list, err := l.lists.Read(l.event, r)
+	e.List = m.spans.Keep(list)
+	return err
+}
+
+const listsBytes = int64(unsafe.Sizeof(lists{})) + 2*8*attachedRows
 
 // attach adds the contents of other parts to e, the next event.
 func (l *line) attach(m *merged, e *format.Event) error {

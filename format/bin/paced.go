@@ -136,7 +136,8 @@ func (r *paced) openStrand(i int) error {
 // next call.
 func (r *paced) Read(events []format.Event) (n int, err error) {
 	r.text, r.edges = r.text[:0], r.edges[:0]
-	for n < len(events) && r.err == nil {
+	r.spans.Reset()
+	for n < len(events) && r.err == nil && len(r.spans.Numbers) < batchNumbers {
 		if r.err = r.settle(); r.err == nil {
 			r.err = r.play(&events[n])
 		}

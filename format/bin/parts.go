@@ -86,6 +86,7 @@ const (
 	kindNames
 	kindSpans
 	kindValues
+	kindNumbers
 
 	kindUnknown kind = 0xfe // a tag that is not in kinds
 	kindIndex   kind = 0xff // the index has no row for itself
@@ -126,6 +127,9 @@ var kinds = []layout{
 	kindValues: {tag: "args", name: "arguments of spans", doc: "an argument of a span: the event; number of the span in the thread; position; kind and flags; value; length of the array",
 		scope: someEvents, width: 6, after: true,
 		check: checkValue, strings: stringsOfValue},
+	kindNumbers: {tag: "nums", name: "numbers of lists", doc: "event; a number of its [list](#lists)",
+		required: true, scope: someEvents, width: 2,
+		some: func(e *format.Event) bool { return e.List != nil && listArgs[e.Op] >= 0 }, encode: encodeList},
 }
 
 func kindOf(tag string) kind {
@@ -176,6 +180,9 @@ func encodeRecord(w *Writer, e *format.Event, _ int64, dst []uint64) []uint64 {
 			texts++
 		}
 		args[i] = uint64(v)
+	}
+	if at := listArgs[e.Op]; at >= 0 {
+		args[at] = listWord(e.List)
 	}
 	return dst
 }

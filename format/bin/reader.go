@@ -297,7 +297,9 @@ type attachment struct {
 
 func (a *attachment) open(t *Trace, thread int32, k kind) {
 	a.cursor.open(t, thread, k)
-	a.buf = make([]uint64, attachedRows*a.layout.width)
+	if a.rows, a.event = nil, 0; a.buf == nil {
+		a.buf = make([]uint64, attachedRows*a.layout.width)
+	}
 }
 
 // peek returns the event of the next row, or io.EOF.

@@ -38,11 +38,27 @@ func anyEvent(r *rand.Rand, op format.Op, thread int32) format.Event {
 		if a.Kind.IsString() {
 			e.Str[k] = anyString(r)
 			k++
+		} else if a.Kind == format.Items {
+			e.List = anyList(r)
 		} else {
 			e.Args[i] = int64(r.Uint64()) >> r.Intn(64)
 		}
 	}
 	return e
+}
+
+func anyList(r *rand.Rand) *format.List {
+	if r.Intn(4) == 0 {
+		return nil
+	}
+	l := &format.List{Of: format.ListOf(r.Intn(int(format.NumListOf))), Update: r.Intn(2) == 0}
+	if l.Update {
+		l.From = int64(r.Uint64())
+	}
+	for range r.Intn(100) * l.Width() {
+		l.Items = append(l.Items, int64(r.Uint64())>>r.Intn(64))
+	}
+	return l
 }
 
 // timed sets the start of the events of a thread, which Events computes.
@@ -78,6 +94,7 @@ func TestEveryOperation(t *testing.T) {
 		require.NoError(t, err)
 		m += k
 	}
+	ls := tr.Lists(1)
 	for i := range want {
 		e, rec := &want[i], &records[i]
 		require.Equal(t, e.Op, rec.Op)
@@ -86,6 +103,11 @@ func TestEveryOperation(t *testing.T) {
 		require.Equal(t, e.Dur, durations[i])
 		for a, k := 0, 0; a < format.MaxArgs; a++ {
 			switch {
+			case a == int(listArgs[e.Op]):
+				list, err := ls.Read(int64(i), rec)
+				require.NoError(t, err)
+				require.Equal(t, e.List, new(format.SpanMemory).Keep(list))
+				continue
 			case stringArgs[e.Op]>>a&1 == 0:
 				require.Equal(t, e.Args[a], rec.Args[a])
 				continue

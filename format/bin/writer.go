@@ -115,6 +115,8 @@ func (w *Writer) event(e *format.Event) error {
 	switch {
 	case !e.Op.Valid():
 		return fmt.Errorf("thread %d, event %d: unknown operation %d", e.TID, t.events, e.Op)
+	case e.List != nil && !stores(e.List):
+		return fmt.Errorf("thread %d, event %d: a list of %d numbers can't be stored", e.TID, t.events, len(e.List.Items))
 	case e.Dur < format.Unknown:
 		return fmt.Errorf("thread %d, event %d: duration %d ns", e.TID, t.events, e.Dur)
 	}

@@ -107,6 +107,10 @@ func (j *jsonWriter) args(e *format.Event) {
 			s = e.Str[str]
 			str++
 		}
+		if a.Kind == format.Items && e.List != nil {
+			j.name = e.List.Append(j.name[:0])
+			s = j.name
+		}
 		if j.row.shown>>k&1 != 0 || a.Kind == format.Path || !says(&a, e.Args[k], s) {
 			continue
 		}
@@ -117,6 +121,8 @@ func (j *jsonWriter) args(e *format.Event) {
 		}
 		j.key(a.Name)
 		switch a.Kind {
+		case format.Items:
+			j.string(s)
 		case format.Text:
 			j.name = format.AppendName(j.name[:0], s)
 			j.string(j.name)
@@ -135,7 +141,7 @@ func (j *jsonWriter) args(e *format.Event) {
 // says reports whether an argument differs from its default.
 func says(a *format.Arg, v int64, text []byte) bool {
 	switch {
-	case a.Kind == format.Text:
+	case a.Kind == format.Text || a.Kind == format.Items:
 		return text != nil
 	case a.Kind == format.Flags && a.Flags.Enum && !a.Opt:
 		return true

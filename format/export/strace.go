@@ -183,6 +183,8 @@ func appendArg(dst []byte, e *format.Event, k int) []byte {
 			return format.AppendQuoted(dst, s)
 		}
 		return append(dst, "NULL"...)
+	case format.Items:
+		return e.List.AppendQuoted(dst)
 	case format.Flags:
 		return a.Flags.Append(dst, v)
 	case format.Mode, format.OptMode:

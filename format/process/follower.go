@@ -1,9 +1,6 @@
 package process
 
 import (
-	"bytes"
-	"strconv"
-
 	"pianola/format"
 )
 
@@ -257,21 +254,13 @@ func (fl *Follower) register(t *Thread, e *format.Event) {
 			}
 		}
 	case format.RegisterFiles, format.RegisterFiles2, format.RegisterFilesUpdate, format.RegisterFilesUpdate2:
-		first, list, replaces := bytes.Cut(e.Str[0], []byte("="))
-		index := int64(0)
-		if !replaces {
-			list = first
-		} else {
-			index, _ = strconv.ParseInt(string(first), 10, 32)
-		}
-		for word := range bytes.SplitSeq(list, []byte(",")) {
-			fd, err := strconv.ParseInt(string(word), 10, 32)
-			if d := t.Table.At(fd); err == nil && fd >= 0 && d != nil {
-				fl.fix(slot{process, ring, index}, registered{d.File, d, d.Serial, fd})
+		for i := range e.List.Len() {
+			at, fd := slot{process, ring, int64(e.List.First() + i)}, e.List.At(i)[0]
+			if d := t.Table.At(fd); fd >= 0 && d != nil {
+				fl.fix(at, registered{d.File, d, d.Serial, fd})
 			} else if fd == -1 {
-				delete(fl.fixed, slot{process, ring, index})
+				delete(fl.fixed, at)
 			}
-			index++
 		}
 	}
 }

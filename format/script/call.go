@@ -124,6 +124,9 @@ func (r *Reader) parseArgs(e *format.Event) {
 			return
 		}
 	}
+	if k := info.At.Flags; k >= 0 && info.Args[k].Flags == format.OpenFlags && e.Args[k] == 0 {
+		e.Args[k] = format.RDONLY // as the kernel sees it, and as the printed 0 is read
+	}
 	// strace names the size of a struct that Pianola takes apart.
 	for done != 0 && c.peek() == ',' {
 		c.i++
@@ -165,6 +168,9 @@ func (r *Reader) parseArg(e *format.Event, info *format.Info, k int) fields {
 		if address {
 			c.expect('}')
 		}
+		return 0
+	case format.Items:
+		e.List = r.parseList()
 		return 0
 	case format.Addr:
 		return r.parseAddr(e, info, k)
@@ -258,6 +264,20 @@ func (r *Reader) parseString() []byte {
 	}
 	c.fail("malformed string")
 	return nil
+}
+
+// parseList parses what is registered, which is between quotes.
+func (r *Reader) parseList() *format.List {
+	text, m := r.parseString(), &r.spans
+	if text == nil {
+		return nil
+	}
+	var l format.List
+	var ok bool
+	if l, m.Numbers, ok = format.ParseList(text, m.Numbers); !ok {
+		r.cursor.fail("malformed list")
+	}
+	return m.AddList(l)
 }
 
 // parseFlags parses a flag word: names and native numbers in the Recorded

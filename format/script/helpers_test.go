@@ -75,6 +75,8 @@ func randomEvent(rnd *rand.Rand, op format.Op) format.Event {
 		case format.Path, format.Text:
 			e.Str[str] = randomString(rnd)
 			str++
+		case format.Items:
+			e.List = randomList(rnd)
 		case format.Flags:
 			// A flag word of a random kind, with random bits.
 			e.Args[k] = a.Flags.FromNative(format.AMD64, uint64(rnd.Uint32()&rnd.Uint32()&rnd.Uint32()))
@@ -98,6 +100,20 @@ func randomEvent(rnd *rand.Rand, op format.Op) format.Event {
 		}
 	}
 	return e
+}
+
+func randomList(rnd *rand.Rand) *format.List {
+	l := &format.List{Update: rnd.IntN(2) == 0}
+	if l.Update {
+		l.From = number(rnd)
+	}
+	if n := rnd.IntN(4); n > 0 { // an empty list is of no kind
+		l.Of = format.ListOf(rnd.IntN(int(format.NumListOf)))
+		for range n * l.Width() {
+			l.Items = append(l.Items, number(rnd))
+		}
+	}
+	return []*format.List{nil, l}[rnd.IntN(2)]
 }
 
 func number(rnd *rand.Rand) int64 {

@@ -89,6 +89,8 @@ func AppendOperation(dst []byte, e *format.Event) []byte {
 		case format.Path, format.Text:
 			dst = appendBare(dst, e.Str[str])
 			str++
+		case format.Items:
+			dst = e.List.AppendQuoted(dst)
 		default:
 			dst = appendNumber(dst, a.Kind, e.Args[k])
 		}

@@ -129,7 +129,7 @@ func (r *Reader) parseState(e *format.Event, key, value []byte) bool {
 	}
 	info := e.Op.Info()
 	k := info.ArgIndex(string(key))
-	if k < 0 || !info.Args[k].Kind.IsString() {
+	if k < 0 || !info.Args[k].Kind.HasState() {
 		return false
 	}
 	of := &r.noted(e).Strings[info.StringIndex(k)]
@@ -170,7 +170,7 @@ func appendNotes(dst []byte, e *format.Event) []byte {
 func appendStates(dst []byte, e *format.Event) []byte {
 	str := 0
 	for _, a := range e.Op.Info().Args {
-		if !a.Kind.IsString() {
+		if !a.Kind.HasState() {
 			continue
 		}
 		switch e.Notes.Strings[str] {

@@ -48,6 +48,8 @@ func AppendEvent(dst []byte, e *format.Event, delta int64) []byte {
 				dst = format.AppendQuoted(dst, e.Str[str])
 			}
 			str++
+		case format.Items:
+			dst = e.List.AppendQuoted(dst)
 		case format.Mode, format.OptMode:
 			dst = appendMode(dst, v)
 		case format.Addr:

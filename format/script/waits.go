@@ -99,9 +99,10 @@ func (r *Reader) parseWait(e *format.Event, name []byte) bool {
 		object = c.int()
 	}
 	for text != nil && c.peek() != ')' && c.msg == "" {
-		if c.value(); c.peek() == ',' {
-			c.i++
+		if c.value(); c.peek() != ',' {
+			break // the end, or a bracket that nothing opened
 		}
+		c.i++
 	}
 	if text == nil {
 		c.upTo(')')

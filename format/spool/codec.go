@@ -18,7 +18,7 @@ const (
 	hasEdges
 	hasLine
 	isRequest
-	hasPayload // a span, or processes that enter
+	hasPayload // a span, processes that enter, or a list
 )
 
 // The numbers of an event.
@@ -110,7 +110,7 @@ func (c *codec) append(dst []byte, e *format.Event) []byte {
 		head |= isRequest
 		dst = append(dst, byte(e.Via))
 	}
-	if e.Span != nil || e.Enters != nil {
+	if e.Span != nil || e.Enters != nil || e.List != nil {
 		head |= hasPayload
 		dst = appendPayload(dst, e)
 	}
@@ -294,7 +294,7 @@ func (d *decoder) rest(e *format.Event, head uint64) {
 		e.Edges = d.edges[first:len(d.edges):len(d.edges)]
 	}
 	if head&isRequest != 0 {
-		e.Via = format.Via(d.uvarint())
+		e.Via = format.Via(d.byte())
 	}
 	if head&hasPayload != 0 {
 		d.payload(e)

@@ -16,6 +16,7 @@
 //	notes    the fields: varints; target and text: as strings; with hasNotes
 //	edges    uvarint, their number, then the fields of each: varints; with hasEdges
 //	payload  a byte, 1 for a span: its names, its arguments and the rest: varints, and strings;
-//	         2 for processes that enter: the lines of a header, as a string; with hasPayload
+//	         2 for processes that enter: the lines of a header, as a string; 3 for a list: what
+//	         its items are, whether it is an update, from where, its numbers; with hasPayload
 //	line     varint; with hasLine, else one more than that of the event before
 package spool

@@ -7,15 +7,23 @@ import (
 	"pianola/format"
 )
 
-// The payloads of an event without an operation.
+// The payloads of an event.
 const (
 	payloadSpan = 1 + iota
 	payloadEnters
+	payloadList
 )
 
 func appendPayload(dst []byte, e *format.Event) []byte {
-	if e.Span != nil {
+	switch {
+	case e.Span != nil:
 		return appendSpan(append(dst, payloadSpan), e.Span)
+	case e.List != nil:
+		l, update := e.List, byte(0)
+		if l.Update {
+			update = 1
+		}
+		return appendNumbers(binary.AppendVarint(append(dst, payloadList, byte(l.Of), update), l.From), l.Items)
 	}
 	return appendBytes(append(dst, payloadEnters), e.Enters.Append(nil))
 }
@@ -32,9 +40,33 @@ func (d *decoder) payload(e *format.Event) {
 				d.fail()
 			}
 		}
+	case payloadList:
+		l := format.List{Of: format.ListOf(d.uvarint()), Update: d.uvarint() == 1, From: d.varint(), Items: d.numbers()}
+		if l.Of >= format.NumListOf || len(l.Items)%l.Width() != 0 {
+			d.fail()
+			return
+		}
+		e.List = d.spans.AddList(l)
 	default:
 		d.fail()
 	}
+}
+
+func appendNumbers(dst []byte, numbers []int64) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(numbers)))
+	for _, n := range numbers {
+		dst = binary.AppendVarint(dst, n)
+	}
+	return dst
+}
+
+// numbers decodes what appendNumbers appended.
+func (d *decoder) numbers() []int64 {
+	first := len(d.spans.Numbers)
+	for k := d.uvarint(); k > 0 && !d.bad; k-- {
+		d.spans.Numbers = append(d.spans.Numbers, d.varint())
+	}
+	return d.spans.NumbersFrom(first)
 }
 
 // appendSpan appends all of a span.
@@ -61,10 +93,7 @@ func appendSpan(dst []byte, s *format.Span) []byte {
 			}
 			dst = appendBytes(append(dst, cut), v.Text)
 		case format.ValueNumbers:
-			dst = binary.AppendUvarint(dst, uint64(len(v.Numbers)))
-			for _, n := range v.Numbers {
-				dst = binary.AppendVarint(dst, n)
-			}
+			dst = appendNumbers(dst, v.Numbers)
 		}
 	}
 	return dst
@@ -92,11 +121,7 @@ func (d *decoder) span() *format.Span {
 			v.Cut = d.uvarint() != 0
 			v.Text = d.bytes()
 		case format.ValueNumbers:
-			first := len(d.spans.Numbers)
-			for k := d.uvarint(); k > 0 && !d.bad; k-- {
-				d.spans.Numbers = append(d.spans.Numbers, d.varint())
-			}
-			v.Numbers = d.spans.NumbersFrom(first)
+			v.Numbers = d.numbers()
 		}
 		d.spans.Values = append(d.spans.Values, v)
 	}

@@ -46,6 +46,12 @@ var recordingSteps = append(slices.Clip(eventSteps), []func(t *Trace, s step){
 	func(t *Trace, s step) { // a note of the file
 		t.note(s, &format.NoteFields[int(s[3])%bits.Len64(uint64(format.NotedTarget))])
 	},
+	func(t *Trace, s step) { // a number of its own
+		f, e := &format.OwnFields[int(s[3])%len(format.OwnFields)], &t.Events[s.event(t)]
+		if f.Key != "" && !f.Trace {
+			*f.Own(e) = bounded(&f.Parts[0], number(s[4], s[5], s[6]))
+		}
+	},
 	func(t *Trace, s step) { // the same, by many threads
 		e := t.Events[s.event(t)]
 		for range min(1<<(s[3]%11), maxEvents-len(t.Events)) {
@@ -102,13 +108,17 @@ func (t *Trace) note(s step, f *format.Field) {
 		case p.IsText():
 			*p.Text(e) = t.name(s[4])
 		default:
-			v := number(s[4+i], s[5], s[6])
-			if !p.Within(v) {
-				v = p.Min + int64(uint64(v)%uint64(p.Most()-p.Min+1))
-			}
-			p.Set(e, v)
+			p.Set(e, bounded(p, number(s[4+i], s[5], s[6])))
 		}
 	}
+}
+
+// bounded returns the number, or another one that a script can say.
+func bounded(p *format.Part, v int64) int64 {
+	if p.Within(v) {
+		return v
+	}
+	return p.Min + int64(uint64(v)%uint64(p.Most()-p.Min+1))
 }
 
 // notes returns the notes of an event, to be changed.

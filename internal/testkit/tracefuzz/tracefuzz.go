@@ -195,8 +195,13 @@ var eventSteps = []func(t *Trace, s step){
 	func(t *Trace, s step) { // the result
 		t.Events[s.event(t)].Ret = number(s[3], s[4], s[5])
 	},
-	func(t *Trace, s step) { // a string
+	func(t *Trace, s step) { // a string, or an item of a list
 		e := &t.Events[s.event(t)]
+		if e.List != nil {
+			e.List = e.List.Clone()
+			e.List.Update, e.List.From = s[7]&1 != 0, number(s[6], s[5], 0)
+			e.List.Items = append(e.List.Items, slices.Repeat([]int64{number(s[3], s[4], s[5])}, e.List.Width()<<(s[7]%12))...)
+		}
 		if i := int(s[3]) % len(e.Str); e.Str[i] != nil {
 			e.Str[i] = t.name(s[4])
 		}
