@@ -78,8 +78,13 @@ func (m *model) apply(e *format.Event) {
 		m.tell(factSpan, m.rowOf(t, e, nil))
 		return
 	}
-	if e.Via != format.ViaCall { // the call that submits it comes next
-		t.requests = append(t.requests, e.Clone())
+	if e.Beside() {
+		if e.Kind() == format.RequestKind { // the call that submits it comes next
+			t.requests = append(t.requests, e.Clone())
+		} else {
+			m.report.LeftOut[e.Op]++
+			m.report.Reasons[reasonTable]++
+		}
 		return
 	}
 	m.caller = t

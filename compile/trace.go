@@ -86,6 +86,7 @@ func (p *pass) put(s *simEvent, thread int32, events int64) {
 	p.order.count[thread] = events
 	p.report.Events++
 	if p.out == nil {
+		p.spans.Reset() // a list of the event
 		return
 	}
 	if s == &p.event {

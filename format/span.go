@@ -112,7 +112,7 @@ func (s spanless) Read(events []Event) (int, error) {
 }
 
 // SpanMemory is the memory of the spans and lists of one batch, which their makers reuse.
-// What was added stays valid until Reset. It belongs to one goroutine.
+// They stay valid until Reset. It belongs to one goroutine.
 //
 // The names of spans are kept for longer, because a recording has few.
 type SpanMemory struct {

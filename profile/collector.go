@@ -166,14 +166,14 @@ func (c *Collector) add(e *format.Event) error {
 		return nil
 	}
 	one := call{total: Total{Calls: 1, Nanos: dur, Bytes: e.Bytes()}, start: start, end: start + dur}
-	if e.Via != format.ViaCall {
+	if e.Beside() {
 		one.total.Nanos, one.total.Flight = 0, dur
 	}
 	if e.Failed() {
 		one.total.Errors = 1
 		c.failures.add(e, &one.total)
 	}
-	if e.Dur < 0 && e.Via == format.ViaCall {
+	if e.Dur < 0 && !e.Beside() {
 		one.total.Unknown = 1
 	}
 	// The sum over all events overflows before any part of it does.
@@ -185,10 +185,10 @@ func (c *Collector) add(e *format.Event) error {
 	c.all.Flight += one.total.Flight
 	c.all.Bytes += one.total.Bytes
 	c.runTime = max(c.runTime, one.end)
-	if e.Via == format.ViaCall {
-		c.follow(&one, e)
-	} else {
+	if e.Beside() {
 		c.requested(&one, e)
+	} else {
+		c.follow(&one, e)
 	}
 	c.ops[one.category][e.Op].add(&one.total)
 	if e.Dur >= 0 {

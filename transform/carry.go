@@ -35,10 +35,10 @@ func (c *carry) begin(h *format.Header) {
 // it, or, if the verdict is Spare, an empty one. An empty wait marks when the time was
 // cut, because the thread can wake others before its next event.
 //
-// Requests take no time of their thread.
+// An event that takes no time of its thread leaves none.
 func (c *carry) take(e *format.Event, v Verdict) bool {
 	c.lines.takes(e, v)
-	if e.Via != format.ViaCall {
+	if e.Beside() {
 		return false
 	}
 	wait := format.Event{Op: format.OpWait, TID: e.TID, Line: e.Line, Off: e.Off, Cut: e.Cut, Calls: e.Calls}
@@ -84,7 +84,7 @@ func (c *carry) note(thread int32, off format.Off, cut int64) {
 
 // give adds what was noted to the thread's next call.
 func (c *carry) give(e *format.Event) {
-	if len(c.owed) == 0 || e.Via != format.ViaCall {
+	if len(c.owed) == 0 || e.Beside() {
 		return
 	}
 	o, ok := c.owed[e.TID]

@@ -45,7 +45,7 @@ func (x scale) span(*staged, *format.Event) {}
 func (x scale) event(s *staged, f *process.Fact) error {
 	t, e := f.Thread, f.Event
 	en := s.push(e)
-	if e.Via != format.ViaCall { // it takes no time of its thread
+	if e.Beside() {
 		s.Apply(f)
 		return nil
 	}

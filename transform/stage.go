@@ -106,7 +106,7 @@ func (s *staged) Read(events []format.Event) (int, error) {
 				events[n] = en.Event
 				n++
 			}
-			if en.made && en.Via == format.ViaCall {
+			if en.made && !en.Beside() {
 				en.spent -= s.carried.costs.Of(en.TID).Around(en.Op)
 			}
 			s.carried.cut(en.TID, en.spent)

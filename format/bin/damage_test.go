@@ -326,8 +326,9 @@ func TestHostile(t *testing.T) {
 		{"list that is far from anything", []piece{head, lengths, contents, listed(math.MinInt64), duration}, ErrMalformed, "has list -9223372036854775808"},
 		{"update of nothing", []piece{head, lengths, contents, listed(-3), duration}, ErrMalformed, "event 0 updates no place"},
 		{"half a buffer", []piece{head, lengths, contents, listed(-6), duration, table(kindNumbers, 1, 0, 7)}, ErrMalformed, "event 0 has half an item"},
-		{"long list", []piece{head, lengths, contents, listed(-2), duration, alike(kindNumbers, 1, maxRows), alike(kindNumbers, 1, 2)}, ErrMalformed, "more than 65537 numbers of event 0"},
-		{"list of a billion", append([]piece{head, lengths, contents, listed(-2), duration}, slices.Repeat([]piece{alike(kindNumbers, 1, maxRows)}, 1<<30/maxRows)...), ErrMalformed, "more than 65537 numbers of event 0"},
+		{"long list of buffers", []piece{head, lengths, contents, listed(-5), duration, alike(kindNumbers, 1, maxRows), alike(kindNumbers, 1, 2)}, ErrMalformed, "more than 65537 numbers of event 0"},
+		{"long list", []piece{head, lengths, contents, listed(-2), duration, alike(kindNumbers, 1, maxRows), alike(kindNumbers, 1, 2)}, ErrMalformed, "more than 32768 numbers of event 0"},
+		{"list of a billion", append([]piece{head, lengths, contents, listed(-2), duration}, slices.Repeat([]piece{alike(kindNumbers, 1, maxRows)}, 1<<30/maxRows)...), ErrMalformed, "more than 32768 numbers of event 0"},
 		{"list after the last event", []piece{head, lengths, contents, listed(-2), duration, table(kindNumbers, 1, 1, 7)}, ErrMalformed, "event 1 after event 0 of 1"},
 
 		{"sound with names", []piece{head, lengths, contents, text(kindNames, ".\x00/\x00w/t1\x00db\x00w/t2\x00/x\x00"), fsync, duration}, nil, ""},

@@ -28,12 +28,9 @@ var listArgs = func() (m [format.NumOps]int8) {
 	return m
 }()
 
-// maxListNumbers bounds the rows of an event.
-const maxListNumbers = 1 + 2*format.MaxRegistered
-
 // stores reports whether a trace can have a list.
 func stores(l *format.List) bool {
-	return l.Of < format.NumListOf && len(l.Items) < maxListNumbers && len(l.Items)%l.Width() == 0
+	return l.Of < format.NumListOf && l.Len() <= format.MaxRegistered && len(l.Items)%l.Width() == 0
 }
 
 // listWord returns the argument in the record of an event.
@@ -120,6 +117,10 @@ const maxListText = 42 * format.MaxRegistered
 // fill reads the rows of an event.
 func (l *lists) fill(event int64) error {
 	l.items = l.items[:0]
+	most := l.list.Width() * format.MaxRegistered
+	if l.list.Update {
+		most++
+	}
 	for {
 		next, err := l.numbers.peek()
 		if err == io.EOF || err == nil && next > event {
@@ -135,8 +136,8 @@ func (l *lists) fill(event int64) error {
 		if next < event {
 			continue
 		}
-		if len(l.items) == maxListNumbers {
-			return l.numbers.malformed(l.numbers.row-1, fmt.Sprintf("more than %d numbers of event %d", maxListNumbers, event))
+		if len(l.items) == most {
+			return l.numbers.malformed(l.numbers.row-1, fmt.Sprintf("more than %d numbers of event %d", most, event))
 		}
 		if err := l.room(len(l.items) + 1); err != nil {
 			return err

@@ -409,7 +409,7 @@ func (r *row) follow(e *format.Event) (compute int64) {
 	l.process, l.rank = r.process, r.rank
 	l.events++
 	l.last = max(l.last, e.End())
-	if e.Via != format.ViaCall { // the thread does other things meanwhile
+	if e.Beside() {
 		return 0
 	}
 	l.end = max(l.end, e.End())
