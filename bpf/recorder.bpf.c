@@ -237,9 +237,9 @@ __attribute__((noinline)) int send_strings(u32 at, s64 ret, const struct plan *p
 	if (!s || !plan || at > PATH_MAX)
 		return 0; /* never, but the verifier cannot know */
 	if (plan->string[0])
-		at = read_string(s, at, 0, register_of(&s->event, plan->string[0] - 1));
+		at = read_string(s->data, at, register_of(&s->event, plan->string[0] - 1), &s->details.len[0], &s->details.state[0]);
 	if (plan->string[1])
-		at = read_string(s, at, 1, register_of(&s->event, plan->string[1] - 1));
+		at = read_string(s->data, at, register_of(&s->event, plan->string[1] - 1), &s->details.len[1], &s->details.state[1]);
 	if (plan->kind == KIND_READLINK && ret >= 0)
 		at = read_target(s, at, ret, register_of(&s->event, plan->reg));
 	send_rich(s, bpf_get_current_task_btf(), at);

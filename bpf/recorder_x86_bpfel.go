@@ -144,7 +144,6 @@ const (
 	CFlagFLAG_RICH       CFlag = 1
 	CFlagFLAG_STAT       CFlag = 2
 	CFlagFLAG_FILE       CFlag = 4
-	CFlagFLAG_CREATED    CFlag = 8
 	CFlagFLAG_TARGET     CFlag = 16
 	CFlagFLAG_UNREADABLE CFlag = 32
 	CFlagFLAG_SIGNAL     CFlag = 64
@@ -541,6 +540,12 @@ const (
 	CUntrackedKindNUM_UNTRACKED     CUntrackedKind = 6
 )
 
+type CWait struct {
+	_     structs.HostLayout
+	Kind  CWaitKind
+	Timed CTimedBy
+}
+
 type CWaitKind uint8
 
 const (
@@ -628,7 +633,6 @@ const (
 	CVarRecorder       = "recorder"
 	CVarRequests       = "requests"
 	CVarSamples        = "samples"
-	CVarTimed          = "timed"
 	CVarUnmapped       = "unmapped"
 	CVarUntracked      = "untracked"
 	CVarUringDone      = "uring_done"
@@ -774,7 +778,6 @@ type CVariableSpecs struct {
 	Recorder      *ebpf.VariableSpec `ebpf:"recorder"`
 	Requests      *ebpf.VariableSpec `ebpf:"requests"`
 	Samples       *ebpf.VariableSpec `ebpf:"samples"`
-	Timed         *ebpf.VariableSpec `ebpf:"timed"`
 	Unmapped      *ebpf.VariableSpec `ebpf:"unmapped"`
 	Untracked     *ebpf.VariableSpec `ebpf:"untracked"`
 	UringDone     *ebpf.VariableSpec `ebpf:"uring_done"`
@@ -883,7 +886,6 @@ type CVariables struct {
 	Recorder      *ebpf.Variable `ebpf:"recorder"`
 	Requests      *ebpf.Variable `ebpf:"requests"`
 	Samples       *ebpf.Variable `ebpf:"samples"`
-	Timed         *ebpf.Variable `ebpf:"timed"`
 	Unmapped      *ebpf.Variable `ebpf:"unmapped"`
 	Untracked     *ebpf.Variable `ebpf:"untracked"`
 	UringDone     *ebpf.Variable `ebpf:"uring_done"`

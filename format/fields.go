@@ -1,6 +1,9 @@
 package format
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
 
 // Field is a row of the tables of fields: NoteFields and OwnFields. They say what an event
 // can have besides its call, its result and its times. Scripts, the spool, exports, the
@@ -118,6 +121,18 @@ func (p *Part) Text(e *Event) *[]byte {
 func (p *Part) Most() int64 {
 	if p.Max == 0 {
 		return MaxNote
+	}
+	return p.Max
+}
+
+// Largest returns the largest number in a compiled trace, where 0 is the least; 0 for a word
+// of flags, which can be any.
+func (p *Part) Largest() int64 {
+	switch {
+	case p.Form == InFlags:
+		return 0
+	case p.Max == 0:
+		return math.MaxInt64
 	}
 	return p.Max
 }

@@ -42,7 +42,7 @@ func (b *blocks) note(e *format.Event, c *Call, began time.Time) {
 	// A file that the call made is remembered, too: what it is later is the
 	// application's work.
 	flags := e.OpenFlags()
-	made := c.Flags&bpf.CFlagFLAG_CREATED != 0 || flags&format.TRUNC != 0
+	made := c.Details.Created != 0 || flags&format.TRUNC != 0
 	if !made && flags&(format.WRONLY|format.RDWR) == 0 && c.Details.Blocks*512 >= c.Details.Size {
 		return
 	}

@@ -56,8 +56,8 @@ func TestBlocksAreNoted(t *testing.T) {
 	}
 	require.Equal(t, []string{"reserved:1048576", ""}, noted(t, c, c), "each file once")
 
-	made := c
-	made.Flags |= bpf.CFlagFLAG_CREATED
+	made, created := c, *c.Details
+	created.Created, made.Details = 1, &created
 	require.Equal(t, []string{"", ""}, noted(t, made, c), "the application's work")
 	cut := c
 	cut.Args[2] |= unix.O_TRUNC

@@ -96,7 +96,7 @@ func (d *decoder) noteFile(n *format.Notes, flags bpf.CFlag, details *bpf.CDetai
 	if all := allocated(details); n.Type == format.TypeReg && all < details.Size {
 		n.Allocated, n.Has = int64(all), n.Has|format.NotedSparse|format.NotedAllocated
 	}
-	if flags&bpf.CFlagFLAG_CREATED != 0 {
+	if details.Created != 0 {
 		n.Has |= format.NotedNew
 	}
 }

@@ -309,11 +309,7 @@ func (d *decoder) noteCompletion(n *format.Notes, c *Completion, s *Submission, 
 	case slot && c.Ret >= 0:
 		n.Request.Slot, n.Has = uint32(c.Ret), n.Has|format.NotedSlot
 	case !slot && c.Details != nil:
-		flags := bpf.CFlagFLAG_STAT | bpf.CFlagFLAG_FILE
-		if c.Details.Created != 0 {
-			flags |= bpf.CFlagFLAG_CREATED
-		}
-		d.noteFile(n, flags, c.Details)
+		d.noteFile(n, bpf.CFlagFLAG_STAT|bpf.CFlagFLAG_FILE, c.Details)
 	}
 }
 

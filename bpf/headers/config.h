@@ -13,8 +13,7 @@ const volatile u8 can_cast;            /* the kernel has bpf_rdonly_cast */
 const volatile u8 with_type;           /* note the type of the descriptor; only if can_cast */
 const volatile u8 with_faults;         /* note page faults */
 const volatile u8 with_off;            /* note the time off the processor */
-const volatile enum timed_by timed[MAX_SYS];  /* of the calls that wait */
-const volatile enum wait_kind waits[MAX_SYS]; /* of the calls that wait */
+const volatile struct wait waits[MAX_SYS];
 const volatile u8 with_memory;         /* send operations on memory */
 const volatile u8 with_flight;         /* the requests that are under way are known */
 const volatile u8 with_requests;       /* send requests of io_uring: the kernel shows them */

@@ -202,8 +202,8 @@ static __attribute__((noinline)) int send_fault(struct thread *t, struct task_st
 	return 0;
 }
 
-/* A fault begins, or goes on that had no file yet. */
-INLINE struct fault *begin_fault(struct thread *t, struct task_struct *task, u64 mapping, u32 flags)
+/* A fault on pages of a file begins, or goes on that had no file yet. */
+INLINE void begin_fault(struct thread *t, struct task_struct *task, u32 flags, u64 mapping, struct file_id id, u64 first, u32 pages)
 {
 	struct processor *here = processor(bpf_get_smp_processor_id());
 	struct fault *f = &t->fault;
@@ -227,8 +227,11 @@ INLINE struct fault *begin_fault(struct thread *t, struct task_struct *task, u64
 		flags |= FAULT_RESTED;
 	}
 	f->flags = flags;
+	f->ino = id.ino;
+	f->dev = id.dev;
+	f->first = first;
+	f->pages = pages;
 	here->faulted = 1;
-	return f;
 }
 
 /* Pages of a file, some of which are in the page cache. */
@@ -323,11 +326,7 @@ INLINE void find_page(struct thread *t, struct task_struct *task, struct address
 		return;
 	id = id_of(inode);
 	file = bpf_map_lookup_elem(&files, &id);
-	f = begin_fault(t, task, (u64)mapping, FAULT_PAGE | (file && !file->exec ? 0 : FAULT_PROGRAM));
-	f->ino = id.ino;
-	f->dev = id.dev;
-	f->first = page;
-	f->pages = 1;
+	begin_fault(t, task, FAULT_PAGE | (file && !file->exec ? 0 : FAULT_PROGRAM), (u64)mapping, id, page, 1);
 }
 
 /* Pages in the page cache were mapped. */
@@ -336,8 +335,6 @@ INLINE void map_pages(struct thread *t, struct task_struct *task, struct address
 	struct pages p = {.mapping = (u64)mapping, .first = first, .last = last};
 	struct inode *inode = LOAD(mapping, host);
 	struct fault *f = &t->fault;
-	struct mapped *file;
-	struct file_id id;
 
 	if (in_fault(t, task) && t->mapping == (u64)mapping) {
 		if (f->flags & FAULT_PAGE)
@@ -345,18 +342,10 @@ INLINE void map_pages(struct thread *t, struct task_struct *task, struct address
 		f->flags |= FAULT_AROUND;
 		return;
 	}
-	if (!inode || !notes_faults(t))
-		return;
-	id = id_of(inode);
-	file = bpf_map_lookup_elem(&files, &id);
-	if (!file || file->exec)
+	if (!notes_faults(t) || !mapped_file(inode))
 		return;
 	find_cached(&p);
-	f = begin_fault(t, task, (u64)mapping, FAULT_AROUND);
-	f->ino = id.ino;
-	f->dev = id.dev;
-	f->first = p.found ? p.found - 1 : first;
-	f->pages = p.count;
+	begin_fault(t, task, FAULT_AROUND, (u64)mapping, id_of(inode), p.found ? p.found - 1 : first, p.count);
 }
 
 /* A page becomes dirty. Within a call that is the fault of a page that it was to be read into, or
@@ -364,11 +353,9 @@ INLINE void map_pages(struct thread *t, struct task_struct *task, struct address
 INLINE void dirty_page(struct thread *t, struct task_struct *task, struct address_space *mapping, struct folio *folio)
 {
 	u32 pages = folio_bytes(folio) / page_bytes;
-	struct inode *inode;
-	struct mapped *file;
 	struct fault *f = &t->fault;
+	struct inode *inode;
 	struct plan plan;
-	struct file_id id;
 
 	if (in_fault(t, task) && t->mapping == (u64)mapping) {
 		f->flags |= FAULT_WRITE;
@@ -384,17 +371,8 @@ INLINE void dirty_page(struct thread *t, struct task_struct *task, struct addres
 			return;
 	}
 	inode = LOAD(mapping, host);
-	if (!inode)
-		return;
-	id = id_of(inode);
-	file = bpf_map_lookup_elem(&files, &id);
-	if (!file || file->exec)
-		return;
-	f = begin_fault(t, task, (u64)mapping, FAULT_WRITE);
-	f->ino = id.ino;
-	f->dev = id.dev;
-	f->first = LOAD(folio, index);
-	f->pages = pages;
+	if (mapped_file(inode))
+		begin_fault(t, task, FAULT_WRITE, (u64)mapping, id_of(inode), LOAD(folio, index), pages);
 }
 
 /* A fault ends in SIGBUS. */
@@ -402,10 +380,8 @@ INLINE void fail_fault(struct thread *t, struct task_struct *task, u64 address)
 {
 	struct fault *f = &t->fault;
 
-	if (!in_fault(t, task)) {
-		f = begin_fault(t, task, 0, 0);
-		f->ino = f->dev = 0;
-	}
+	if (!in_fault(t, task))
+		begin_fault(t, task, 0, 0, (struct file_id){}, 0, 0);
 	f->flags = (f->flags & FAULT_RESTED) | FAULT_FAILED;
 	f->first = address;
 	f->pages = 0;
@@ -423,7 +399,7 @@ INLINE void leave_fault(struct thread *t, struct task_struct *task, int blocked)
 	if (!blocked || t->start)
 		return;
 	if (!f->flags && call_of((void *)bpf_task_pt_regs(task)) < 0)
-		begin_fault(t, task, 0, FAULT_UNNAMED);
+		begin_fault(t, task, FAULT_UNNAMED, 0, (struct file_id){}, 0, 0);
 	if (f->flags)
 		t->waits = WAITS_FAULT;
 }
@@ -443,17 +419,13 @@ static long map_huge_page(struct task_struct *task, struct vm_area_struct *vma, 
 	struct file *file = vma->vm_file;
 	struct thread *t = followed(task);
 	struct inode *inode;
-	struct fault *f;
 
 	if (!file || !t || !fits_huge(vma, huge))
 		return 0;
 	inode = host_of(file);
 	if (!mapped_file(inode) || !notes_faults(t))
 		return 0;
-	f = begin_fault(t, task, (u64)LOAD(file, f_mapping), FAULT_AROUND);
-	f->ino = id_of(inode).ino;
-	f->dev = id_of(inode).dev;
-	f->first = vma->vm_pgoff + (huge - vma->vm_start) / page_bytes;
-	f->pages = HUGE_PAGES;
+	begin_fault(t, task, FAULT_AROUND, (u64)LOAD(file, f_mapping), id_of(inode), vma->vm_pgoff + (huge - vma->vm_start) / page_bytes,
+		    HUGE_PAGES);
 	return 0;
 }

@@ -115,7 +115,6 @@ enum flag : u16 {
 	FLAG_RICH = 1,
 	FLAG_STAT = 2,       /* details.mode and size are set */
 	FLAG_FILE = 4,       /* all of details is set */
-	FLAG_CREATED = 8,    /* the call created the file */
 	FLAG_TARGET = 16,    /* string 1 is what a symbolic link holds */
 	FLAG_UNREADABLE = 32, /* what an argument points to could not be read */
 	FLAG_SIGNAL = 64,    /* the thread was ended by the signal in argument 1 */
@@ -177,7 +176,7 @@ struct details {
 	u32 mode; /* type and permissions */
 	u16 len[MAX_STRINGS];
 	enum string_state state[MAX_STRINGS];
-	u8 created; /* the request has created the file: of completions */
+	u8 created; /* the call or request has created the file */
 	u8 pad[5];
 };
 
@@ -365,6 +364,12 @@ enum timed_by : u8 {
 	TIMED_ALWAYS, /* nanosleep */
 	TIMED_ZERO,   /* by 0: poll */
 	TIMED_ERROR,  /* by ETIMEDOUT, ETIME or EAGAIN: futex, io_uring_enter, sigtimedwait */
+};
+
+/* A call in which threads wait. */
+struct wait {
+	enum wait_kind kind;
+	enum timed_by timed;
 };
 
 /* The states of thread.counted, which only ever grows. */

@@ -20,24 +20,23 @@ struct scratch {
 };
 
 /* Reads a string of the application to data[at] and returns where it ends. */
-INLINE u32 read_string(struct scratch *s, u32 at, u32 i, u64 ptr)
+INLINE u32 read_string(u8 *data, u32 at, u64 ptr, u16 *len, enum string_state *state)
 {
 	long n;
 
-	s->details.len[i] = 0;
-	if (!ptr) {
-		s->details.state[i] = STRING_NULL;
+	*len = 0;
+	*state = STRING_NULL;
+	if (!ptr)
 		return at;
-	}
 	/* One byte more than a path can have, to tell a long one from a cut one. */
-	n = bpf_probe_read_user_str(s->data + at, PATH_MAX + 1, (void *)ptr);
+	n = bpf_probe_read_user_str(data + at, PATH_MAX + 1, (void *)ptr);
 	if (n <= 0) {
-		s->details.state[i] = STRING_UNREADABLE;
+		*state = STRING_UNREADABLE;
 		return at;
 	}
-	s->details.state[i] = n > PATH_MAX ? STRING_CUT : STRING_WHOLE;
+	*state = n > PATH_MAX ? STRING_CUT : STRING_WHOLE;
 	n = (n - 1) & 0x1fff;
-	s->details.len[i] = n;
+	*len = n;
 	return at + n;
 }
 
@@ -126,21 +125,23 @@ INLINE void describe_inode(struct details *d, struct inode *inode)
 	d->cached = LOAD(mapping, nrpages);
 }
 
-/* Describes the file behind a descriptor. */
-INLINE void read_file(struct scratch *s, struct task_struct *task, u64 fd)
+/* Describes the file behind a descriptor; reports whether there is one. */
+INLINE int describe(struct details *d, struct task_struct *task, u64 fd)
 {
 	struct file *file = file_of(task, fd);
-	struct inode *inode;
+	struct inode *inode = file ? LOAD(file, f_inode) : NULL;
 
-	if (!file)
-		return;
-	inode = LOAD(file, f_inode);
 	if (!inode)
-		return;
-	describe_inode(&s->details, inode);
-	s->event.flags |= FLAG_STAT | FLAG_FILE;
-	if (LOAD(file, f_mode) & FMODE_CREATED)
-		s->event.flags |= FLAG_CREATED;
+		return 0;
+	describe_inode(d, inode);
+	d->created = !!(LOAD(file, f_mode) & FMODE_CREATED);
+	return 1;
+}
+
+INLINE void read_file(struct scratch *s, struct task_struct *task, u64 fd)
+{
+	if (describe(&s->details, task, fd))
+		s->event.flags |= FLAG_STAT | FLAG_FILE;
 }
 
 /* What is read of the two structs at once: a helper costs more than the bytes

@@ -116,24 +116,6 @@ INLINE u64 string_at(const struct entry *e, u8 place)
 	return place == PLACE_OFF ? e->off : place == PLACE_ADDR3 ? e->addr3 : e->addr;
 }
 
-/* Reads string i of a submission to data[at] and returns where it ends. */
-INLINE u32 read_request_string(struct submission_scratch *p, u32 at, u32 i, u64 ptr)
-{
-	long n;
-
-	if (!ptr)
-		return at; /* STRING_NULL */
-	n = bpf_probe_read_user_str(p->data + at, PATH_MAX + 1, (void *)ptr);
-	if (n <= 0) {
-		p->s.state[i] = STRING_UNREADABLE;
-		return at;
-	}
-	p->s.state[i] = n > PATH_MAX ? STRING_CUT : STRING_WHOLE;
-	n = (n - 1) & 0x1fff;
-	p->s.len[i] = n;
-	return at + n;
-}
-
 /* Sends a submission whose strings or vector must be read. */
 __attribute__((noinline)) int send_submission_with(struct submission *s, u32 slot)
 {
@@ -151,9 +133,9 @@ __attribute__((noinline)) int send_submission_with(struct submission *s, u32 slo
 		p->s.entry.sum = sum_iovec((void *)p->data, s->entry.addr, s->entry.len, &p->s.flags);
 	} else {
 		if (plan->string[0])
-			at = read_request_string(p, at, 0, string_at(&s->entry, plan->string[0]));
+			at = read_string(p->data, at, string_at(&s->entry, plan->string[0]), &p->s.len[0], &p->s.state[0]);
 		if (plan->string[1])
-			at = read_request_string(p, at, 1, string_at(&s->entry, plan->string[1]));
+			at = read_string(p->data, at, string_at(&s->entry, plan->string[1]), &p->s.len[1], &p->s.state[1]);
 	}
 	if (at > sizeof(p->data))
 		return 0; /* never, but the verifier cannot know */
@@ -240,19 +222,6 @@ INLINE void submit(struct task_struct *task, struct io_kiocb *request, struct io
 		send_submission_with(&s, SLOT_URING);
 	else
 		send_submission(&s);
-}
-
-/* Describes the file behind a descriptor, as read_file does. */
-INLINE int describe(struct details *d, struct task_struct *task, u64 fd)
-{
-	struct file *file = file_of(task, fd);
-	struct inode *inode = file ? LOAD(file, f_inode) : NULL;
-
-	if (!inode)
-		return 0;
-	describe_inode(d, inode);
-	d->created = !!(LOAD(file, f_mode) & FMODE_CREATED);
-	return 1;
 }
 
 /* Sends the completion of a request of io_uring. */

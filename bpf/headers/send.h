@@ -256,7 +256,7 @@ INLINE void send_wait(struct thread *t, struct task_struct *task, s64 ret)
 	e->nr = NR_WAIT;
 	__builtin_memset(e->args, 0, sizeof(e->args));
 	if (t->blocked_in < MAX_SYS) {
-		e->args[0] = waits[t->blocked_in];
+		e->args[0] = waits[t->blocked_in].kind;
 		e->args[1] = t->object;
 	}
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
@@ -271,7 +271,7 @@ INLINE void send_wait(struct thread *t, struct task_struct *task, s64 ret)
 INLINE void explain_wait(struct thread *t, struct task_struct *task, u32 nr, s64 ret)
 {
 	u32 kind = OFF_WAIT;
-	u8 how = nr < MAX_SYS && nr == t->blocked_in ? timed[nr % MAX_SYS] : TIMED_NOT;
+	u8 how = nr < MAX_SYS && nr == t->blocked_in ? waits[nr % MAX_SYS].timed : TIMED_NOT;
 	u64 last = t->woken - t->slept;
 	int known = t->slept && last <= t->blocked;
 
@@ -279,7 +279,7 @@ INLINE void explain_wait(struct thread *t, struct task_struct *task, u32 nr, s64
 	    (how == TIMED_ERROR && (ret == -ETIMEDOUT || ret == -ETIME || ret == -EAGAIN))) {
 		kind = OFF_TIMER;
 		t->waker = 0;
-		if (known && how != TIMED_ALWAYS && t->object && waits[nr % MAX_SYS]) { /* poll with nothing to wait for is a sleep */
+		if (known && how != TIMED_ALWAYS && t->object && waits[nr % MAX_SYS].kind) { /* poll with nothing to wait for is a sleep */
 			t->off[kind] += t->blocked - last;
 			t->blocked = last;
 			send_wait(t, task, -ETIMEDOUT);

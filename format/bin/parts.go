@@ -11,9 +11,9 @@ import (
 type layout struct {
 	tag   string // four letters, in the file
 	name  string // in errors
-	doc   string // what a row or the text holds, for the page of the reference
+	doc   string // what the text holds, or what a row is, for the page of the reference
 	scope scope
-	width int // words in a row; 0 is a text
+	words []column // of a row; none is a text
 
 	// A reader that does not know a required kind refuses the file, because it
 	// would misread the others. A required part of the whole trace is always in
@@ -41,10 +41,14 @@ type layout struct {
 	// some tells which events have rows, nil for any.
 	some func(e *format.Event) bool
 
-	// fields are the numbers of an event behind the first word of a row, instead of encode
-	// and decode. settle, if not nil, bounds what was read.
+	// fields are the numbers of an event behind the first word of a row, instead of words,
+	// encode and decode. settle, if not nil, bounds what was read.
 	fields []*format.Field
 	settle func(e *format.Event)
+
+	// What follows from these.
+	width  int   // words in a row, 0 of a text
+	bounds []int // words that have bounds
 
 	// after says that rows may also belong to the end of the thread, after its last event.
 	after bool
@@ -53,6 +57,12 @@ type layout struct {
 	// required. If all rows of a thread hold it, they are not written, and
 	// decode is not called for them.
 	absent uint64
+}
+
+// column is a word of a row.
+type column struct {
+	doc         string
+	least, most int64 // as a signed number, if least < most
 }
 
 // scope is what a part belongs to.
@@ -97,38 +107,38 @@ const (
 var kinds = []layout{
 	kindHeader: {tag: "head", name: "header", doc: "metadata, threads, open descriptors and fileset, as lines of a script",
 		required: true, write: writeHeader, read: readHeader},
-	kindLengths: {tag: "slen", name: "lengths", doc: "length of each string",
-		required: true, width: 1, write: writeLengths, read: readLengths},
+	kindLengths: {tag: "slen", name: "lengths", words: []column{{doc: "length of each string"}},
+		required: true, write: writeLengths, read: readLengths},
 	kindBytes: {tag: "strs", name: "bytes", doc: "the strings",
 		required: true, write: writeBytes, read: readStrings},
-	kindRecords: {tag: "recs", name: "records", doc: "operation, compute, of that off the processor, result, six arguments",
-		required: true, scope: eachEvent, width: maxWidth,
+	kindRecords: {tag: "recs", name: "records", words: recordWords,
+		required: true, scope: eachEvent,
 		encode: encodeRecord, strings: stringsOfRecord},
-	kindDurations: {tag: "durs", name: "durations", doc: "recorded duration, -1 for unknown",
-		scope: eachEvent, width: 1, absent: unknown,
+	kindDurations: {tag: "durs", name: "durations", words: []column{{doc: "recorded duration, -1 for unknown"}},
+		scope: eachEvent, absent: unknown,
 		encode: encodeDuration},
-	kindOff: {tag: "offs", name: "off-processor times", doc: "event; its time off the processor: ready, own, waiting, timer, storage",
+	kindOff: {tag: "offs", name: "off-processor times", doc: "time off the processor, by its reasons",
 		scope: someEvents, fields: own("ready", "own", "wait", "timer", "storage"),
 		some: func(e *format.Event) bool { return e.Off.Total() != e.Off.Other }, settle: settleOff},
-	kindEdges: {tag: "edge", name: "edges", doc: "event; thread (0: the start), kind, event, delay",
-		required: true, scope: someEvents, width: 5,
+	kindEdges: {tag: "edge", name: "edges", words: []column{{doc: "event"}, {doc: "thread, 0 for the start"}, {doc: "kind"}, {doc: "event of that"}, {doc: "delay"}},
+		required: true, scope: someEvents,
 		some: func(e *format.Event) bool { return len(e.Edges) > 0 }, encode: encodeEdges, decode: decodeEdge, check: checkEdge},
-	kindHeld: {tag: "held", name: "compute covered by edges", doc: "event; compute that edges account for; how much of the rest a `timed` edge ends",
+	kindHeld: {tag: "held", name: "compute covered by edges", doc: "compute that edges account for, and how much of the rest a `timed` edge ends",
 		required: true, scope: someEvents, fields: own("held", "expired"),
 		some: func(e *format.Event) bool { return e.Held|e.Expired != 0 }, settle: settleHeld},
-	kindRequests: {tag: "reqs", name: "request details", doc: "event of a request; its flags, flags of the read or write, registered file, registered buffer plus one",
+	kindRequests: {tag: "reqs", name: "request details", doc: "how a request is made, with the registered buffer plus one",
 		required: true, scope: someEvents, fields: own("flags", "rwf", "slot", "buffer"),
 		some: func(e *format.Event) bool { return e.How != (format.How{}) }},
 	kindNames: {tag: "apps", name: "application's names", doc: "path below the root, zero byte, the application's name, zero byte",
 		write: writeNames, read: readNames},
-	kindSpans: {tag: "span", name: "spans", doc: "a [span](script.md#spans): the event that follows it; time from the end of the event before to its end; duration; name; kind; result; bytes; failed",
-		scope: someEvents, width: 8, after: true,
+	kindSpans: {tag: "span", name: "spans", doc: "a [span](script.md#spans)", words: spanWords,
+		scope: someEvents, after: true,
 		check: checkSpan, strings: func([]uint64) uint16 { return 1<<spanName | 1<<spanKind }},
-	kindValues: {tag: "args", name: "arguments of spans", doc: "an argument of a span: the event; number of the span in the thread; position; kind and flags; value; length of the array",
-		scope: someEvents, width: 6, after: true,
+	kindValues: {tag: "args", name: "arguments of spans", doc: "an argument of a span, or a number of an array", words: valueWords,
+		scope: someEvents, after: true,
 		check: checkValue, strings: stringsOfValue},
-	kindNumbers: {tag: "nums", name: "numbers of lists", doc: "event; a number of its [list](#lists)",
-		required: true, scope: someEvents, width: 2,
+	kindNumbers: {tag: "nums", name: "numbers of lists", doc: "a number of a [list](#lists)", words: []column{{doc: "event"}, {doc: "number"}},
+		required: true, scope: someEvents,
 		some: func(e *format.Event) bool { return e.List != nil && listArgs[e.Op] >= 0 }, encode: encodeList},
 }
 
@@ -159,6 +169,9 @@ const (
 	wordRet
 	wordArgs
 )
+
+var recordWords = []column{wordOp: {doc: "operation"}, wordCompute: {doc: "compute"}, wordOff: {doc: "of that off the processor"}, wordRet: {doc: "result"},
+	wordArgs: {doc: "six arguments"}, maxWidth - 1: {}}
 
 // stringArgs is Layout.Strings of each operation, in a compact table because
 // readers use it for every record.
@@ -237,13 +250,41 @@ func own(keys ...string) (fields []*format.Field) {
 
 func init() {
 	for k := range kinds {
-		if l := &kinds[k]; l.fields != nil {
-			l.width, l.encode, l.decode = 1+len(l.fields), l.encodeFields, l.decodeFields
-			if l.required {
-				l.check = l.checkFields
+		kinds[k].prepare()
+	}
+}
+
+// prepare fills in what follows from words and fields.
+func (l *layout) prepare() {
+	if l.fields != nil {
+		l.words, l.encode, l.decode = []column{{doc: "event"}}, l.encodeFields, l.decodeFields
+		for _, f := range l.fields {
+			c := column{doc: "`" + f.Key + "`"}
+			if p := &f.Parts[0]; l.settle == nil || l.required {
+				c.most = p.Largest()
 			}
+			l.words = append(l.words, c)
 		}
 	}
+	l.width = len(l.words)
+	for i, c := range l.words {
+		if c.least < c.most {
+			l.bounds = append(l.bounds, i)
+		}
+	}
+}
+
+// wrong returns what is wrong with a row, "" if it is valid.
+func (l *layout) wrong(t *Trace, thread int32, row []uint64) string {
+	for _, i := range l.bounds {
+		if c, v := &l.words[i], int64(row[i]); v < c.least || v > c.most {
+			return fmt.Sprintf("%s is %d", c.doc, v)
+		}
+	}
+	if l.check == nil {
+		return ""
+	}
+	return l.check(t, thread, row)
 }
 
 func (l *layout) encodeFields(_ *Writer, e *format.Event, n int64, dst []uint64) []uint64 {
@@ -261,16 +302,6 @@ func (l *layout) decodeFields(_ *merged, e *format.Event, row []uint64) {
 	if l.settle != nil {
 		l.settle(e)
 	}
-}
-
-func (l *layout) checkFields(_ *Trace, _ int32, row []uint64) string {
-	for i, f := range l.fields {
-		p, v := &f.Parts[0], int64(row[1+i])
-		if p.Form != format.InFlags && (v < 0 || p.Max > 0 && v > p.Max) {
-			return fmt.Sprintf("event %d has %s=%d", row[0], f.Key, v)
-		}
-	}
-	return ""
 }
 
 // settleHeld bounds the waits of an event by its compute.

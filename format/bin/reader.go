@@ -333,10 +333,8 @@ func (a *attachment) next() (row []uint64, err error) {
 // take returns the row found by peek.
 func (a *attachment) take(event int64) (row []uint64, err error) {
 	row = a.rows[:a.layout.width]
-	if a.layout.check != nil {
-		if why := a.layout.check(a.trace, a.thread, row); why != "" {
-			return nil, a.malformed(a.row, why)
-		}
+	if why := a.layout.wrong(a.trace, a.thread, row); why != "" {
+		return nil, a.malformed(a.row, why)
 	}
 	if a.layout.strings != nil {
 		if err := a.checkStrings(row); err != nil {

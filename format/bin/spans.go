@@ -3,31 +3,43 @@ package bin
 import (
 	"fmt"
 	"io"
+	"math"
 
 	"pianola/format"
 )
 
 // The words of a row of kindSpans. The strings are numbers of the table.
 const (
-	spanEvent = iota // number of the thread's events that precede the end of the span
-	spanTail         // time from the end of the last of them to the end of the span
-	spanDur          // -1 for unknown
-	spanName         // LAYER:FUNCTION
+	spanEvent = iota
+	spanTail
+	spanDur
+	spanName
 	spanKind
 	spanRet
-	spanBytes // -1 for unknown
+	spanBytes
 	spanFailed
 )
+
+var spanWords = []column{
+	spanEvent: {doc: "the event that follows it"}, spanTail: {doc: "time from the end of the event before to its end", most: math.MaxInt64},
+	spanDur: {doc: "duration", least: format.Unknown, most: math.MaxInt64}, spanName: {doc: "name"}, spanKind: {doc: "kind"}, spanRet: {doc: "result"},
+	spanBytes: {doc: "bytes", least: format.Unknown, most: math.MaxInt64}, spanFailed: {doc: "failed", most: 1},
+}
 
 // The words of a row of kindValues. Each number of an array has a row.
 const (
 	valueEvent = iota
-	valueSpan  // number of the span in its thread, from 0
+	valueSpan
 	valueArg
-	valueOf // kind, with flags
-	valueIs // a number, or that of a string
+	valueOf
+	valueIs
 	valueLen
 )
+
+var valueWords = []column{
+	valueEvent: {doc: "the event"}, valueSpan: {doc: "number of the span in the thread"}, valueArg: {doc: "position", most: format.MaxSpanArgs - 1},
+	valueOf: {doc: "kind and flags"}, valueIs: {doc: "value"}, valueLen: {doc: "length of the array", most: format.MaxSpanNumbers},
+}
 
 // Flags of valueOf.
 const (
@@ -112,14 +124,11 @@ func checkSpan(t *Trace, _ int32, row []uint64) string {
 	if _, _, ok := format.CutSpanName(name); !ok || kind != "" && !format.IsWord(kind) {
 		return fmt.Sprintf("%.100q of kind %.100q is no span", name, kind)
 	}
-	if int64(row[spanTail]) < 0 || int64(row[spanDur]) < format.Unknown || int64(row[spanBytes]) < format.Unknown || row[spanFailed] > 1 {
-		return "malformed span"
-	}
 	return ""
 }
 
 func checkValue(t *Trace, _ int32, row []uint64) string {
-	if row[valueOf]&^(valueCut|valueNull) >= uint64(format.NumValueKinds) || row[valueArg] >= format.MaxSpanArgs || row[valueLen] > format.MaxSpanNumbers {
+	if row[valueOf]&^(valueCut|valueNull) >= uint64(format.NumValueKinds) {
 		return "malformed argument of a span"
 	}
 	if stringsOfValue(row) != 0 && row[valueIs] >= uint64(len(t.strings)) {

@@ -71,21 +71,21 @@ func TestWrongSpans(t *testing.T) {
 
 	tr := &Trace{strings: []string{"hdf5:H5Fopen", "open", "a b"}}
 	sound := []uint64{0, 5, 5, 0, 1, 0, 1<<64 - 1, 0}
-	require.Empty(t, checkSpan(tr, 1, sound))
+	require.Empty(t, kinds[kindSpans].wrong(tr, 1, sound))
 	for word, bad := range map[int]uint64{spanTail: 1 << 63, spanDur: 1<<64 - 2, spanName: 1, spanKind: 2, spanBytes: 1 << 63, spanFailed: 2} {
 		row := append([]uint64{}, sound...)
 		row[word] = bad
-		require.NotEmpty(t, checkSpan(tr, 1, row), word)
+		require.NotEmpty(t, kinds[kindSpans].wrong(tr, 1, row), word)
 		if word == spanName || word == spanKind {
 			row[word] = 3
-			require.Contains(t, checkSpan(tr, 1, row), "string 3 of 3")
+			require.Contains(t, kinds[kindSpans].wrong(tr, 1, row), "string 3 of 3")
 		}
 	}
 	sound = []uint64{0, 0, 0, uint64(format.ValueText), 2, 0}
-	require.Empty(t, checkValue(tr, 1, sound))
+	require.Empty(t, kinds[kindValues].wrong(tr, 1, sound))
 	for word, bad := range map[int]uint64{valueArg: format.MaxSpanArgs, valueOf: uint64(format.NumValueKinds), valueIs: 3, valueLen: format.MaxSpanNumbers + 1} {
 		row := append([]uint64{}, sound...)
 		row[word] = bad
-		require.NotEmpty(t, checkValue(tr, 1, row), word)
+		require.NotEmpty(t, kinds[kindValues].wrong(tr, 1, row), word)
 	}
 }

@@ -37,5 +37,5 @@ func TestWays(t *testing.T) {
 	require.Equal(t, []format.Way{{Event: 0, How: linked}, {Event: 2, How: fixed}}, ways[:n])
 	_, err = tr.Ways(1).Read(ways[:])
 	require.Error(t, err)
-	require.NotEmpty(t, kinds[kindRequests].check(nil, 1, []uint64{0, 0, 0, 1 << 32, 0}))
+	require.NotEmpty(t, kinds[kindRequests].wrong(nil, 1, []uint64{0, 0, 0, 1 << 32, 0}))
 }

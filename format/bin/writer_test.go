@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -140,6 +141,24 @@ func TestWriterKeepsNothingOfEvents(t *testing.T) {
 	require.Equal(t, want, out.Bytes())
 }
 
+// holds returns what a row or the text holds.
+func (l *layout) holds() string {
+	var words []string
+	for _, c := range l.words {
+		if c.doc != "" {
+			words = append(words, c.doc)
+		}
+	}
+	switch all := strings.Join(words, "; "); {
+	case l.doc == "":
+		return all
+	case all == "":
+		return l.doc
+	default:
+		return l.doc + ": " + all
+	}
+}
+
 // The page of the reference has the kinds of parts.
 func TestPageOfParts(t *testing.T) {
 	rows := [][]string{{"tag", "", "form", "belongs to", "holds"}}
@@ -152,7 +171,7 @@ func TestPageOfParts(t *testing.T) {
 		if l.width > 0 {
 			form = fmt.Sprintf("rows of %d", l.width)
 		}
-		rows = append(rows, []string{"`" + l.tag + "`", required, form, [...]string{whole: "trace", eachEvent: "each event", someEvents: "some events"}[l.scope], l.doc})
+		rows = append(rows, []string{"`" + l.tag + "`", required, form, [...]string{whole: "trace", eachEvent: "each event", someEvents: "some events"}[l.scope], l.holds()})
 	}
 	testkit.Table(t, "../../docs/reference/trace.md", "### Parts", rows)
 }

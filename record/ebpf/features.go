@@ -33,7 +33,11 @@ func Features() ([]Feature, error) {
 	if err != nil {
 		return nil, err
 	}
-	lacking := unsupported(kernel)
+	spec, err := bpf.LoadC()
+	if err != nil {
+		return nil, err
+	}
+	lacking := unsupported(spec, kernel)
 	var all []Feature
 	for _, f := range optionalFeatures {
 		_, lacks := lacking[f.program]

@@ -14,7 +14,7 @@ type member = bpf.CMember
 // The sizes of records and of what they are made of: a plain record ends
 // within the event.
 const (
-	plainSize   = int(unsafe.Offsetof(bpf.CEvent{}.Args)) + 8*plainArgs
+	plainSize   = int(unsafe.Offsetof(bpf.CEvent{}.Args)) + int(8*bpf.CLimitPLAIN_ARGS)
 	eventSize   = int(unsafe.Sizeof(bpf.CEvent{}))
 	detailsSize = int(unsafe.Sizeof(bpf.CDetails{}))
 	spanSize    = int(unsafe.Sizeof(bpf.CSpan{}))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
 
 	"pianola/bpf"
@@ -24,37 +25,36 @@ var missingKinds = [bpf.CMissingKindNUM_MISSING]coverage.Kind{
 }
 
 // additional are the programs that count what is not recorded, and those that
-// note messages and faults, with the tracepoint of each, the first version of the kernel
-// that has it as the program takes it by its number of arguments, and what can't
-// be counted without it: NumKinds where all is counted, if less exactly. Those of huge pages
-// run at faults on anonymous memory, too, and are attached when a file is mapped that can have some.
+// note messages and faults. The tracepoint of each has so many arguments since the first version of
+// the kernel that has it as the program takes it. What can't be counted without it is NumKinds where
+// all is counted, if less exactly. Those of huge pages run at faults on anonymous memory, too, and
+// are attached when a file is mapped that can have some.
 var additional = []struct {
-	program    string
-	tracepoint string
-	arguments  int
-	counts     coverage.Kind
-	huge       bool
+	program   string
+	arguments int
+	counts    coverage.Kind
+	huge      bool
 }{
-	{bpf.CProgUringCreate, "io_uring_create", 5, coverage.Uring, false},
-	{bpf.CProgUringComplete, "io_uring_complete", 3, coverage.Uring, false},
-	{bpf.CProgUringSubmit, "io_uring_submit_req", 1, coverage.NumKinds, false},
-	{bpf.CProgMapFault, "mm_filemap_fault", 2, coverage.Mapped, false},
-	{bpf.CProgMapAround, "mm_filemap_map_pages", 3, coverage.Mapped, false},
-	{bpf.CProgMapDirty, "writeback_dirty_folio", 2, coverage.Mapped, false},
-	{bpf.CProgFaultFails, "signal_generate", 5, coverage.NumKinds, false},
-	{bpf.CProgFaultUser, "page_fault_user", 3, coverage.NumKinds, true},
-	{bpf.CProgFaultKernel, "page_fault_kernel", 3, coverage.NumKinds, true},
-	{bpf.CProgMapHuge, "rss_stat", 2, coverage.NumKinds, true},
-	{bpf.CProgSockSend, "sock_send_length", 3, coverage.NumKinds, false},
-	{bpf.CProgSockReceive, "sock_recv_length", 3, coverage.NumKinds, false},
+	{bpf.CProgUringCreate, 5, coverage.Uring, false},
+	{bpf.CProgUringComplete, 3, coverage.Uring, false},
+	{bpf.CProgUringSubmit, 1, coverage.NumKinds, false},
+	{bpf.CProgMapFault, 2, coverage.Mapped, false},
+	{bpf.CProgMapAround, 3, coverage.Mapped, false},
+	{bpf.CProgMapDirty, 2, coverage.Mapped, false},
+	{bpf.CProgFaultFails, 5, coverage.NumKinds, false},
+	{bpf.CProgFaultUser, 3, coverage.NumKinds, true},
+	{bpf.CProgFaultKernel, 3, coverage.NumKinds, true},
+	{bpf.CProgMapHuge, 2, coverage.NumKinds, true},
+	{bpf.CProgSockSend, 3, coverage.NumKinds, false},
+	{bpf.CProgSockReceive, 3, coverage.NumKinds, false},
 }
 
 // unsupported returns the additional programs that the kernel has no tracepoint
 // for, with what they count.
-func unsupported(kernel *btf.Spec) map[string]coverage.Kind {
+func unsupported(spec *ebpf.CollectionSpec, kernel *btf.Spec) map[string]coverage.Kind {
 	lacking := map[string]coverage.Kind{}
 	for _, c := range additional {
-		if !hasTracepoint(kernel, c.tracepoint, c.arguments) {
+		if !hasTracepoint(kernel, spec.Programs[c.program].AttachTo, c.arguments) {
 			lacking[c.program] = c.counts
 		}
 	}

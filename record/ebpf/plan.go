@@ -137,7 +137,7 @@ func planOf(op format.Op) bpf.CPlan {
 		if info.Class == format.ClassRead {
 			p.Reg = 1
 		}
-	case len(info.Args) > plainArgs:
+	case len(info.Args) > int(bpf.CLimitPLAIN_ARGS):
 		p.Kind = bpf.CKindKIND_WIDE
 	}
 	n := 0
@@ -166,44 +166,10 @@ func planOf(op format.Op) bpf.CPlan {
 	return p
 }
 
-// plainArgs is how many arguments a plain record holds.
-const plainArgs = int(bpf.CLimitPLAIN_ARGS)
-
 // requests returns the ioctls that are recorded. There is room for more, so a 0 ends them.
 func requests() (all [bpf.CLimitMAX_IOCTLS]uint32) {
 	for i, f := range format.IoctlRequest.Flags {
 		all[i] = uint32(f.Native[format.HostArch])
 	}
 	return all
-}
-
-// timed returns by what result calls end because a time has come (their pages of
-// the manual).
-func timed() (by [format.MaxSys]bpf.CTimedBy) {
-	for how, numbers := range map[bpf.CTimedBy][]int{
-		bpf.CTimedByTIMED_ALWAYS: {unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP},
-		bpf.CTimedByTIMED_ZERO:   append([]int{unix.SYS_PPOLL, unix.SYS_PSELECT6, unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2, unix.SYS_IO_GETEVENTS, unix.SYS_IO_PGETEVENTS}, olderPolls...),
-		bpf.CTimedByTIMED_ERROR: {unix.SYS_FUTEX, unix.SYS_IO_URING_ENTER, unix.SYS_FUTEX_WAITV, unix.SYS_RT_SIGTIMEDWAIT, unix.SYS_SEMTIMEDOP, unix.SYS_MQ_TIMEDSEND,
-			unix.SYS_MQ_TIMEDRECEIVE, unix.SYS_ACCEPT, unix.SYS_ACCEPT4},
-	} {
-		for _, nr := range numbers {
-			by[nr] = how
-		}
-	}
-	return by
-}
-
-// waits returns what the calls wait for that are not recorded.
-func waits() (kinds [format.MaxSys]bpf.CWaitKind) {
-	for kind, numbers := range map[bpf.CWaitKind][]int{
-		bpf.CWaitKindWAIT_FUTEX:  {unix.SYS_FUTEX, unix.SYS_FUTEX_WAITV},
-		bpf.CWaitKindWAIT_POLL:   append([]int{unix.SYS_PPOLL, unix.SYS_PSELECT6, unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2, unix.SYS_IO_URING_ENTER}, olderPolls...),
-		bpf.CWaitKindWAIT_SOCKET: {unix.SYS_ACCEPT, unix.SYS_ACCEPT4, unix.SYS_CONNECT},
-		bpf.CWaitKindWAIT_SIGNAL: {unix.SYS_RT_SIGTIMEDWAIT, unix.SYS_RT_SIGSUSPEND},
-	} {
-		for _, nr := range numbers {
-			kinds[nr] = kind
-		}
-	}
-	return kinds
 }

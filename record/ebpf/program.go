@@ -81,16 +81,16 @@ func load(c config) (*program, error) {
 		return nil, fmt.Errorf("read the types of the kernel: %w", err)
 	}
 	p := &program{}
+	for name, kind := range unsupported(spec, kernel) {
+		delete(spec.Programs, name)
+		p.uncounted = append(p.uncounted, kind)
+	}
 	if !c.Messages {
 		delete(spec.Programs, bpf.CProgSockSend)
 		delete(spec.Programs, bpf.CProgSockReceive)
 	}
 	if !c.Cgroup {
 		delete(spec.Programs, bpf.CProgCgroupAttach)
-	}
-	for name, kind := range unsupported(kernel) {
-		delete(spec.Programs, name)
-		p.uncounted = append(p.uncounted, kind)
 	}
 	c.Maps = c.Maps && !slices.Contains(p.uncounted, coverage.Mapped)
 	p.wakes = c.wakes()
@@ -186,8 +186,7 @@ func configure(spec *ebpf.CollectionSpec, c *config, kernel *btf.Spec, uncounted
 		bpf.CVarWithType:      c.Type && cast,
 		bpf.CVarWithFaults:    c.Faults,
 		bpf.CVarWithOff:       c.Off,
-		bpf.CVarTimed:         timed(),
-		bpf.CVarWaits:         waits(),
+		bpf.CVarWaits:         record.Waits,
 		bpf.CVarWithMemory:    c.Memory,
 		bpf.CVarByCgroup:      c.Cgroup,
 		bpf.CVarWithMaps:      c.Maps,

@@ -66,9 +66,6 @@ func spansOf(t *testing.T, static bool, what string, change func(*record.Options
 	return c.Lines(format.OpNone), r
 }
 
-// maxNumbers is MAX_NUMBERS of layout.h.
-const maxNumbers = 512
-
 // addresses are those that differ from run to run.
 var addresses = regexp.MustCompile("0x[0-9a-f]{6,}")
 
@@ -87,7 +84,7 @@ func TestSpans(t *testing.T) {
 			"queue:q_take([-4, -5], 2, 0) = -9", "queue:q_take(0x…, 3, 1) = -12",
 			"queue:q_take([-6, -7, -8], 3, 0) = -21",
 			"queue:q_take([], -1, 0) = 0", "queue:q_take(NULL, 0, 0) = 0", "queue:q_take([], 0, 0) = 0",
-			"queue:q_take([0" + strings.Repeat(", 0", maxNumbers-1) + "], 1000, 0) = 0",
+			"queue:q_take([0" + strings.Repeat(", 0", int(bpf.CLimitMAX_NUMBERS)-1) + "], 1000, 0) = 0",
 			"queue:q_find(&2, &-1, [0, 0, 1, -1, 0, 0], [0, 10]) = 3",
 			"queue:q_find(&-5, &-1, [], NULL) = 3",
 			"queue:q_find(&1, &-1, [0, 0], [0]) = 3",

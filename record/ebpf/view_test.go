@@ -2,7 +2,7 @@ package ebpf
 
 import (
 	"bytes"
-	"encoding/binary"
+	"slices"
 	"strings"
 	"testing"
 	"unsafe"
@@ -16,51 +16,26 @@ import (
 	"pianola/record"
 )
 
-// recordOf returns the record that the program in the kernel writes for a call, by
-// the layout in the documentation of the package.
+// recordOf returns the record that the program in the kernel writes for a call.
 func recordOf(c record.Call) []byte {
-	order := binary.NativeEndian
-	const rich, wide = 1, 1 << 9
-	flags := uint32(c.Flags) | c.Type<<12
-	args := c.Args[:4]
-	if c.Details != nil || c.Off != (format.Off{}) || c.Args[4] != 0 || c.Args[5] != 0 || c.Calls > 127 {
-		flags, args = flags|wide, c.Args[:]
+	e := bpf.CEvent{Start: uint64(c.Start), Dur: uint64(c.Dur) | uint64(c.Faults)<<bpf.CBitsDUR_BITS, Ret: c.Ret, Tid: uint32(c.TID), Nr: uint16(c.Nr), Args: c.Args,
+		Flags: c.Flags | bpf.CFlag(c.Type<<bpf.CBitsTYPE_SHIFT)}
+	if c.Details == nil && c.Off == (format.Off{}) && c.Args[4] == 0 && c.Args[5] == 0 && c.Calls <= uint32(bpf.CBitsMAX_CALLS) {
+		e.Nr |= uint16(c.Calls << bpf.CBitsNR_BITS)
+		return bytes.Clone(bytesOf(&e)[:plainSize])
 	}
-	if c.Details != nil {
-		flags |= rich
+	e.Flags |= bpf.CFlagFLAG_WIDE
+	e.Off = [...]uint64{bpf.COffKindOFF_READY: uint64(c.Off.Ready), bpf.COffKindOFF_OWN: uint64(c.Off.Own), bpf.COffKindOFF_WAIT: uint64(c.Off.Wait),
+		bpf.COffKindOFF_TIMER: uint64(c.Off.Timer), bpf.COffKindOFF_STORAGE: uint64(c.Off.Storage), bpf.COffKindOFF_RECORDER: uint64(c.Taken)}
+	e.Woken, e.Channel, e.Pos, e.Waker, e.Calls, e.Behind = uint64(c.Woken), c.Channel, c.Pos, uint32(c.Waker), c.Calls, uint32(c.Behind)
+	if c.Details == nil {
+		return bytes.Clone(bytesOf(&e))
 	}
-	nr := c.Nr
-	if flags&wide == 0 {
-		nr |= c.Calls << 9
-	}
-	b := order.AppendUint64(nil, uint64(c.Start))
-	b = order.AppendUint64(b, uint64(c.Dur)|uint64(c.Faults)<<48)
-	b = order.AppendUint64(b, uint64(c.Ret))
-	b = order.AppendUint32(b, uint32(c.TID))
-	b = order.AppendUint16(b, uint16(nr))
-	b = order.AppendUint16(b, uint16(flags))
-	for _, a := range args {
-		b = order.AppendUint64(b, a)
-	}
-	if flags&wide != 0 {
-		parts := c.Off.Parts()
-		for _, part := range parts[:5] { // what is not told apart comes from older recordings only
-			b = order.AppendUint64(b, uint64(*part))
-		}
-		b = order.AppendUint64(b, uint64(c.Taken))
-		b = order.AppendUint64(b, uint64(c.Woken))
-		b = order.AppendUint64(b, c.Channel)
-		b = order.AppendUint32(b, c.Pos)
-		b = order.AppendUint32(b, uint32(c.Waker))
-		b = order.AppendUint32(b, c.Calls)
-		b = order.AppendUint32(b, uint32(c.Behind))
-	}
-	if c.Details != nil {
-		b = append(b, (*[detailsSize]byte)(unsafe.Pointer(c.Details))[:]...)
-		b = append(b, c.Text...)
-	}
-	return b
+	e.Flags |= bpf.CFlagFLAG_RICH
+	return slices.Concat(bytesOf(&e), bytesOf(c.Details), c.Text)
 }
+
+func bytesOf[T any](v *T) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v)) }
 
 func TestView(t *testing.T) {
 	plain := record.Call{Start: 1, Dur: 1<<48 - 1, Ret: -2, Args: [6]uint64{1, 2, 3, 4}, TID: 5, Nr: 511, Flags: bpf.CFlagFLAG_KILLED, Faults: 65535, Type: 15, Calls: 127}

@@ -59,7 +59,7 @@ func readOpened(tr *tracer, t *thread) {
 	d.Cached = cachedPages(t.TID, t.Ret, st.Mode)
 	t.Flags |= bpf.CFlagFLAG_STAT | bpf.CFlagFLAG_FILE
 	if t.absent {
-		t.Flags |= bpf.CFlagFLAG_CREATED
+		d.Created = 1
 	}
 }
 

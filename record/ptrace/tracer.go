@@ -29,7 +29,7 @@ type thread struct {
 	child int32 // the thread that the call made, 0 for none
 
 	// The last call in which it waited.
-	wait   wait
+	wait   bpf.CWait
 	futex  futex.Kind
 	object uint64 // the first argument
 

@@ -6,6 +6,7 @@ import (
 	"pianola/bpf"
 	"pianola/format"
 	"pianola/internal/futex"
+	"pianola/record"
 )
 
 // Calls in which threads wait for others are not operations. Their ends are recorded: a
@@ -13,42 +14,20 @@ import (
 // format.OpWait, with the waker if it is certain. For a futex it is certain if both
 // calls were seen.
 
-// wait says how a thread waits in a call.
-type wait struct {
-	kind   uint64 // of format.WaitKinds
-	ending ending
+// stopsAt reports whether the tracer stops at a call of record.Waits: those for futexes, descriptors
+// and signals, and sleeps.
+func stopsAt(nr int) bool {
+	w := record.Waits[nr]
+	known := w.Kind != bpf.CWaitKindWAIT_OTHER && w.Kind != bpf.CWaitKindWAIT_SOCKET || w.Timed == bpf.CTimedByTIMED_ALWAYS
+	return known && format.BySyscall(format.HostArch, nr) == format.OpNone || nr == unix.SYS_RESTART_SYSCALL // another one goes on
 }
-
-// ending is how the result of a call shows that a time ended it.
-type ending uint8
-
-const (
-	endsNot     ending = iota // by a time
-	endsByZero                // poll
-	endsByError               // ETIMEDOUT, EAGAIN: futex, sigtimedwait
-	endsAlways                // nanosleep
-)
-
-// waits are by the number of the system call.
-var waits = func() map[uint64]wait {
-	all := map[uint64]wait{
-		unix.SYS_FUTEX:           {format.WaitFutex, endsByError},
-		unix.SYS_RT_SIGTIMEDWAIT: {format.WaitSignal, endsByError},
-		unix.SYS_RT_SIGSUSPEND:   {format.WaitSignal, endsNot},
-		unix.SYS_NANOSLEEP:       {0, endsAlways},
-		unix.SYS_CLOCK_NANOSLEEP: {0, endsAlways},
-		unix.SYS_RESTART_SYSCALL: {}, // another one goes on
-	}
-	for _, nr := range append([]uint64{unix.SYS_PPOLL, unix.SYS_PSELECT6, unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2}, olderPolls...) {
-		all[nr] = wait{format.WaitPoll, endsByZero}
-	}
-	return all
-}()
 
 // planWaits plans for the calls in which threads wait.
 func planWaits(plans *[format.MaxSys]plan) {
-	for nr := range waits {
-		plans[nr].atEntry, plans[nr].waits = beginWait, true
+	for nr := range plans {
+		if stopsAt(nr) {
+			plans[nr].atEntry, plans[nr].waits = beginWait, true
+		}
 	}
 }
 
@@ -57,10 +36,10 @@ func planWaits(plans *[format.MaxSys]plan) {
 const shortestWait = 50_000
 
 func beginWait(tr *tracer, t *thread) {
-	if nr := uint64(t.Nr); nr != unix.SYS_RESTART_SYSCALL {
-		t.wait, t.object = waits[nr], t.Args[0]
+	if t.Nr != unix.SYS_RESTART_SYSCALL {
+		t.wait, t.object = record.Waits[t.Nr], t.Args[0]
 	}
-	if t.wait.kind != format.WaitFutex {
+	if t.wait.Kind != bpf.CWaitKindWAIT_FUTEX {
 		return
 	}
 	t.futex = futex.Other
@@ -83,7 +62,7 @@ func (t *thread) place() futex.Place {
 // endWait records what the end of a call tells in which the thread may have waited.
 func (tr *tracer) endWait(t *thread, end int64) {
 	w, waker := t.wait, int32(0)
-	if w.kind == format.WaitFutex {
+	if w.Kind == bpf.CWaitKindWAIT_FUTEX {
 		if t.futex != futex.Waits {
 			tr.futexes.Woke(t.TID, t.place(), t.futex, t.Ret)
 			return
@@ -91,15 +70,15 @@ func (tr *tracer) endWait(t *thread, end int64) {
 		waker = tr.futexes.Woken(t.TID, t.place())
 	}
 	dur := end - t.Start
-	timedOut := w.ending == endsByZero && t.Ret == 0 ||
-		w.ending == endsByError && (t.Ret == -int64(unix.ETIMEDOUT) || t.Ret == -int64(unix.EAGAIN))
+	timedOut := w.Timed == bpf.CTimedByTIMED_ZERO && t.Ret == 0 ||
+		w.Timed == bpf.CTimedByTIMED_ERROR && (t.Ret == -int64(unix.ETIMEDOUT) || t.Ret == -int64(unix.EAGAIN))
 	switch {
 	case !tr.running || tr.quiet:
-	case w.kind == format.WaitFutex && t.Ret == -int64(unix.EAGAIN): // it did not wait
-	case w.ending == endsAlways, timedOut && (t.object == 0 || dur < shortestWait): // poll with nothing to wait for is a sleep
+	case w.Kind == bpf.CWaitKindWAIT_FUTEX && t.Ret == -int64(unix.EAGAIN): // it did not wait
+	case w.Timed == bpf.CTimedByTIMED_ALWAYS, timedOut && (t.object == 0 || dur < shortestWait): // poll with nothing to wait for is a sleep
 		t.Off.Timer += dur
-	case w.kind == format.WaitFutex || dur >= shortestWait:
-		t.Nr, t.Args, t.Dur, t.Type, t.Flags = uint32(bpf.CNumberNR_WAIT), [format.MaxArgs]uint64{w.kind, t.object}, dur, 0, 0
+	case w.Kind == bpf.CWaitKindWAIT_FUTEX || dur >= shortestWait:
+		t.Nr, t.Args, t.Dur, t.Type, t.Flags = uint32(bpf.CNumberNR_WAIT), [format.MaxArgs]uint64{uint64(w.Kind), t.object}, dur, 0, 0
 		if t.Ret == 0 && !timedOut {
 			t.Waker = waker
 		}

@@ -1,4 +1,4 @@
-package ebpf
+package record
 
 import "golang.org/x/sys/unix"
 

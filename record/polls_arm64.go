@@ -1,5 +1,5 @@
-package ptrace
+package record
 
 // olderPolls are the calls of this architecture that wait for descriptors and
 // that newer ones have none of.
-var olderPolls []uint64
+var olderPolls []int

@@ -1,5 +1,0 @@
-package ebpf
-
-// olderPolls are the calls of this architecture that wait for descriptors and
-// that newer ones have none of.
-var olderPolls []int

@@ -1,7 +1,0 @@
-package ptrace
-
-import "golang.org/x/sys/unix"
-
-// olderPolls are the calls of this architecture that wait for descriptors and
-// that newer ones have none of.
-var olderPolls = []uint64{unix.SYS_POLL, unix.SYS_SELECT, unix.SYS_EPOLL_WAIT}
