@@ -86,12 +86,12 @@ const (
 	NumEffects
 )
 
-// Acts is a set of what calls do. An effect is such a set, so that whoever asks for one of
-// them meets a new effect, too. Columns of an operation's row add to it: what its paths
+// Acts is a set of what calls do. An effect is such a set, so that code that asks for one
+// of them meets a new effect, too. Columns of an operation's row add to it: what its paths
 // are for (Role), its class, and what is registered.
 type Acts uint64
 
-// What calls do. A call that fails does nothing but what it does anyway.
+// The acts. A call that fails does none, except for those that happen anyway.
 const (
 	Opens      Acts = 1 << iota // the result is a new descriptor of a file
 	Channels                    // makes descriptors of a pipe, an eventfd or a ring

@@ -146,8 +146,8 @@ func TestLean(t *testing.T) {
 	require.Less(t, info.Size(), int64(30e6))
 }
 
-// Package format/process tells what an event does. Who consumes events asks for that, and
-// for nothing but that: of an effect or of one operation only a few know.
+// Package format/process tells what an event does. Consumers of events ask for that: few of
+// them name an operation, and none an effect.
 func TestWhoInterpretsEvents(t *testing.T) {
 	effects, operations := regexp.MustCompile(`format\.Effect[A-Z]`), regexp.MustCompile(`case format\.Op[A-Z]`)
 	ofEffects, ofOperations, facts := 0, 0, 0

@@ -14,7 +14,7 @@ import "pianola/format"
 // compile, replay and memfs do it (compile/apply.go, replay/calls.go, memfs/fs.go).
 type Fact struct {
 	Event *format.Event
-	Did   format.Acts // what the event did: nothing if it failed, but for what it does anyway
+	Did   format.Acts // what the event did: nothing if it failed, except for what it does anyway
 
 	// A Follower tells these. They are from before the event.
 	Thread      *Thread
