@@ -259,8 +259,7 @@ func (a *Account) WithoutRequests(left map[Kind]Missing) Account {
 // false for events that are not I/O on files, as far as their notes tell.
 func Held(e *format.Event) (held Amount, ok bool) {
 	info := e.Op.Info()
-	switch info.Effect {
-	case format.EffectPipe, format.EffectEventfd:
+	if info.Acts.Any(format.Channels) {
 		return held, false
 	}
 	switch info.Class {

@@ -86,12 +86,12 @@ const (
 	NumEffects
 )
 
-// Acts is a set of what calls do. An effect is such a set, so that whoever asks for one of
-// them meets a new effect, too. Columns of an operation's row add to it: what its paths
+// Acts is a set of what calls do. An effect is such a set, so that code that asks for one
+// of them meets a new effect, too. Columns of an operation's row add to it: what its paths
 // are for (Role), its class, and what is registered.
 type Acts uint64
 
-// What calls do. A call that fails does nothing but what it does anyway.
+// The acts. A call that fails does none, except for those that happen anyway.
 const (
 	Opens      Acts = 1 << iota // the result is a new descriptor of a file
 	Channels                    // makes descriptors of a pipe, an eventfd or a ring
@@ -290,10 +290,14 @@ func (a Acts) All(of Acts) bool { return a&of == of }
 // Acts returns what a call does if it succeeds, as its arguments say.
 func (e *Event) Acts() Acts {
 	acts := table[e.Op].Acts
-	if acts&options == 0 {
-		return acts
+	if acts&options != 0 {
+		return acts &^ e.unchosen(acts)
 	}
-	no := Acts(0)
+	return acts
+}
+
+// unchosen returns the acts that the arguments do not choose.
+func (e *Event) unchosen(acts Acts) (no Acts) {
 	switch {
 	case acts.All(Duplicates | Locks): // fcntl
 		switch e.Args[1] {
@@ -319,13 +323,14 @@ func (e *Event) Acts() Acts {
 			no = MapsFiles
 		}
 	}
-	return acts &^ no
+	return no
 }
 
 // Did returns what a call did, by its result.
 func (e *Event) Did() Acts {
 	acts := e.Acts()
 	switch {
+	case e.Ret > 0:
 	case e.Ret == NoResult || e.Failed():
 		if acts&anyway == 0 || acts&Ends == 0 && e.Ret == -ebadf {
 			return 0

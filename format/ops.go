@@ -285,11 +285,11 @@ type Info struct {
 	// from the row.
 	Strace string
 
-	// At holds the positions of arguments by purpose. It follows from Args.
-	At Layout
-
 	// Acts is what the operation does. It follows from the effect and other columns.
 	Acts Acts
+
+	// At holds the positions of arguments by purpose. It follows from Args.
+	At Layout
 }
 
 const none = -1

@@ -3,9 +3,12 @@
 package internal
 
 import (
+	"bytes"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -141,6 +144,34 @@ func TestLean(t *testing.T) {
 	info, err := os.Stat(program)
 	require.NoError(t, err)
 	require.Less(t, info.Size(), int64(30e6))
+}
+
+// Package format/process tells what an event does. Consumers of events ask for that: few of
+// them name an operation, and none an effect.
+func TestWhoInterpretsEvents(t *testing.T) {
+	effects, operations := regexp.MustCompile(`format\.Effect[A-Z]`), regexp.MustCompile(`case format\.Op[A-Z]`)
+	ofEffects, ofOperations, facts := 0, 0, 0
+	require.NoError(t, filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir():
+			if path == "../format" || strings.HasPrefix(d.Name(), ".") && path != ".." {
+				return filepath.SkipDir
+			}
+			return nil
+		case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		ofEffects += len(effects.FindAll(text, -1))
+		ofOperations += len(operations.FindAll(text, -1))
+		facts += bytes.Count(text, []byte(".Any(format."))
+		return err
+	}))
+	require.LessOrEqual(t, ofEffects, 0, "effects that code outside of format names")
+	require.LessOrEqual(t, ofOperations, 20, "cases of single operations outside of format")
+	require.Greater(t, facts, 50, "the facts that are asked for instead")
 }
 
 // apart are the parts whose contract is package format: however the rules are

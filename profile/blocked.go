@@ -65,15 +65,15 @@ func (b *Blocked) count(c *call, e *format.Event) {
 // one that never blocks. It reports whether a call that lasts waits for another
 // thread, also where nothing says so.
 func wayOf(c *call, e *format.Event) (w way, waits bool) {
-	switch effect := e.Op.Info().Effect; {
-	case effect == format.EffectBlock:
+	switch acts := e.Acts(); {
+	case acts.Any(format.Blocks) && e.Kind() == format.WaitKind:
 		if k := e.Args[0]; k >= 0 && k < int64(len(waysOfWaits)) {
 			return waysOfWaits[k], false
 		}
 		return wayRest, false
-	case effect == format.EffectWait:
+	case acts.Any(format.Awaits):
 		return wayProcess, true
-	case effect == format.EffectFork:
+	case acts.Any(format.Starts):
 		return wayProcess, false
 	case e.Op == format.OpFlock, e.Op == format.OpFcntl && (e.Args[1] == format.FSetlkw || e.Args[1] == format.FOfdSetlkw):
 		return wayLock, true

@@ -141,9 +141,8 @@ func (c *critical) step(e *format.Event, f *file, k Category) int32 {
 	if place := places[e.Op]; place > 0 {
 		return int32(place)
 	}
-	effect := e.Op.Info().Effect
 	switch {
-	case effect == format.EffectBlock || effect == format.EffectPipeline:
+	case e.Acts().Any(format.Blocks):
 		places[e.Op] = stepWait
 	case len(c.steps) >= maxPathSteps && f != nil:
 		places[e.Op] = uint16(c.step(e, nil, k))
@@ -160,11 +159,11 @@ func (c *critical) add(e *format.Event, t *thread, f *file, k Category, created 
 	if !c.told && c.alone == nil && len(c.paths) > 0 {
 		return
 	}
-	effect := e.Op.Info().Effect
-	child := effect == format.EffectFork && e.Ret > 0
+	did := e.Did()
+	child := did.Any(format.Starts)
 	p := c.of(e, t, created)
 	m := moment{path: p, step: c.step(e, f, k), start: max(e.Start, 0), end: max(e.End(), 0), off: e.Off,
-		ends: effect == format.EffectExit || effect == format.EffectExitGroup}
+		ends: did.Any(format.Ends)}
 	if c.alone == p && !child {
 		c.apply(&m)
 		return

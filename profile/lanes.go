@@ -237,7 +237,7 @@ func (l *longest) step() Step {
 	if l.file != nil {
 		s.File = l.file.name
 	}
-	if l.op.Info().Effect == format.EffectBlock {
+	if l.op.Info().Kind == format.WaitKind {
 		s.Name += " (" + waitNames[l.wait] + ")"
 	}
 	return s

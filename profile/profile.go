@@ -86,7 +86,7 @@ var (
 		for op := format.OpNone + 1; op.Valid(); op++ {
 			info := op.Info()
 			of[op] = classCategory[info.Class]
-			if info.Effect == format.EffectFault {
+			if info.Acts.Any(format.Faults) {
 				of[op] = MappedReads + of[op] - Reads
 			}
 		}

@@ -218,8 +218,7 @@ func (s *spans) call(t *thread, c *call, e *format.Event, f *file) {
 	for i := range s.layers {
 		s.push(t.spans, i, block{start: c.start, count: 1, file: f, first: item{cause: cause{e.Op, c.activity(e)}, total: c.total}})
 	}
-	switch e.Op.Info().Effect {
-	case format.EffectExit, format.EffectExitGroup:
+	if e.Acts().Any(format.Ends) {
 		s.end(t)
 	}
 }

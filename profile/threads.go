@@ -46,12 +46,12 @@ var blocked = [...]Wait{format.WaitOther: WaitRest, format.WaitFutex: WaitFutex,
 
 // waitOf returns what the thread waited for in a call, numWaits for nothing.
 func waitOf(e *format.Event) Wait {
-	switch e.Op.Info().Effect {
-	case format.EffectWait:
+	switch acts := e.Acts(); {
+	case acts.Any(format.Awaits):
 		return WaitProcess
-	case format.EffectPipeline:
+	case acts.Any(format.Blocks) && e.Kind() == format.MadeKind:
 		return WaitPipe
-	case format.EffectBlock:
+	case acts.Any(format.Blocks):
 		if k := e.Args[0]; k >= 0 && k < int64(len(blocked)) {
 			return blocked[k]
 		}

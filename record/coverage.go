@@ -27,7 +27,7 @@ func account(a *coverage.Account, e *format.Event) {
 	held, ok := coverage.Held(e)
 	switch info := e.Op.Info(); {
 	case !ok:
-	case info.Effect == format.EffectSyncMapped:
+	case info.Acts.All(format.Syncs | format.InMemory):
 		if e.Dur != format.Unknown {
 			a.Add(coverage.Missing{Kind: coverage.Msync, Calls: 1, Amount: coverage.Amount{Nanos: e.Dur}})
 		}
@@ -50,12 +50,12 @@ func account(a *coverage.Account, e *format.Event) {
 // accountMapped adds a call on memory, or of exec, to what the recording holds; ofFile
 // says that it is about a mapping of a file.
 func accountMapped(a *coverage.Account, e *format.Event, ofFile bool) {
-	switch e.Op.Info().Effect {
-	case format.EffectSyncMapped:
+	switch acts := e.Acts(); {
+	case acts.All(format.Syncs | format.InMemory):
 		if ofFile {
 			a.Recorded.Nanos += max(e.Dur, 0)
 		}
-	case format.EffectMap:
+	case acts.Any(format.Maps):
 		if n := populated(e); n > 0 {
 			a.Recorded.Bytes += n
 			a.Recorded.Nanos += max(e.Dur, 0)

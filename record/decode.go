@@ -58,7 +58,7 @@ func (d *decoder) decode(c *Call, e *format.Event) error {
 	if info.Reads == format.ReadRegistered {
 		e.List, e.Str[0] = d.registered(e.Str[0], c.Args[4]), nil
 	}
-	if info.Effect == format.EffectExec && c.Ret == 0 {
+	if info.Acts.Any(format.Execs) && c.Ret == 0 {
 		e.Str[0] = cutDescriptor(e.Str[0], e.Dir(0))
 	}
 	d.note(e, c, second)

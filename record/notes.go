@@ -20,7 +20,7 @@ func (d *decoder) note(e *format.Event, c *Call, target []byte) {
 	if c.Details != nil {
 		noteStates(&n, c.Details.State)
 		d.noteFile(&n, c.Flags, c.Details)
-		if e.Op.Info().Effect == format.EffectMap { // the open has the rest
+		if e.Acts().Any(format.Maps) { // the open has the rest
 			n.Has &^= format.NotedMode | format.NotedLinks | format.NotedSparse
 			n.Mode, n.Links = 0, 0
 		}

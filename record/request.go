@@ -281,8 +281,7 @@ func (d *decoder) request(s *Submission, c *Completion, e *format.Event) bool {
 // noteRequest notes the flags and the buffer of a request.
 func (d *decoder) noteRequest(n *format.Notes, s *Submission, asked *format.Asked) {
 	r, entry := &n.Request, &s.Entry
-	transfers := asked.Op.Info().Effect == format.EffectRead || asked.Op.Info().Effect == format.EffectWrite
-	if r.RW = format.ReadWriteFlags.FromNative(d.arch, uint64(entry.OpFlags)); transfers && entry.OpFlags != 0 {
+	if r.RW = format.ReadWriteFlags.FromNative(d.arch, uint64(entry.OpFlags)); asked.Op.Info().Acts.Any(format.Buffers) && entry.OpFlags != 0 {
 		n.Has |= format.NotedRW
 	} else {
 		r.RW = 0

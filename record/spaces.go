@@ -73,11 +73,11 @@ func (m *spaces) call(id uint64, e *format.Event) bool {
 		return false
 	}
 	s, start := m.of(id), uint64(e.Args[0])
-	switch e.Op.Info().Effect {
-	case format.EffectExec:
+	switch acts := e.Acts(); {
+	case acts.Any(format.Execs):
 		m.begin(id, 0)
 		m.of(id).program = string(e.Path(0))
-	case format.EffectMap:
+	case acts.Any(format.Maps):
 		start = uint64(e.Ret)
 		n := mapping{start: start, end: start + wholePages(e.Size()), offset: uint64(e.Offset()), file: e.Notes.Inode(),
 			private: e.Args[3]&format.MapShared == 0, writable: e.Args[2]&format.ProtWrite != 0}
@@ -85,18 +85,16 @@ func (m *spaces) call(id uint64, e *format.Event) bool {
 		if n.file != (format.Inode{}) {
 			s.add(n)
 		}
-	case format.EffectUnmap:
-		if e.Op == format.OpMunmap {
-			s.cut(start, start+wholePages(e.Size()))
-		}
-	case format.EffectRemap:
+	case acts.Any(format.Unmaps):
+		s.cut(start, start+wholePages(e.Size()))
+	case acts.Any(format.Remaps):
 		s.move(start, wholePages(e.Args[1]), uint64(e.Ret), wholePages(e.Args[2]), e.Args[3]&format.MremapDontunmap != 0)
-	case format.EffectProtect:
+	case acts.Any(format.Protects):
 		// A mapping of which a part can be written counts as writable as a whole.
 		for i := s.after(start); i < len(s.mappings) && s.mappings[i].start < start+wholePages(e.Size()); i++ {
 			s.mappings[i].writable = s.mappings[i].writable || e.Args[2]&format.ProtWrite != 0
 		}
-	case format.EffectSyncMapped:
+	case acts.All(format.Syncs | format.InMemory):
 		return s.at(start) != nil
 	}
 	return false
@@ -182,7 +180,7 @@ const maxPaths = 1 << 14
 // opened remembers the name of a file that was opened for reading, for it may be a program
 // that is mapped next.
 func (m *spaces) opened(e *format.Event) {
-	if e.Op.Info().Effect != format.EffectOpen {
+	if !e.Acts().Any(format.Opens) {
 		return
 	}
 	path := e.Path(0)
@@ -276,9 +274,6 @@ func (m *spaces) nameProgram(path string) {
 // Maps reports whether a recording with faults has calls of an operation where they
 // concern mappings of files.
 func Maps(op format.Op) bool {
-	switch op.Info().Effect {
-	case format.EffectMap, format.EffectUnmap, format.EffectRemap, format.EffectProtect, format.EffectSyncMapped:
-		return true
-	}
-	return false
+	acts := op.Info().Acts
+	return acts.Any(format.Maps|format.InMemory) && !acts.Any(format.Faults)
 }

@@ -83,11 +83,11 @@ func ParseBackend(name string, more ...Backend) (Backend, error) {
 // all events; in addition, threads are started.
 var handedOver = func() (over [format.NumOps]call) {
 	for op, c := range calls {
-		switch {
+		switch info := format.Op(op).Info(); {
 		case c == nil:
-		case format.Op(op).Info().Effect == format.EffectQueue:
+		case info.Acts.Any(format.Submits):
 			over[op] = c // the backend gets the requests one by one
-		case format.Op(op).Info().Class == format.ClassProcess:
+		case info.Class == format.ClassProcess:
 			over[op] = func(w *worker, r *format.Record) int64 {
 				got := handOverEvent(w, r)
 				c(w, r)

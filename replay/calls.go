@@ -145,7 +145,7 @@ var nullCalls = func() (null [format.NumOps]call) {
 	for op, c := range calls {
 		switch {
 		case c == nil:
-		case bookkeeping[op], format.Op(op).Info().Effect == format.EffectQueue:
+		case bookkeeping[op], format.Op(op).Info().Acts.Any(format.Submits):
 			null[op] = c
 		default:
 			null[op] = asRecorded

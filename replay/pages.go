@@ -21,7 +21,7 @@ import (
 var intoArena = func() (into [format.NumOps]bool) {
 	for op := format.OpNone + 1; op.Valid(); op++ {
 		info := op.Info()
-		into[op] = info.Effect == format.EffectRead && info.At.Buf >= 0
+		into[op] = info.Acts.All(format.ReadsBytes|format.Buffers) && info.At.Buf >= 0
 	}
 	return into
 }()

@@ -270,13 +270,13 @@ func note(r *format.Record, all []uses) {
 			all[id] |= use
 		}
 	}
-	switch r.Op {
-	case format.OpMkdir, format.OpSymlink:
-		add(ids[0], created)
-	case format.OpRename, format.OpRenameat2:
-		add(ids[1], created)
-	case format.OpRmdir:
-		add(ids[0], removed)
+	switch acts, at := r.Op.Info().Acts, &r.Op.Info().At; {
+	case acts.Any(format.Removes):
+		if acts.Any(format.Directories) {
+			add(ids[at.Gone], removed)
+		}
+	case acts.Any(format.Directories | format.Symlinks | format.Renames):
+		add(ids[at.Came], created)
 	}
 }
 
@@ -362,12 +362,12 @@ func (p *places) checkEvent(thread int32, event int64, r *format.Record) (err er
 		return nil
 	}
 	names := p.names(r)
-	switch r.Op {
-	case format.OpSymlink:
+	switch acts := r.Op.Info().Acts; {
+	case acts.Any(format.Symlinks):
 		if id := r.Args[0]; id >= 0 && id < int64(len(p.trace.Strings())) { // a text, and no path
 			err = p.checkLink(names[0], p.trace.Strings()[id])
 		}
-	case format.OpRename, format.OpRenameat2, format.OpLink:
+	case acts.Any(format.Renames|format.Links) && names[0] != "": // else that of a descriptor
 		from, to := cleanPath(names[0]), cleanPath(names[1])
 		moved := p.below(from)
 		if moved == "" {

@@ -355,7 +355,7 @@ func (q *queue) begin(w *worker, r *format.Record) {
 	event := g.event
 	g.event++
 	g.log.entries = append(g.log.entries, entry{start: at - e.start, dur: inFlight})
-	if int(r.Op) >= len(e.calls) || e.calls[r.Op] == nil || r.Op.Info().Class == format.ClassProcess || r.Op.Info().Effect == format.EffectQueue {
+	if int(r.Op) >= len(e.calls) || e.calls[r.Op] == nil || r.Op.Info().Class == format.ClassProcess || r.Op.Info().Acts.Any(format.Submits) {
 		w.failf("event %d of thread %d: operation %d can't be a request", event, g.number, r.Op)
 		return
 	}
@@ -530,11 +530,13 @@ func (q *queue) translate(w *worker, r *format.Record, how format.How) (bool, un
 	if how.Flags&format.ReqFixed != 0 && uint64(how.Slot) < uint64(len(q.files)) && q.files[how.Slot] == r.Args[0] {
 		req.FD, req.Flags = int32(how.Slot), req.Flags|rings.FixedFile
 	}
-	switch r.Op {
-	case format.OpRead, format.OpPread64, format.OpWrite, format.OpPwrite64:
+	switch info := r.Op.Info(); {
+	case info.Acts.Any(format.Buffers) && info.At.Vector < 0:
 		return q.transfer(w, r, how)
-	case format.OpReadv, format.OpPreadv, format.OpWritev, format.OpPwritev:
+	case info.Acts.Any(format.Buffers):
 		return q.vector(w, r, how)
+	}
+	switch r.Op {
 	case format.OpFdatasync:
 		req.OpFlags = 1 // IORING_FSYNC_DATASYNC
 	case format.OpSyncFileRange:

@@ -116,7 +116,7 @@ const (
 
 // reason returns why a result can differ.
 func (w *worker) reason(r *format.Record, got int64) string {
-	if r.Op.Info().Effect == format.EffectOpen && got == errInvalid && r.Args[1]&format.DIRECT != 0 {
+	if r.Op.Info().Acts.Any(format.Opens) && got == errInvalid && r.Args[1]&format.DIRECT != 0 {
 		return refusedDirect
 	}
 	if r.Op == format.OpGetdents64 && r.Args[1]&format.Listing != 0 && r.Ret == 0 && got > 0 {

@@ -244,7 +244,7 @@ func (m *moment) advance() (bool, error) {
 	}
 	m.event++
 	op := m.batch[m.at].Op
-	m.forks = op.Valid() && op.Info().Effect == format.EffectFork // another one ends the replay
+	m.forks = op.Valid() && op.Info().Acts.Any(format.Starts) // another one ends the replay
 	m.from = later(m.to, m.batch[m.at].Compute)
 	m.to = later(m.from, m.nanos[m.at])
 	m.at++

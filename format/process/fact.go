@@ -14,7 +14,7 @@ import "pianola/format"
 // compile, replay and memfs do it (compile/apply.go, replay/calls.go, memfs/fs.go).
 type Fact struct {
 	Event *format.Event
-	Did   format.Acts // what the event did: nothing if it failed, but for what it does anyway
+	Did   format.Acts // what the event did: nothing if it failed, except for what it does anyway
 
 	// A Follower tells these. They are from before the event.
 	Thread      *Thread
@@ -100,9 +100,8 @@ func (f *Fact) moves() *Moved {
 // Fact returns what an event does. It is valid until the next call. Apply it before the next
 // event.
 func (fl *Follower) Fact(e *format.Event) *Fact {
-	f := &fl.fact
-	*f = FactOf(e)
-	f.Thread = fl.Thread(e)
+	fl.begin()
+	f := fl.newFact(e)
 	f.File, f.Description = fl.About(f.Thread, e)
 	f.tellMoved()
 	return f
@@ -111,9 +110,8 @@ func (fl *Follower) Fact(e *format.Event) *Fact {
 // Fact returns what an event does to what descriptors and mappings lead to. It is valid until
 // the next call.
 func (s *State) Fact(e *format.Event) *Fact {
-	f := &s.fact
-	*f = FactOf(e)
-	f.Thread = s.Thread(e)
+	f := s.newFact(e)
+	f.File, f.Description = nil, nil
 	if e.Acts().Any(format.InMemory) {
 		for m := range f.Thread.Process.Space.Within(e.Args[0], e.Size()) {
 			f.File = m.File
@@ -128,6 +126,15 @@ func (s *State) Fact(e *format.Event) *Fact {
 		f.File = f.Description.File
 	}
 	f.tellMoved()
+	return f
+}
+
+// newFact returns the Fact of an event without its file.
+func (s *State) newFact(e *format.Event) *Fact {
+	f := &s.fact
+	f.Read.reset()
+	f.Written.reset()
+	f.Event, f.Did, f.Thread = e, e.Did(), s.Thread(e)
 	return f
 }
 
@@ -152,13 +159,13 @@ func (f *Fact) tellMoved() {
 		}
 	}
 	if f.Did.Any(format.ReadsBytes) && in != nil {
-		f.Read = in.moved(e, e.Offset(), false)
+		f.Read.of(in, e, e.Offset(), false)
 	}
 	if f.Did.Any(format.WritesBytes) && out != nil {
 		offset := e.OutOffset()
 		if e.Op.Info().At.OutFD < 0 {
 			offset = e.Offset()
 		}
-		f.Written = out.moved(e, offset, true)
+		f.Written.of(out, e, offset, true)
 	}
 }

@@ -74,12 +74,13 @@ func (fl *Follower) begin() {
 // About returns the file that a call is about, and its description if it is
 // open. Both are nil if the call is not about a file.
 func (fl *Follower) About(t *Thread, e *format.Event) (*File, *Description) {
-	info, acts := e.Op.Info(), e.Acts()
+	info := e.Op.Info()
 	fd := subject(e)
-	switch {
-	case acts.Any(format.Faults), acts.All(format.Syncs | format.InMemory):
+	switch acts := info.Acts; {
+	case !acts.Any(format.InMemory | format.Maps): // most calls
+	case acts.Any(format.Faults | format.Syncs):
 		return fl.mapped(t, e), nil
-	case acts.Any(format.Maps) && !acts.Any(format.MapsFiles):
+	case acts.Any(format.Maps) && !e.MapsFile():
 		return nil, nil
 	}
 	if e.OnRegistered() {
@@ -106,7 +107,7 @@ func (fl *Follower) About(t *Thread, e *format.Event) (*File, *Description) {
 		return nil, nil
 	}
 	at := t.Table.Find(fd)
-	if acts.Any(format.Closes) {
+	if info.Acts.Any(format.Closes) {
 		at = t.Table.Closing(fd)
 	}
 	if at == nil {
@@ -189,6 +190,7 @@ func (fl *Follower) Apply(f *Fact) {
 	}
 	fl.State.ApplyFact(f)
 	switch did := f.Did; {
+	case did.Any(format.ReadsBytes | format.WritesBytes): // most calls
 	case did.Any(format.Opens):
 		fl.opened(f)
 	case did.Any(format.MapsFiles) && f.File != nil:

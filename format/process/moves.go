@@ -5,10 +5,17 @@ import "pianola/format"
 // maxOffset is the largest offset that is followed, in bytes.
 const maxOffset = 1 << 61
 
-// moved returns which bytes of its file a successful call moved. offset is the argument
-// of the call, below 0 for the description's own. There are none if the offset is out of
-// bounds.
-func (d *Description) moved(e *format.Event, offset int64, writes bool) Moved {
+// reset makes it none.
+func (m *Moved) reset() {
+	if m.File != nil {
+		m.File, m.Description, m.From, m.To = nil, nil, 0, 0
+	}
+}
+
+// of tells which bytes of the file of a description a successful call moved. offset is the
+// argument of the call, below 0 for the description's own. There are none if the offset is out
+// of bounds.
+func (m *Moved) of(d *Description, e *format.Event, offset int64, writes bool) {
 	n, own := e.Ret, offset < 0
 	if own {
 		offset = d.Offset
@@ -17,9 +24,9 @@ func (d *Description) moved(e *format.Event, offset int64, writes bool) Moved {
 		offset = d.File.Length
 	}
 	if offset < 0 || offset > maxOffset || n < 0 || n > maxOffset {
-		return Moved{}
+		return
 	}
-	return Moved{d.File, d, offset, offset + n, own}
+	m.File, m.Description, m.From, m.To, m.own = d.File, d, offset, offset+n, own
 }
 
 // apply moves the offset.

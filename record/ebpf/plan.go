@@ -76,7 +76,7 @@ func plans(a format.Arch, memory, faults bool) (plans [format.MaxSys]bpf.CPlan) 
 var inSpaces = func() (in [format.MaxSys]bool) {
 	for nr := range in {
 		op := format.BySyscall(format.HostArch, nr)
-		in[nr] = op != format.OpNone && (record.Maps(op) || op.Info().Effect == format.EffectExec)
+		in[nr] = op != format.OpNone && (record.Maps(op) || op.Info().Acts.Any(format.Execs))
 	}
 	return in
 }()
@@ -113,7 +113,7 @@ func requestPlans() (plans [format.NumOpcodes]bpf.CRequestPlan) {
 		if info.At.Vector >= 0 {
 			p.Vector = 1
 		}
-		if info.Effect == format.EffectOpen {
+		if info.Acts.Any(format.Opens) {
 			p.Opens = 1
 		}
 		for i, place := range o.Strings() {
@@ -127,9 +127,9 @@ func planOf(op format.Op) bpf.CPlan {
 	info := op.Info()
 	p := bpf.CPlan{Kind: bpf.CKindKIND_PLAIN}
 	switch {
-	case info.Effect == format.EffectSend || info.Effect == format.EffectReceive:
+	case info.Acts.Any(format.Messages):
 		p.Kind = bpf.CKindKIND_WIDE // the type of the descriptor is known
-		if info.Effect == format.EffectReceive {
+		if info.Acts.Any(format.ReadsBytes) {
 			p.Reg = 1
 		}
 	case info.Class == format.ClassRead || info.Class == format.ClassWrite:

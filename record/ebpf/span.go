@@ -223,10 +223,10 @@ func (p *probes) opened(c *record.Call) error {
 		return nil
 	}
 	info := record.OpOf(format.HostArch, int(c.Nr)).Info()
-	if info.Effect == format.EffectExec {
+	if info.Acts.Any(format.Execs) {
 		return p.executed(c)
 	}
-	if info.Effect != format.EffectOpen || c.Details.State[0] != bpf.CStringStateSTRING_WHOLE {
+	if !info.Acts.Any(format.Opens) || c.Details.State[0] != bpf.CStringStateSTRING_WHOLE {
 		return nil
 	}
 	path := unsafe.String(unsafe.SliceData(c.Text), int(c.Details.Len[0]))

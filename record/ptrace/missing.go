@@ -42,9 +42,9 @@ func (tr *tracer) lose(kind coverage.Kind) {
 // as written.
 func countings(op format.Op) int64 {
 	switch info := op.Info(); {
-	case info.Class != format.ClassRead && info.Class != format.ClassWrite, info.Effect == format.EffectSend, info.Effect == format.EffectReceive:
+	case info.Class != format.ClassRead && info.Class != format.ClassWrite, info.Acts.Any(format.Messages):
 		return 0
-	case info.Effect != format.EffectCopy:
+	case !info.Acts.All(format.ReadsBytes | format.WritesBytes):
 		return 1
 	case op == format.OpSplice:
 		return 0

@@ -78,16 +78,15 @@ func (p *process) setType(fd int64, typ uint8) uint32 {
 }
 
 // forget drops the types of the descriptors that a call has closed.
-func (p *process) forget(c *record.Call, effect format.Effect) {
+func (p *process) forget(c *record.Call, info *format.Info) {
 	first, last := c.Args[0], c.Args[0]
-	switch effect {
-	case format.EffectClose:
-	case format.EffectCloseRange:
-		last = c.Args[1]
-	case format.EffectDup:
+	switch {
+	case info.Acts.Any(format.Duplicates):
 		first, last = uint64(c.Ret), uint64(c.Ret) // none where it failed
-	default:
+	case !info.Acts.Any(format.Closes):
 		return
+	case info.At.FD < 0:
+		last = c.Args[1]
 	}
 	first, last = uint64(uint32(first)), uint64(uint32(last))
 	if n := uint64(len(p.types)); first < n && first <= last {

@@ -284,15 +284,15 @@ func (tr *tracer) leave(t *thread) {
 		tr.resume(t, 0)
 		return
 	}
-	effect := p.op.Info().Effect
-	t.process.forget(&t.Call, effect)
+	info := p.op.Info()
+	t.process.forget(&t.Call, info)
 	if t.Ret >= 0 {
 		t.held += t.Ret * p.counted
 		if p.atExit != nil {
 			p.atExit(tr, t)
 		}
 	}
-	if effect == format.EffectExec {
+	if info.Acts.Any(format.Execs) {
 		tr.holdExec(t)
 	}
 	tr.add(t, end)

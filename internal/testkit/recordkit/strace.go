@@ -86,10 +86,10 @@ func Threads(events []format.Event) [][]string {
 	for i := range events {
 		e := &events[i]
 		info := e.Op.Info()
-		if info.Effect == format.EffectFork && e.Ret > 0 {
+		if e.Did().Any(format.Starts) {
 			order = append(order, int32(e.Ret))
 		}
-		if !byNature(info) && info.Class != format.ClassMemory && info.Effect != format.EffectFault && e.Op != format.OpWait {
+		if !byNature(info) && info.Class != format.ClassMemory && !info.Acts.Any(format.Faults) && e.Op != format.OpWait {
 			calls[e.TID] = append(calls[e.TID], random.ReplaceAllString(fmt.Sprintf("%s %s = %d", e.Op, e.Str, e.Ret), "$1*"))
 		}
 	}
