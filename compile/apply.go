@@ -68,23 +68,23 @@ type simEvent struct {
 
 // apply simulates one event and, in the last pass, writes it to the trace.
 func (m *model) apply(e *format.Event) {
-	if e.Enters != nil {
+	kind := e.Kind()
+	if kind == format.EntryKind {
 		m.processes.enter(e)
 		return
 	}
 	t := m.thread(e)
-	if e.Span != nil { // its cost is that of the thread's next compute
+	switch {
+	case kind == format.RequestKind: // the call that submits it comes next
+		t.requests = append(t.requests, e.Clone())
+		return
+	case kind == format.SpanKind: // its cost is that of the thread's next compute
 		t.cost = min(t.cost+t.rate.Span, maxCut)
 		m.tell(factSpan, m.rowOf(t, e, nil))
 		return
-	}
-	if e.Beside() {
-		if e.Kind() == format.RequestKind { // the call that submits it comes next
-			t.requests = append(t.requests, e.Clone())
-		} else {
-			m.report.LeftOut[e.Op]++
-			m.report.Reasons[reasonTable]++
-		}
+	case format.EventKinds[kind].Beside:
+		m.report.LeftOut[e.Op]++
+		m.report.Reasons[reasonTable]++
 		return
 	}
 	m.caller = t

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The text of a list is what is printed of it. What is no item ends a list.
+// The text of a list is what is printed of it. A word that is no item ends a list.
 func TestList(t *testing.T) {
 	for _, c := range []struct {
 		text string

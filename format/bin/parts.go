@@ -46,7 +46,7 @@ type layout struct {
 	fields []*format.Field
 	settle func(e *format.Event)
 
-	// What follows from these.
+	// These follow from the others.
 	width  int   // words in a row, 0 of a text
 	bounds []int // words that have bounds
 

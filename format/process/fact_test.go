@@ -41,7 +41,7 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// What one event moved is not told of the next one, and nothing is allocated.
+// A Fact does not keep what the event before moved, and allocates nothing.
 func TestFactsOfReadsAllocateNothing(t *testing.T) {
 	fl := follow(format.Event{Op: format.OpOpenat, TID: 1, Args: args(format.AtFDCWD, 0, format.RDWR), Str: name("a"), Ret: 3})
 	events := []format.Event{
