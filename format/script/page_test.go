@@ -70,17 +70,14 @@ func TestPage(t *testing.T) {
 
 // Each kind of event has a line, which reads as an event of the kind.
 func TestKinds(t *testing.T) {
-	text := "# pianola script 1\n# layer: hdf5 libhdf5.so\n1 0.1 close(3) = 0 <0.1>\n"
-	for _, k := range format.EventKinds {
-		if k.Line != "" {
-			text += k.Line + "\n"
+	for k, row := range format.EventKinds {
+		if row.Line == "" {
+			continue
 		}
+		text := "# pianola script 1\n# layer: hdf5 libhdf5.so\n1 0.1 close(3) = 0 <0.1>\n" + row.Line + "\n"
+		events, err := testkit.ReadAll(NewReader(strings.NewReader(text), "kinds"), 4)
+		require.NoError(t, err, row.Name)
+		require.Len(t, events, 2)
+		require.Equal(t, format.EventKind(k), events[1].Kind(), row.Name)
 	}
-	events, err := testkit.ReadAll(NewReader(strings.NewReader(text), "kinds"), 4)
-	require.NoError(t, err)
-	seen := map[format.EventKind]int{}
-	for i := range events {
-		seen[events[i].Kind()]++
-	}
-	require.Equal(t, map[format.EventKind]int{format.CallKind: 2, format.RequestKind: 1, format.FaultKind: 1, format.WaitKind: 1, format.SpanKind: 1, format.EntryKind: 1}, seen)
 }
