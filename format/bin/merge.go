@@ -107,7 +107,7 @@ func (m *merged) next(e *format.Event) (filled bool, err error) {
 		if err = m.event(e, top); err != nil {
 			return false, err
 		}
-		if top.start = e.Start; !e.Beside() { // requests overlap
+		if top.start = e.Start; e.Via == format.ViaCall { // requests overlap
 			top.start = e.End()
 		}
 	}

@@ -63,7 +63,7 @@ func (r *Reader) parseIntermediate(e *format.Event) bool {
 	e.Off, t.off = t.off, format.Off{}
 	t.now += e.Compute
 	e.Start = t.now
-	if e.Via = r.header.Ring(e.TID); !e.Beside() { // requests overlap
+	if e.Via = r.header.Ring(e.TID); e.Via == format.ViaCall { // requests overlap
 		t.now += max(e.Dur, 0)
 	}
 	if t.now > maxNanos {
