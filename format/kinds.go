@@ -13,7 +13,6 @@ const (
 	MadeKind
 	SpanKind
 	EntryKind
-	DeviceKind
 	NumEventKinds
 )
 
@@ -38,8 +37,6 @@ var EventKinds = [NumEventKinds]EventKindInfo{
 	SpanKind: {Name: "span", Beside: true, Doc: "a call of a function of a library, with the events that it caused before it",
 		Line: "4711 0.000102840 hdf5:H5Fflush(72057594037927936, 1) = 0 <0.000120800> {span=sync}"},
 	EntryKind: {Name: "entry", Beside: true, Doc: "processes that enter the recording, and what they have open", Line: `# process: 4712 threads=4712 cwd="/srv"`},
-	DeviceKind: {Name: "device", Beside: true, Doc: "a request that a device has completed for the thread",
-		Line: "4711 0.000102840 device_io(81920, 8) = 0 <0.000090000>"},
 }
 
 // Beside reports whether the thread of the event does other things meanwhile.

@@ -164,7 +164,6 @@ const (
 	OpMprotect
 	OpMapRead
 	OpMapWrite
-	OpDeviceIO
 	numOps
 )
 
@@ -587,9 +586,6 @@ var table = laidOut([numOps]Info{
 	// first write to a page since it was clean.
 	OpMapRead:  {Name: "map_read", Kind: FaultKind, Class: ClassRead, Args: []Arg{{Name: "addr", Kind: Addr}, argSize, argOff}, Result: ResultBytes, Effect: EffectFault, Strace: "map_read(%0, %1, %2)", Sys: [numArch]int{none, none}},
 	OpMapWrite: {Name: "map_write", Kind: FaultKind, Class: ClassWrite, Args: []Arg{{Name: "addr", Kind: Addr}, argSize, argOff}, Result: ResultBytes, Effect: EffectFault, Strace: "map_write(%0, %1, %2)", Sys: [numArch]int{none, none}},
-
-	// A request that a device has completed. The duration is that on the device.
-	OpDeviceIO: {Name: "device_io", Kind: DeviceKind, Class: ClassMemory, Args: []Arg{{Name: "sector", Kind: Count}, {Name: "sectors", Kind: Count}}, Dropped: true, Strace: "device_io(%0, %1)", Sys: [numArch]int{none, none}},
 })
 
 // onFile reports whether a call with these flags is about the file of a
