@@ -66,6 +66,20 @@ type simEvent struct {
 	joined  bool                      // its duration is only the wait for a process that has ended
 }
 
+// beside takes an event that takes no time of its thread.
+func (m *model) beside(t *thread, e *format.Event, kind format.EventKind) {
+	switch kind {
+	case format.RequestKind: // the call that submits it comes next
+		t.requests = append(t.requests, e.Clone())
+	case format.SpanKind: // its cost is that of the thread's next compute
+		t.cost = min(t.cost+t.rate.Span, maxCut)
+		m.tell(factSpan, m.rowOf(t, e, nil))
+	default:
+		m.report.LeftOut[e.Op]++
+		m.report.Reasons[reasonTable]++
+	}
+}
+
 // apply simulates one event and, in the last pass, writes it to the trace.
 func (m *model) apply(e *format.Event) {
 	kind := e.Kind()
@@ -74,17 +88,8 @@ func (m *model) apply(e *format.Event) {
 		return
 	}
 	t := m.thread(e)
-	switch {
-	case kind == format.RequestKind: // the call that submits it comes next
-		t.requests = append(t.requests, e.Clone())
-		return
-	case kind == format.SpanKind: // its cost is that of the thread's next compute
-		t.cost = min(t.cost+t.rate.Span, maxCut)
-		m.tell(factSpan, m.rowOf(t, e, nil))
-		return
-	case format.EventKinds[kind].Beside:
-		m.report.LeftOut[e.Op]++
-		m.report.Reasons[reasonTable]++
+	if kind != format.CallKind && format.EventKinds[kind].Beside {
+		m.beside(t, e, kind)
 		return
 	}
 	m.caller = t

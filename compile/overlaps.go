@@ -28,10 +28,11 @@ import (
 // overlap measures, while the recording is read, how far apart the lines of calls on names
 // are that overlap in time.
 type overlap struct {
-	recent []recentCall // the newest calls, by number modulo maxApart
-	n      int64        // calls so far
-	most   int64        // lines
-	lost   bool         // calls that overlap were further apart than this follows
+	recent [overlapKept]recentCall
+	older  [overlapKept]recentCall // every overlapStep-th call
+	n      int64                   // calls so far
+	most   int64                   // lines
+	lost   bool                    // calls that overlap were further apart than this follows
 }
 
 type recentCall struct {
@@ -40,27 +41,54 @@ type recentCall struct {
 	end  int64
 }
 
-func (o *overlap) at(i int64) *recentCall { return &o.recent[i%maxApart] }
+// overlapKept is how many calls on names are kept to be compared with later ones, and how
+// many of those that are further away. It bounds the cost of a call that takes very long.
+const (
+	overlapKept = 1 << 10
+	overlapStep = 1 << 6
+)
 
 // add adds a call on a name or a file. Later lines have later ends.
 func (o *overlap) add(e *format.Event, line int64) {
-	if o.n > 0 && o.at(o.n-1).end > e.Start {
-		oldest := max(o.n-maxApart, 0)
-		first := oldest + int64(sort.Search(int(o.n-oldest), func(i int) bool { return o.at(oldest+int64(i)).end > e.Start }))
-		o.lost = o.lost || first == oldest && oldest > 0
-		// A thread makes one call at a time, unless the recording is wrong.
-		for tries := 0; tries < near && first < o.n && o.at(first).tid == e.TID; tries++ {
-			first++
-		}
-		if first < o.n {
-			o.most = max(o.most, line-o.at(first).line)
-		}
+	if last := &o.recent[(o.n+overlapKept-1)%overlapKept]; last.end > e.Start && o.n > 0 {
+		o.follow(e, line)
 	}
-	if len(o.recent) < maxApart {
-		o.recent = append(o.recent, recentCall{})
+	o.recent[o.n%overlapKept] = recentCall{e.TID, line, e.End()}
+	if o.n%overlapStep == 0 {
+		o.older[o.n/overlapStep%overlapKept] = recentCall{e.TID, line, e.End()}
 	}
-	*o.at(o.n) = recentCall{e.TID, line, e.End()}
 	o.n++
+}
+
+// follow adds a call that overlaps with the newest one, or is of its thread.
+func (o *overlap) follow(e *format.Event, line int64) {
+	oldest := max(o.n-overlapKept, 0)
+	first := oldest + int64(sort.Search(int(o.n-oldest), func(i int) bool { return o.recent[(oldest+int64(i))%overlapKept].end > e.Start }))
+	if first == oldest && oldest > 0 {
+		o.addFar(e, line)
+	}
+	for i := first; i < o.n; i++ {
+		if k := &o.recent[i%overlapKept]; k.tid != e.TID {
+			o.most = max(o.most, line-k.line)
+			break
+		}
+	}
+}
+
+// addFar adds a call that overlaps with all of the recent ones, and maybe with older ones.
+// Between those that are kept, it takes the distance for greater than it may be.
+func (o *overlap) addFar(e *format.Event, line int64) {
+	newest := (o.n - 1) / overlapStep
+	for i := newest; i >= 0; i-- {
+		if i <= newest-overlapKept {
+			o.lost = true
+			return
+		}
+		k := &o.older[i%overlapKept]
+		if o.most = max(o.most, line-k.line); k.end <= e.Start {
+			return
+		}
+	}
 }
 
 // overlaps reads the events of a recording in the order of their effects.

@@ -114,9 +114,11 @@ func appendEdges(dst []byte, e *format.Event, info *format.Info) []byte {
 	for i := range e.Edges {
 		dst = e.Edges[i].Append(append(dst, " after="...))
 	}
-	for _, f := range traced {
-		if f.Known(e) {
-			dst = f.Append(append(dst, ' '), e)
+	if e.Traces() { // most don't
+		for _, f := range traced {
+			if f.Known(e) {
+				dst = f.Append(append(dst, ' '), e)
+			}
 		}
 	}
 	if e.Notes != nil && len(e.Notes.Text) > 0 {
