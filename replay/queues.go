@@ -121,6 +121,8 @@ func callRingOpen(w *worker, r *format.Record) int64 {
 
 // open opens the queue in the kernel, as far as that is possible.
 func (q *queue) open(w *worker, r *format.Record) {
+	unpin()
+	defer pin()
 	// The recording does not show on which processor the kernel's thread ran.
 	flags := rings.SetupFlags(r.Args[2]) &^ (rings.TaskrunFlag | rings.SQAff)
 	if left := flags & (rings.SingleIssuer | rings.DeferTaskrun); left != 0 && q.via == format.ViaUring {
@@ -141,8 +143,6 @@ func (q *queue) open(w *worker, r *format.Record) {
 	if !w.holdRing(&q.holds.ring, heldRing+int64(c.Entries)*heldEntry+int64(max(c.CQEntries, 2*c.Entries))*heldResult) {
 		return
 	}
-	unpin()
-	defer pin()
 	open := rings.OpenRing
 	if q.via == format.ViaAIO {
 		open = rings.OpenAIO
