@@ -166,14 +166,15 @@ func (c *Collector) add(e *format.Event) error {
 		return nil
 	}
 	one := call{total: Total{Calls: 1, Nanos: dur, Bytes: e.Bytes()}, start: start, end: start + dur}
-	if e.Beside() {
+	beside := e.Beside()
+	if beside {
 		one.total.Nanos, one.total.Flight = 0, dur
 	}
 	if e.Failed() {
 		one.total.Errors = 1
 		c.failures.add(e, &one.total)
 	}
-	if e.Dur < 0 && !e.Beside() {
+	if e.Dur < 0 && !beside {
 		one.total.Unknown = 1
 	}
 	// The sum over all events overflows before any part of it does.
@@ -185,7 +186,7 @@ func (c *Collector) add(e *format.Event) error {
 	c.all.Flight += one.total.Flight
 	c.all.Bytes += one.total.Bytes
 	c.runTime = max(c.runTime, one.end)
-	if e.Beside() {
+	if beside {
 		c.requested(&one, e)
 	} else {
 		c.follow(&one, e)

@@ -3,16 +3,16 @@
  * What passes between the kernel and the recorder. bpf2go makes the Go types
  * and constants from this file; what comes from Go is in format.h.
  *
- * The ring buffer holds records of calls and, told apart by enum number, of other
- * things. All have thread, number and flags at the same place, in the first 32 bytes.
- * Records of calls have three shapes, told apart by their flags:
+ * The ring buffer holds records of calls and of other things. enum number says which.
+ * All have thread, number and flags at the same place, in the first 32 bytes.
+ * A record of a call has one of three shapes. Its flags say which:
  *
  *   plain   struct event with four arguments: 64 bytes, a line of the cache
  *   wide    struct event (FLAG_WIDE)
  *   rich    struct event (FLAG_WIDE | FLAG_RICH), struct details, string 0, string 1
  *
- * Strings are details.len bytes long and follow one another without a gap. What
- * stands after them says nothing.
+ * Strings are details.len bytes long and follow one another without a gap. A reader
+ * ignores the bytes after them.
  */
 #pragma once
 

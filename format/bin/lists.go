@@ -65,7 +65,9 @@ type lists struct {
 }
 
 // Lists implements format.Trace. The memory of the reader is that of the longest list.
-func (t *Trace) Lists(thread int32) format.ListReader {
+func (t *Trace) Lists(thread int32) format.ListReader { return t.lists(thread) }
+
+func (t *Trace) lists(thread int32) *lists {
 	l := &lists{}
 	l.numbers.open(t, thread, kindNumbers)
 	return l

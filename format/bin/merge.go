@@ -231,8 +231,7 @@ func (m *merged) list(e *format.Event, l *line, r *format.Record) error {
 			return err
 		}
 		l.bytes += listsBytes
-		l.lists = &lists{}
-		l.lists.numbers.open(m.trace, l.records.thread, kindNumbers)
+		l.lists = m.trace.lists(l.records.thread)
 	}
 	list, err := l.lists.Read(l.event, r)
 	e.List = m.spans.Keep(list)

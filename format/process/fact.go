@@ -33,7 +33,7 @@ type Moved struct {
 	own bool // the offset of the description moves
 }
 
-// FactOf returns what an event does, as far as it tells by itself.
+// FactOf returns what an event does. Only Event and Did are set: it knows no threads and no files.
 func FactOf(e *format.Event) Fact { return Fact{Event: e, Did: e.Did()} }
 
 // Range returns the first and the last descriptor that the event closes, or sets flags of. The

@@ -57,8 +57,8 @@ func kindOf(f *File, typ format.FileType) Kind {
 	}
 }
 
-// Kind returns the kind of the file of an event. A name by itself counts as that of a
-// file, unless the call opens it.
+// Kind returns the kind of the file of an event. Without an open file it follows from the
+// name: KindFile or KindPseudo, or what the call has opened.
 func (f *Fact) Kind() Kind {
 	e, d := f.Event, f.Description
 	if d != nil {
