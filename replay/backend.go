@@ -103,12 +103,12 @@ var handedOver = func() (over [format.NumOps]call) {
 // handOverEvent passes an event to the backend. The worker is not pinned
 // meanwhile, because the backend may wait in Go.
 func handOverEvent(w *worker, r *format.Record) int64 {
-	unpin()
+	w.unpin()
 	got, err := w.e.player.Play(w.number, r)
 	if err != nil {
 		err = fmt.Errorf("event %d of thread %d: %w", w.event, w.number, err)
 	}
-	pin()
+	w.pin()
 	switch {
 	case err != nil:
 		w.e.fail(err)

@@ -52,11 +52,11 @@ func (w *worker) gone(got int64) int64 {
 // recount counts the existing names. Names created in the meantime may count twice.
 func (w *worker) recount() {
 	e := w.e
-	unpin()
+	w.unpin()
 	if e.unmade.Load() < 0 {
 		w.countNames()
 	}
-	pin()
+	w.pin()
 	w.beside()
 	if e.unmade.Load() < 0 && !e.stopped.Load() {
 		w.failf("event %d of thread %d creates more than %d files: %w", w.event, w.number, e.Limits.Files, limitOf("files"))

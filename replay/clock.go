@@ -162,3 +162,17 @@ func pin() int
 
 //go:linkname unpin runtime.procUnpin
 func unpin()
+
+// unpin lets the goroutine of the worker, which calls it, block in Go until pin. Pairs of
+// the two nest, so a function that needs this need not know whether its caller did it.
+func (w *worker) unpin() {
+	if w.unpinned++; w.unpinned == 1 {
+		unpin()
+	}
+}
+
+func (w *worker) pin() {
+	if w.unpinned--; w.unpinned == 0 {
+		pin()
+	}
+}

@@ -87,7 +87,7 @@ const kernelLeases = 1 << 16
 // which keep the kernel near the limit do not recount all the time.
 func (w *worker) recountKernel() bool {
 	e, k := w.e, &w.e.kernel
-	unpin()
+	w.unpin()
 	k.recount.Lock()
 	if before := k.left.Load(); before < 0 {
 		if left := e.Limits.Kernel - w.inKernel(); left >= e.Limits.Kernel/16 {
@@ -95,7 +95,7 @@ func (w *worker) recountKernel() bool {
 		}
 	}
 	k.recount.Unlock()
-	pin()
+	w.pin()
 	w.beside()
 	if k.left.Load() >= 0 || e.stopped.Load() {
 		return true

@@ -239,9 +239,9 @@ func (w *worker) awaitUntil(k *worker, event, deadline int64) bool {
 			return false
 		}
 		if !w.satisfied(k, event) {
-			unpin()
+			w.unpin()
 			ended.Wait(seq, w.e.deadline(deadline))
-			pin()
+			w.pin()
 		}
 	}
 	return true
@@ -283,9 +283,9 @@ func (w *worker) napFor(k *worker, event int64, f *eventcount.Count, seq uint32,
 		return false
 	}
 	if !w.satisfied(k, event) {
-		unpin()
+		w.unpin()
 		f.Wait(seq, until)
-		pin()
+		w.pin()
 	}
 	return !w.e.stopped.Load()
 }

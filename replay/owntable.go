@@ -136,9 +136,9 @@ func (w *worker) handOver(child *worker, share bool) {
 		if child.inherited.Load() || w.e.stopped.Load() {
 			return
 		}
-		unpin()
+		w.unpin()
 		child.wakeUp.Wait(seq, 0)
-		pin()
+		w.pin()
 	}
 }
 

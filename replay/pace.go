@@ -114,9 +114,9 @@ func (w *worker) sleepUntil(t int64) int64 {
 			break
 		}
 		if w.ring == nil || !w.ring.rest(w, t-now) {
-			unpin()
+			w.unpin()
 			w.wakeUp.Wait(seq, e.deadline(t))
-			pin()
+			w.pin()
 		}
 		now = e.now()
 	}

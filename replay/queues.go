@@ -66,15 +66,15 @@ type openQueue struct {
 }
 
 // enter and leave enclose calls of methods that wait in Go.
-func (o *openQueue) enter() {
+func (o *openQueue) enter(w *worker) {
 	if o.pool {
-		unpin()
+		w.unpin()
 	}
 }
 
-func (o *openQueue) leave() {
+func (o *openQueue) leave(w *worker) {
 	if o.pool {
-		pin()
+		w.pin()
 	}
 }
 
@@ -121,8 +121,8 @@ func callRingOpen(w *worker, r *format.Record) int64 {
 
 // open opens the queue in the kernel, as far as that is possible.
 func (q *queue) open(w *worker, r *format.Record) {
-	unpin()
-	defer pin()
+	w.unpin()
+	defer w.pin()
 	// The recording does not show on which processor the kernel's thread ran.
 	flags := rings.SetupFlags(r.Args[2]) &^ (rings.TaskrunFlag | rings.SQAff)
 	if left := flags & (rings.SingleIssuer | rings.DeferTaskrun); left != 0 && q.via == format.ViaUring {
@@ -350,7 +350,7 @@ func (q *queue) spill(w *worker) bool {
 // begin begins a request: it prepares it, or executes it as a call.
 func (q *queue) begin(w *worker, r *format.Record) {
 	g, e := q.g, w.e
-	how := q.how(g.event)
+	how := q.how(w, g.event)
 	at := e.now()
 	event := g.event
 	g.event++
@@ -385,9 +385,9 @@ func (q *queue) addInFlight(w *worker, r *format.Record, event, at int64) int32 
 	q.state.take()
 	defer q.state.give()
 	if len(q.free) == 0 {
-		unpin()
+		w.unpin()
 		q.grow()
-		pin()
+		w.pin()
 		if q.under.Load() != nil {
 			w.e.kernel.exchange(&q.holds.ring, q.holds.ring+int64(len(q.flights))*heldRequest)
 		}
@@ -425,12 +425,12 @@ func (q *queue) wakeWaiters() {
 }
 
 // how returns how the request of an event is made.
-func (q *queue) how(event int64) (how format.How) {
+func (q *queue) how(w *worker, event int64) (how format.How) {
 	if event == 0 {
-		q.nextWay()
+		q.nextWay(w)
 	}
 	for q.some && q.way[0].Event < event {
-		q.nextWay()
+		q.nextWay(w)
 	}
 	if q.some && q.way[0].Event == event {
 		return q.way[0].How
@@ -438,10 +438,10 @@ func (q *queue) how(event int64) (how format.How) {
 	return how
 }
 
-func (q *queue) nextWay() {
-	unpin()
+func (q *queue) nextWay(w *worker) {
+	w.unpin()
 	n, err := q.ways.Read(q.way[:])
-	pin()
+	w.pin()
 	if q.some = n == 1; err != nil && !errors.Is(err, io.EOF) {
 		q.g.e.fail(fmt.Errorf("requests of thread %d: %w", q.g.number, err))
 	}
@@ -460,9 +460,9 @@ func (q *queue) prepare(w *worker, o *openQueue, r *format.Record, how format.Ho
 	place := q.addInFlight(w, r, event, at)
 	q.request.User = uint64(place)
 	for errno == 0 {
-		o.enter()
+		o.enter(w)
 		err := o.Prepare(&q.request)
-		o.leave()
+		o.leave(w)
 		switch {
 		case err == nil:
 			return true
@@ -629,11 +629,11 @@ func (q *queue) mayWrite(w *worker, r *format.Record, size int64) bool {
 func (q *queue) flush(w *worker, event int64) {
 	q.submitted.Store(event)
 	for o := q.reach(w); o != nil && !w.e.stopped.Load(); {
-		o.enter()
+		o.enter(w)
 		w.callBegins()
 		_, err := o.Submit(0)
 		w.callEnds()
-		o.leave()
+		o.leave(w)
 		switch {
 		case err == nil:
 			return
@@ -669,9 +669,9 @@ func (q *queue) drive(w *worker, count *atomic.Int64, until int64) {
 			w.callBegins()
 			q.sleepers.Add(1)
 			if count.Load() < until && (!q.canDrive() || q.driving.Load()) {
-				unpin()
+				w.unpin()
 				q.g.wakeUp.Wait(seq, 0)
-				pin()
+				w.pin()
 			}
 			q.sleepers.Add(-1)
 			w.callEnds()
@@ -697,16 +697,16 @@ func (q *queue) wait(w *worker) {
 	}
 	o := q.reach(w)
 	if o == nil { // its descriptor is not in the table of this thread, but its memory is mapped
-		unpin()
+		w.unpin()
 		q.g.wakeUp.Wait(q.g.wakeUp.Value(), w.e.deadline(w.e.now()+100_000))
-		pin()
+		w.pin()
 		return
 	}
-	o.enter()
+	o.enter(w)
 	w.callBegins()
 	err := o.Wait(1)
 	w.callEnds()
-	o.leave()
+	o.leave(w)
 	if err != nil && !errors.Is(err, rings.ErrBusy) {
 		w.failf("wait for requests of thread %d: %w", q.g.number, err)
 	}
@@ -754,9 +754,9 @@ func (q *queue) isBusy(w *worker) bool {
 func (q *queue) reap(w *worker) bool {
 	n := 0
 	if o := q.under.Load(); o != nil {
-		o.enter()
+		o.enter(w)
 		n = o.Reap(q.completed[:])
-		o.leave()
+		o.leave(w)
 	}
 	if n == 0 && q.lates.Load() == 0 {
 		return false
@@ -839,10 +839,10 @@ func (q *queue) close(w *worker) {
 		for q.looking.Load() > 0 {
 			yield()
 		}
-		unpin()
+		w.unpin()
 		w.e.noteQueue(o) // registrations can have added notes
 		err := o.Close()
-		pin()
+		w.pin()
 		if err != nil {
 			w.failf("close the queue of thread %d: %w", q.g.number, err)
 		}

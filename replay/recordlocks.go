@@ -162,9 +162,9 @@ func (w *worker) lockFile(s slot) int64 {
 		return fd
 	}
 	file.fd = uintptr(fd)
-	unpin()
+	w.unpin()
 	l.open = append(l.open, file)
-	pin()
+	w.pin()
 	l.n.Store(int32(len(l.open)))
 	return fd
 }

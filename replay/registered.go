@@ -27,8 +27,8 @@ type registered struct {
 // itemsOf returns the list of the current event, with at most format.MaxRegistered items. It
 // has none if the trace can't be read, which ends the run. The worker is pinned.
 func (w *worker) itemsOf(r *format.Record) *format.List {
-	unpin()
-	defer pin()
+	w.unpin()
+	defer w.pin()
 	if w.lists == nil {
 		w.lists = w.e.trace.Lists(w.number)
 	}
@@ -134,8 +134,8 @@ func (q *queue) registerFiles(w *worker, o *openQueue, l *format.List) {
 	if !w.holdRing(&q.holds.files, int64(n)*holdDescriptor) {
 		return
 	}
-	unpin()
-	defer pin()
+	w.unpin()
+	defer w.pin()
 	q.files, q.fds = q.files[:0], q.fds[:0]
 	if !withRoom(w.e, &q.files, n) || !withRoom(w.e, &q.fds, n) {
 		q.failed(ofFiles, overLimit)
@@ -187,8 +187,8 @@ func (q *queue) updateFiles(w *worker, o *openQueue, l *format.List) {
 // replaceFiles updates files from a place on by q.fds.
 func (q *queue) replaceFiles(w *worker, o *openQueue, at int) {
 	replace := func() error {
-		unpin()
-		defer pin()
+		w.unpin()
+		defer w.pin()
 		w.callBegins()
 		defer w.callEnds()
 		return o.UpdateFiles(at, q.fds)
@@ -204,9 +204,9 @@ func (q *queue) replaceFiles(w *worker, o *openQueue, at int) {
 	for i := range q.fds {
 		q.files[at+i] = -1
 	}
-	unpin()
+	w.unpin()
 	q.failed(ofFiles, err)
-	pin()
+	w.pin()
 }
 
 // callRingBuffers registers buffers, and after them the memory that writes take their
@@ -224,8 +224,8 @@ func callRingBuffers(w *worker, r *format.Record) int64 {
 	defer q.give(w)
 	q.drain(w)
 	l := w.itemsOf(r)
-	unpin()
-	defer pin()
+	w.unpin()
+	defer w.pin()
 	if q.buffers = q.buffers[:q.fixed]; !l.Update {
 		q.dropBuffers()
 	}

@@ -299,7 +299,7 @@ func (w *worker) giveSeat(child *worker) {
 	if child.seated.Load() {
 		return
 	}
-	unpin()
+	w.unpin()
 	s := &w.e.seats
 	s.Lock()
 	if !child.seated.Load() && !w.e.stopped.Load() {
@@ -308,7 +308,7 @@ func (w *worker) giveSeat(child *worker) {
 		}
 	}
 	s.Unlock()
-	pin()
+	w.pin()
 }
 
 // live notes that the thread has been created, and reports whether the run may go on.

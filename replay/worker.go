@@ -25,6 +25,7 @@ type worker struct {
 	children   []*worker // that it creates
 	seated     atomic.Bool
 	tid        int     // of its thread of the operating system
+	unpinned   int     // calls of unpin without their pin
 	forkedFrom *worker // whose descriptors it fetches at its start; nil for none
 	process    *process
 	queue      *queue // of a ring, whose requests other workers submit; nil for a thread
@@ -198,9 +199,9 @@ func (w *worker) waited(r *format.Record, begin int64) (nanos int64) {
 // more reads the next batch, late, and reports whether there is one.
 func (w *worker) more() bool {
 	w.noted.Store(w.event)
-	unpin()
+	w.unpin()
 	err := w.refill()
-	pin()
+	w.pin()
 	w.end = w.e.now()
 	switch {
 	case err == nil:
@@ -216,7 +217,7 @@ func (w *worker) more() bool {
 // readAhead reads the next batch, and writes entries out, in a gap. It ignores
 // errors, which come again when the batch is needed.
 func (w *worker) readAhead() {
-	unpin()
+	w.unpin()
 	late := w.lateReads
 	_ = w.refill()
 	w.lateReads = late
@@ -225,7 +226,7 @@ func (w *worker) readAhead() {
 			w.e.fail(err)
 		}
 	}
-	pin()
+	w.pin()
 }
 
 // refill moves the rest of the batch to its front and reads more. The error is
@@ -265,9 +266,9 @@ func readDurations(from format.DurationReader, nanos []int64) error {
 
 // spill writes out the log's entries if there was no gap for that.
 func (w *worker) spill() bool {
-	unpin()
+	w.unpin()
 	err := w.log.spill()
-	pin()
+	w.pin()
 	if err != nil {
 		w.e.fail(err)
 	}
@@ -277,9 +278,9 @@ func (w *worker) spill() bool {
 // failf stops the run with a formatted error. It unpins the worker meanwhile,
 // because package fmt may wait for a lock.
 func (w *worker) failf(text string, args ...any) {
-	unpin()
+	w.unpin()
 	err := fmt.Errorf(text, args...)
-	pin()
+	w.pin()
 	w.e.fail(err)
 }
 

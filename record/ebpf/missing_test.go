@@ -172,17 +172,26 @@ func TestMappedBytes(t *testing.T) {
 		{"written", fmt.Sprintf("fill(%d); touch(%[1]d, prot=mmap.PROT_READ | mmap.PROT_WRITE)", size), true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			o := doing(t, test.lines)
-			o.NoFaults = true
-			r, out := recordOne(t, o, recordkit.Discard{})
-			require.Zero(t, r.Status, out)
-			require.Len(t, r.Coverage.Missing, 1)
-			m := missing(&r, coverage.Mapped)
-			require.Equal(t, int64(1), m.Files)
+			// Where a fault finds a large folio locked, by writeback for example, Linux from 6.18
+			// on maps all of it, and the tracepoint names only one page.
+			var r record.Result
+			var m coverage.Missing
+			for range 5 {
+				o := doing(t, test.lines)
+				o.NoFaults = true
+				var out string
+				r, out = recordOne(t, o, recordkit.Discard{})
+				require.Zero(t, r.Status, out)
+				require.Len(t, r.Coverage.Missing, 1)
+				m = missing(&r, coverage.Mapped)
+				require.Equal(t, int64(1), m.Files)
+				if m.Bytes >= size {
+					break
+				}
+			}
 			before := r.Coverage.Recorded.Bytes
 
-			o = doing(t, test.lines)
-			r, out = recordOne(t, o, recordkit.Discard{})
+			r, out := recordOne(t, doing(t, test.lines), recordkit.Discard{})
 			require.Zero(t, r.Status, out)
 			require.Empty(t, amounts(r.Coverage.Missing))
 			got := r.Coverage.Recorded.Bytes - before
