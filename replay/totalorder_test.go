@@ -15,7 +15,7 @@ import (
 
 // at adds an event that took from one nanosecond of the recording to another.
 func (t *roll) at(thread int32, from, to int64) {
-	n := t.add(thread, format.OpWait4, 0)
+	n := t.add(thread, format.OpFsync, 0)
 	p := &t.threads[thread-1]
 	p.records[n].Compute, p.durations[n] = from, to-from
 	for i := range n {
@@ -73,16 +73,16 @@ func TestTotalOfNoEvents(t *testing.T) {
 }
 
 // A child does not wait for the end of its creation, which is its own end where
-// the parent waits for it (vfork).
+// the parent waits for it (vfork). The parent's time in the call is compute.
 func TestTotalOfVfork(t *testing.T) {
 	r := newRoll(1)
 	child := r.child(2, 1)
 	n := r.add(1, format.OpClone, int64(child), format.CloneVfork)
-	r.threads[0].durations[n] = 100
 	r.wait(child, 1, n)
 	r.at(child, 10, 20)
 	r.at(child, 30, 90)
 	r.at(1, 110, 120)
+	r.threads[0].durations[n] = 100
 	e, err := totalOrder(t, r, Limits{})
 	require.NoError(t, err)
 	require.Equal(t, []format.Wait{{Event: 1, For: format.Edge{Thread: child, Event: 1}}}, e.workers[0].waits[:1])

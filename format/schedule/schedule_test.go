@@ -1,0 +1,216 @@
+package schedule_test
+
+import (
+	"errors"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/format"
+	"pianola/format/schedule"
+)
+
+// trace is a compiled trace in memory.
+type trace struct {
+	header format.Header
+	events [][]event
+	waits  [][]format.Wait
+}
+
+type event struct {
+	record format.Record
+	nanos  int64
+}
+
+func (t *trace) Header() *format.Header                    { return &t.header }
+func (t *trace) Len(thread int32) int64                    { return int64(len(t.events[thread-1])) }
+func (t *trace) Waits(thread int32) ([]format.Wait, error) { return t.waits[thread-1], nil }
+
+// source has the events of a thread that are left.
+type source struct{ left []event }
+
+func (s *source) Peek() (*format.Record, int64, error) {
+	if len(s.left) == 0 {
+		return nil, 0, io.EOF
+	}
+	return &s.left[0].record, s.left[0].nanos, nil
+}
+
+// play returns the schedule of a trace.
+func (t *trace) play(tb testing.TB, p format.Pace) (all []schedule.Event) {
+	sources := make([]source, len(t.events))
+	s, err := schedule.New(t, p, func(thread int32) (schedule.Source, error) {
+		sources[thread-1].left = t.events[thread-1]
+		return &sources[thread-1], nil
+	})
+	require.NoError(tb, err)
+	for {
+		e, err := s.Next()
+		if err != nil {
+			require.ErrorIs(tb, err, io.EOF)
+			return all
+		}
+		left := &sources[e.Thread-1].left
+		*left = (*left)[1:]
+		all = append(all, e)
+	}
+}
+
+// add adds an event of a thread that has waits.
+func (t *trace) add(thread int32, op format.Op, compute, nanos, ret int64, waits ...format.Edge) {
+	of := &t.events[thread-1]
+	for _, edge := range waits {
+		t.waits[thread-1] = append(t.waits[thread-1], format.Wait{Event: int64(len(*of)), For: edge})
+	}
+	*of = append(*of, event{format.Record{Op: op, Compute: compute, Ret: ret}, nanos})
+}
+
+func newTrace(threads ...format.Thread) *trace {
+	n := max(len(threads), 1)
+	return &trace{header: format.Header{Threads: threads}, events: make([][]event, n), waits: make([][]format.Wait, n)}
+}
+
+// A trace without a thread table has one thread.
+func TestNoThreads(t *testing.T) {
+	tr := newTrace()
+	require.Empty(t, tr.play(t, format.Pace{}))
+	tr.add(1, format.OpFsync, 5, 7, 0)
+	tr.add(1, format.OpFsync, 1, format.Unknown, 0)
+	all := tr.play(t, format.Pace{})
+	require.Len(t, all, 2)
+	require.Equal(t, [4]int64{5, 12, 13, 13}, [4]int64{all[0].Start, all[0].End, all[1].Start, all[1].End})
+}
+
+// The child of a call that waits for it (vfork) begins with the call. The rest of the call
+// is no time of a replay, which makes no such call.
+func TestChild(t *testing.T) {
+	tr := newTrace(format.Thread{Process: 1}, format.Thread{Process: 2, Parent: 1, Start: 1000})
+	tr.add(1, format.OpClone, 100, 500, 2)
+	tr.add(1, format.OpFsync, 10, 20, 0, format.Edge{Thread: 2, Event: 0, Kind: format.EdgeExit, Delay: 3})
+	tr.add(2, format.OpFsync, 30, 40, 0, format.Edge{Thread: 1, Event: 0, Kind: format.EdgeBirth})
+	all := tr.play(t, format.Pace{})
+	require.Equal(t, int64(100), all[0].End)
+	require.Equal(t, int32(2), all[1].Thread)
+	require.Equal(t, int64(130), all[1].Start)
+	require.Equal(t, int64(173), all[2].Start)
+}
+
+// An error of a source ends the schedule.
+func TestBrokenSource(t *testing.T) {
+	broken := errors.New("broken")
+	tr := newTrace(format.Thread{Process: 1})
+	tr.add(1, format.OpFsync, 0, 0, 0)
+	s, err := schedule.New(tr, format.Pace{}, func(int32) (schedule.Source, error) { return nil, broken })
+	require.NoError(t, err)
+	_, err = s.Next()
+	require.ErrorIs(t, err, broken)
+}
+
+// random returns a trace whose edges all lead to events that were added before, or with
+// cycles anywhere.
+func random(rnd *rand.Rand, cycles bool) *trace {
+	threads := make([]format.Thread, 1+rnd.IntN(5))
+	for i := range threads {
+		threads[i] = format.Thread{Process: int32(i + 1), Start: rnd.Int64N(100)}
+	}
+	tr := newTrace(threads...)
+	lengths := make([]int, len(threads))
+	for i := range lengths {
+		lengths[i] = 1 + rnd.IntN(8)
+	}
+	for left := 8 * len(threads); left > 0; left-- {
+		i := rnd.IntN(len(threads))
+		if len(tr.events[i]) == lengths[i] {
+			continue
+		}
+		var edges []format.Edge
+		for range rnd.IntN(3) {
+			k := rnd.IntN(len(threads))
+			n := len(tr.events[k])
+			if cycles {
+				n = lengths[k]
+			}
+			if k != i && n > 0 {
+				edges = append(edges, format.Edge{Thread: int32(k + 1), Event: rnd.Int64N(int64(n)), Kind: format.EdgeBytes, Delay: rnd.Int64N(10)})
+			}
+		}
+		tr.add(int32(i+1), format.OpFsync, rnd.Int64N(50), rnd.Int64N(50), 0, edges...)
+	}
+	return tr
+}
+
+// Each event comes once, in the order of its thread, at the earliest time that its thread
+// and its edges allow.
+func TestRandom(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for range 3000 {
+		tr := random(rnd, false)
+		all := tr.play(t, format.Pace{})
+		require.True(t, slices.IsSortedFunc(all, func(a, b schedule.Event) int { return int(a.Start - b.Start) }))
+		ends := make([][]int64, len(tr.events))
+		total := 0
+		for _, own := range tr.events {
+			total += len(own)
+		}
+		require.Len(t, all, total)
+		for _, e := range all {
+			of := &ends[e.Thread-1]
+			require.EqualValues(t, len(*of), e.Number)
+			earliest := tr.header.Threads[e.Thread-1].Start
+			if e.Number > 0 {
+				earliest = (*of)[e.Number-1]
+			}
+			earliest += e.Record.Compute
+			for _, w := range tr.waits[e.Thread-1] {
+				if w.Event == e.Number {
+					earliest = max(earliest, ends[w.For.Thread-1][w.For.Event]+w.For.Delay)
+				}
+			}
+			require.Equal(t, earliest, e.Start)
+			require.Equal(t, earliest+tr.events[e.Thread-1][e.Number].nanos, e.End)
+			*of = append(*of, e.End)
+		}
+	}
+}
+
+// A trace whose threads wait for each other comes to an end all the same.
+func TestCycles(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	for range 3000 {
+		tr := random(rnd, true)
+		for _, p := range []format.Pace{{}, {Speed: 2}, {Speed: 2, Schedule: true}, {Unordered: true}} {
+			next := make([]int64, len(tr.events))
+			now := int64(0)
+			for _, e := range tr.play(t, p) {
+				require.Equal(t, next[e.Thread-1], e.Number)
+				require.GreaterOrEqual(t, e.Start, now)
+				next[e.Thread-1], now = e.Number+1, e.Start
+			}
+			for i := range next {
+				require.EqualValues(t, len(tr.events[i]), next[i])
+			}
+		}
+	}
+}
+
+func BenchmarkSchedule(b *testing.B) {
+	tr := newTrace(format.Thread{Process: 1}, format.Thread{Process: 1}, format.Thread{Process: 1})
+	const events = 10_000
+	for n := range int64(events) {
+		for thread := range int32(3) {
+			var edges []format.Edge
+			if n > 0 {
+				edges = append(edges, format.Edge{Thread: (thread+1)%3 + 1, Event: n - 1})
+			}
+			tr.add(thread+1, format.OpFsync, 10, 10, 0, edges...)
+		}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		require.Len(b, tr.play(b, format.Pace{}), 3*events)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*3*events), "ns/event")
+}
