@@ -19,7 +19,7 @@ func (t *Trace) EventsAt(p format.Pace) (format.Reader, error) {
 	}
 	r := &paced{merged: merged{trace: t, text: make([]byte, 0, 1<<10)}, pace: p, lines: make([]*line, len(t.threads))}
 	var err error
-	r.schedule, err = schedule.New(t, p, func(thread int32) (schedule.Source, error) {
+	r.schedule, err = schedule.New(t, schedule.Options{Pace: p}, func(thread int32) (schedule.Source, error) {
 		l, err := t.line(thread)
 		r.lines[thread-1] = l
 		return source{l, t}, err

@@ -35,17 +35,35 @@ type Source interface {
 
 // Event is the place of an event in a schedule. Times are in nanoseconds since the start.
 type Event struct {
-	Thread     int32
-	Number     int64          // in the thread, from 0
-	Record     *format.Record // of the source
-	Start, End int64          // a call that waits for completions of a ring can end at another time than End
+	Thread   int32
+	Number   int64          // in the thread, from 0
+	Record   *format.Record // of the source
+	Start    int64
+	End      int64 // of a call that waits for completions of a ring: as if they came as recorded
+	Before   int64 // when the thread's previous event ended
+	Waited   int64 // how long the thread waited for others before the event
+	Recorded int64 // start in the recording
+}
+
+// Options are the choices of a schedule.
+type Options struct {
+	Pace format.Pace
+
+	// AFAP leaves out compute, delays of edges and the recorded distances of requests: as
+	// fast as possible.
+	AFAP bool
+
+	// Duration, if not nil, returns how long an event takes that begins now, instead of its
+	// recorded duration, both in nanoseconds. It gets the events in the order of their
+	// starts.
+	Duration func(e *Event, recorded int64) int64
 }
 
 // Schedule returns the events of a trace in the order of their starts. It is for one
 // goroutine.
 type Schedule struct {
+	Options
 	trace   Trace
-	pace    format.Pace
 	open    func(thread int32) (Source, error)
 	strands []strand // by the number of the thread, from 0
 	starts  strands  // those whose next event has a start
@@ -54,13 +72,13 @@ type Schedule struct {
 	looked  int   // position of the search for strands that will never wake
 }
 
-// New makes the schedule of a trace at a pace, of which open opens the events of a thread.
-// It keeps the edges of all events in memory.
-func New(t Trace, p format.Pace, open func(thread int32) (Source, error)) (*Schedule, error) {
-	if p.Recorded() {
-		p.Speed = 1
+// New makes the schedule of a trace, of which open opens the events of a thread. It keeps the
+// edges of all events in memory.
+func New(t Trace, o Options, open func(thread int32) (Source, error)) (*Schedule, error) {
+	if o.Pace.Recorded() {
+		o.Pace.Speed = 1
 	}
-	s := &Schedule{trace: t, pace: p, open: open, strands: make([]strand, max(len(t.Header().Threads), 1))}
+	s := &Schedule{Options: o, trace: t, open: open, strands: make([]strand, max(len(t.Header().Threads), 1))}
 	for i := range s.strands {
 		if err := s.openStrand(i); err != nil {
 			return nil, err
@@ -82,17 +100,21 @@ func New(t Trace, p format.Pace, open func(thread int32) (Source, error)) (*Sche
 type strand struct {
 	thread   int32 // 0 if it has no events
 	via      format.Via
-	source   Source  // nil before the first event
-	start    int64   // of the next event, at the pace
-	parent   int32   // number of the thread that creates it, 0 if it exists from the start
-	begins   int64   // of the thread, in the recording
-	born     bool    // its creation has come
-	over     bool    // no events are left
-	recorded int64   // start of the next event in the recording
-	began    bool    // recorded is that of an event
-	end      int64   // of the event before, at the pace
-	due      bool    // its next event has a start
-	asleep   bool    // that waits for another strand
+	source   Source // nil before the first event
+	start    int64  // of the next event, at the pace
+	parent   int32  // number of the thread that creates it, 0 if it exists from the start
+	begins   int64  // of the thread, in the recording
+	born     bool   // its creation has come
+	over     bool   // no events are left
+	recorded int64  // start of the next event in the recording
+	began    bool   // recorded is that of an event
+	end      int64  // of the event before, at the pace
+	waited   int64  // before the next event
+	due      bool   // its next event has a start
+	place    int    // in Schedule.starts
+	asleep   bool   // that waits for another strand
+	needs    bool   // and the wait ends a wait for a time limit of that strand
+	limit    limit
 	forced   bool    // it waits no longer for what it sleeps for
 	done     int64   // events that have begun
 	targets  []int64 // events that others wait for, in order
@@ -101,6 +123,7 @@ type strand struct {
 	waits []format.Wait
 	wait  int // the next one
 
+	watchers []*strand // whose wait for a time limit ends with an event of this one
 	sleepers []*strand // that wait for events of this one
 	soonest  int64     // the least done that one of them waits for
 	until    int64     // the done of another strand that this one waits for, or unsubmitted
@@ -112,20 +135,6 @@ type strand struct {
 
 	// For a thread: the completions that its last event waited for.
 	pending pending
-}
-
-// unsubmitted is the until of a ring whose next request has not been submitted.
-const unsubmitted = -1
-
-// moment is a time of the recording, and the same at the pace.
-type moment struct{ recorded, paced int64 }
-
-// pending is a call that waits for completions of a ring.
-type pending struct {
-	ring *strand // nil for none
-	n    int64   // of all completions of the ring
-	from moment  // begin of the call
-	end  int64   // recorded
 }
 
 // openStrand reads what a thread waits for.
@@ -147,7 +156,7 @@ func (r *Schedule) openStrand(i int) error {
 	if s.parent < 0 || int(s.parent) > len(r.strands) || int(s.parent) == i+1 {
 		s.parent = 0
 	}
-	if r.pace.Unordered {
+	if r.Pace.Unordered {
 		return nil
 	}
 	waits, err := r.trace.Waits(s.thread)
@@ -165,10 +174,30 @@ func (r *Schedule) openStrand(i int) error {
 
 // Next returns the earliest event that is left; the error at the end is io.EOF.
 func (r *Schedule) Next() (e Event, err error) {
-	if err := r.settle(); err != nil {
+	if _, err := r.Start(); err != nil {
 		return e, err
 	}
 	return r.play()
+}
+
+// Start returns when the event begins that Next returns; the error at the end is io.EOF.
+func (r *Schedule) Start() (int64, error) {
+	if err := r.settle(); err != nil {
+		return 0, err
+	}
+	return r.starts[0].start, nil
+}
+
+// Ended returns when the last event of a thread that has begun ends, or ended. Once no
+// events are left, it holds for calls that wait for completions, too.
+func (r *Schedule) Ended(thread int32) int64 { return r.strands[thread-1].end }
+
+// scale returns recorded nanoseconds between events in the schedule.
+func (r *Schedule) scale(nanos int64) int64 {
+	if r.AFAP {
+		return 0
+	}
+	return r.Pace.Scale(nanos)
 }
 
 // settle gives starts to the next events of all strands that can have one. If all
@@ -219,6 +248,12 @@ func (r *Schedule) schedule(s *strand) error {
 			return err
 		}
 	}
+	if ring := s.pending.ring; ring != nil && !r.await(s, ring, s.pending.n) {
+		return nil
+	}
+	if s.wakeUp() {
+		r.wake(s)
+	}
 	rec, _, err := s.source.Peek()
 	switch err {
 	case nil:
@@ -233,17 +268,13 @@ func (r *Schedule) schedule(s *strand) error {
 		s.began, s.recorded = true, later(s.recorded, rec.Compute)
 	}
 	if s.end == math.MinInt64 {
-		s.end = r.pace.Scale(s.begins)
+		s.end = r.scale(s.begins)
 	}
-	if ring := s.pending.ring; ring != nil && !r.await(s, ring, s.pending.n) {
-		return nil
-	}
-	s.wakeUp()
 	if s.via != format.ViaCall && s.submitted <= s.done && !s.forced {
 		s.asleep, s.until = true, unsubmitted
 		return nil
 	}
-	after, held, ok := r.release(s)
+	after, held, early, ok := r.release(s, isInside(r.ringOf(rec), rec))
 	if !ok {
 		return nil
 	}
@@ -253,32 +284,49 @@ func (r *Schedule) schedule(s *strand) error {
 			return nil
 		}
 		if at, ok := ring.completions.at(rec.Args[3]); ok {
-			s.start = max(s.start, later(at.paced, r.pace.Scale(rec.Args[4])))
+			s.start = max(s.start, later(at.paced, r.scale(rec.Args[4])))
 		}
 	}
 	s.start = max(s.start, r.now) // a trace can be wrong
 	s.forced, s.due = false, true
+	if s.limit = (limit{}); early > 0 && s.via == format.ViaCall && !r.AFAP && !r.Pace.Schedule {
+		r.shorten(s, r.Pace.Scale(early))
+	}
 	heap.Push(&r.starts, s)
 	return nil
+}
+
+// strandOf returns a strand by its number, nil for none.
+func (r *Schedule) strandOf(thread int32) *strand {
+	if thread < 1 || int(thread) > len(r.strands) {
+		return nil
+	}
+	return &r.strands[thread-1]
 }
 
 // startOf returns the start of a strand's next event. Its edges release it at a given
 // time and cover a part of its compute.
 func (r *Schedule) startOf(s *strand, rec *format.Record, after, held int64) int64 {
-	switch {
-	case s.via != format.ViaCall: // as long after the call that submits it as recorded
-		return max(after, later(s.submit.paced, s.recorded-s.submit.recorded))
-	case isInside(r.ringOf(rec), rec): // its edges belong to its duration
-		after = 0
+	if s.via != format.ViaCall { // as long after the call that submits it as recorded
+		return max(after, later(s.submit.paced, r.distance(s.recorded-s.submit.recorded)))
 	}
-	if r.pace.Schedule {
-		return max(s.end, after, r.pace.Scale(s.recorded))
+	own := later(s.end, r.scale(rec.Compute-held))
+	if r.Pace.Schedule {
+		own = max(s.end, r.scale(s.recorded))
 	}
-	return max(after, later(s.end, r.pace.Scale(rec.Compute-held)))
+	if s.waited = 0; after > 0 && s.done > 0 {
+		s.waited = max(after-own, 0)
+	}
+	return max(after, own)
 }
 
-// isInside reports whether an event waits for requests that others submit.
-func isInside(ring *strand, rec *format.Record) bool { return ring != nil && rec.Args[1] == 0 }
+// distance returns the distance of a request from the call that submits it.
+func (r *Schedule) distance(nanos int64) int64 {
+	if r.AFAP {
+		return 0
+	}
+	return nanos
+}
 
 // later returns a time plus a duration. It saturates.
 func later(t, nanos int64) int64 {
@@ -286,23 +334,37 @@ func later(t, nanos int64) int64 {
 	return min(t, most) + min(max(nanos, 0), most)
 }
 
-// await reports whether an event of another strand has begun, or never will. If not,
-// the strand sleeps until then.
+// known returns how many events of the strand have an end that is known.
+func (s *strand) known() int64 {
+	if s.pending.ring != nil {
+		return s.done - 1
+	}
+	return s.done
+}
+
+// await reports whether the ends of the first n events of another strand are known, or
+// never will be. If not, the strand sleeps until then.
 func (r *Schedule) await(s, on *strand, n int64) bool {
-	if on.done >= n || on.over || on == s || s.forced {
+	if on.known() >= n || on.over || on == s || s.forced {
 		return true
 	}
 	if len(on.sleepers) == 0 || n < on.soonest {
 		on.soonest = n
 	}
-	s.asleep, s.until = true, n
+	s.asleep, s.until, s.needs = true, n, false
 	on.sleepers = append(on.sleepers, s)
 	return false
 }
 
 // wake continues the strands that wait for the progress of another one.
 func (r *Schedule) wake(s *strand) {
-	if len(s.sleepers) == 0 || s.soonest > s.done && !s.over {
+	for _, k := range s.watchers {
+		if k.due && k.limit.waits != nil {
+			r.move(k, r.woken(k))
+		}
+	}
+	s.watchers = slices.DeleteFunc(s.watchers, func(k *strand) bool { return !k.due || k.limit.waits == nil })
+	if len(s.sleepers) == 0 || s.soonest > s.known() && !s.over {
 		return
 	}
 	all := s.sleepers
@@ -310,7 +372,7 @@ func (r *Schedule) wake(s *strand) {
 	for _, k := range all {
 		switch {
 		case !k.asleep: // it was forced to go on
-		case k.until <= s.done || s.over:
+		case k.until <= s.known() || s.over:
 			r.ready = append(r.ready, k)
 		default:
 			s.sleepers, s.soonest = append(s.sleepers, k), min(s.soonest, k.until)
@@ -318,34 +380,38 @@ func (r *Schedule) wake(s *strand) {
 	}
 }
 
-// release returns when the edges release a strand's next event, and how much of its
-// compute they cover. ok is false if the strand sleeps for an edge.
-func (r *Schedule) release(s *strand) (after, held int64, ok bool) {
+// release returns when the edges release a strand's next event, how much of its compute
+// they cover, and how much of the rest can end early. ok is false if the strand sleeps for
+// an edge. Edges of an event that holds them inside don't count.
+func (r *Schedule) release(s *strand, inside bool) (after, held, early int64, ok bool) {
 	next := s.wait
 	for ; next < len(s.waits) && s.waits[next].Event <= s.done; next++ {
 		v := &s.waits[next]
 		held += v.Held
-		if r.pace.Ignores(v.For.Kind) {
+		early += v.Expired
+		if inside || r.Pace.Ignores(v.For.Kind) {
 			continue
 		}
 		from := int64(0)
-		if n := v.For.Thread; n > 0 && int(n) <= len(r.strands) {
-			on := &r.strands[n-1]
+		if on := r.strandOf(v.For.Thread); on != nil {
 			if !r.await(s, on, later(v.For.Event, 1)) {
-				return 0, 0, false
+				if s.needs = v.For.Kind != format.EdgeTimed; s.needs && on.due && on.limit.waits != nil {
+					r.move(on, min(on.start, max(on.limit.least, r.now)))
+				}
+				return 0, 0, 0, false
 			}
 			if from, ok = on.endOf(v.For.Event); !ok {
 				held -= v.Held
 				continue
 			}
 		}
-		if !r.pace.Schedule {
-			from = later(from, r.pace.Scale(v.For.Delay))
+		if !r.Pace.Schedule {
+			from = later(from, r.scale(v.For.Delay))
 		}
 		after = max(after, from)
 	}
 	s.wait = next
-	return after, held, true
+	return after, held, early, true
 }
 
 // endOf returns when an event of the strand ended; ok is false if it has not.
@@ -357,13 +423,8 @@ func (s *strand) endOf(event int64) (end int64, ok bool) {
 	return s.ends[i], true
 }
 
-// ringOf returns the ring that an event submits to or waits for, nil for none.
-func (r *Schedule) ringOf(rec *format.Record) *strand {
-	if n := rec.Args[0]; rec.Op == format.OpRingSubmit && n > 0 && n <= int64(len(r.strands)) && r.strands[n-1].thread > 0 {
-		return &r.strands[n-1]
-	}
-	return nil
-}
+// unknown describes operations that are none, because a trace can be wrong.
+var unknown format.Info
 
 // play begins the earliest event that has a start.
 func (r *Schedule) play() (Event, error) {
@@ -375,12 +436,18 @@ func (r *Schedule) play() (Event, error) {
 	}
 	was := moment{s.recorded, s.start}
 	recordedEnd := later(s.recorded, nanos)
-	s.end = later(s.start, nanos)
-	info := rec.Op.Info()
-	if info.Class == format.ClassProcess && s.via == format.ViaCall {
-		s.end = s.start
+	e := Event{s.thread, s.done, rec, s.start, s.start, s.end, s.waited, s.recorded}
+	info := &unknown
+	if rec.Op.Valid() {
+		info = rec.Op.Info()
 	}
-	e := Event{s.thread, s.done, rec, s.start, s.end}
+	if info.Class != format.ClassProcess || s.via != format.ViaCall {
+		if r.Duration != nil {
+			nanos = r.Duration(&e, nanos)
+		}
+		e.End = later(s.start, nanos)
+	}
+	s.end = e.End
 	if s.via != format.ViaCall {
 		s.completions.add(moment{recordedEnd, s.end})
 		recordedEnd = s.recorded // requests overlap
@@ -412,60 +479,6 @@ func (r *Schedule) play() (Event, error) {
 	return e, nil
 }
 
-// wakeUp computes when the strand's last event ended if it waited for completions: as
-// long after the last of them as recorded.
-func (s *strand) wakeUp() {
-	p := s.pending
-	if p.ring == nil {
-		return
-	}
-	s.pending = pending{}
-	at, ok := p.ring.completions.at(p.n)
-	if !ok {
-		return
-	}
-	s.end = later(max(p.from.paced, at.paced), p.end-max(p.from.recorded, at.recorded))
-	if k := len(s.ends); k > 0 && s.targets[k-1] == s.done-1 {
-		s.ends[k-1] = s.end
-	}
-}
-
-// completions are the recent completions of a ring.
-type completions struct {
-	gone            int64 // that are not kept any more
-	recorded, paced []int64
-}
-
-// keptCompletions is how many are kept at least.
-const keptCompletions = 4096
-
-func (c *completions) add(m moment) {
-	if len(c.paced) == 2*keptCompletions {
-		c.gone += keptCompletions
-		c.recorded = append(c.recorded[:0], c.recorded[keptCompletions:]...)
-		c.paced = append(c.paced[:0], c.paced[keptCompletions:]...)
-	}
-	c.recorded, c.paced = insert(c.recorded, m.recorded), insert(c.paced, m.paced)
-}
-
-// insert inserts a time into times in rising order. It is mostly one of the last.
-func insert(times []int64, t int64) []int64 {
-	i := len(times)
-	for i > 0 && times[i-1] > t {
-		i--
-	}
-	return slices.Insert(times, i, t)
-}
-
-// at returns when there had been n completions; ok is false if that is not known.
-func (c *completions) at(n int64) (m moment, ok bool) {
-	i := n - c.gone - 1
-	if i < 0 || i >= int64(len(c.paced)) {
-		return m, false
-	}
-	return moment{c.recorded[i], c.paced[i]}, true
-}
-
 // strands is a heap by the start of the next event, and by thread where it is equal.
 type strands []*strand
 
@@ -473,8 +486,15 @@ func (h strands) Len() int { return len(h) }
 func (h strands) Less(i, j int) bool {
 	return h[i].start < h[j].start || h[i].start == h[j].start && h[i].thread < h[j].thread
 }
-func (h strands) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *strands) Push(x any)   { *h = append(*h, x.(*strand)) }
+func (h strands) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].place, h[j].place = i, j
+}
+func (h *strands) Push(x any) {
+	s := x.(*strand)
+	s.place = len(*h)
+	*h = append(*h, s)
+}
 func (h *strands) Pop() any {
 	last := len(*h) - 1
 	s := (*h)[last]

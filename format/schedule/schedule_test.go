@@ -40,9 +40,9 @@ func (s *source) Peek() (*format.Record, int64, error) {
 }
 
 // play returns the schedule of a trace.
-func (t *trace) play(tb testing.TB, p format.Pace) (all []schedule.Event) {
+func (t *trace) play(tb testing.TB, o schedule.Options) (all []schedule.Event) {
 	sources := make([]source, len(t.events))
-	s, err := schedule.New(t, p, func(thread int32) (schedule.Source, error) {
+	s, err := schedule.New(t, o, func(thread int32) (schedule.Source, error) {
 		sources[thread-1].left = t.events[thread-1]
 		return &sources[thread-1], nil
 	})
@@ -76,10 +76,10 @@ func newTrace(threads ...format.Thread) *trace {
 // A trace without a thread table has one thread.
 func TestNoThreads(t *testing.T) {
 	tr := newTrace()
-	require.Empty(t, tr.play(t, format.Pace{}))
+	require.Empty(t, tr.play(t, schedule.Options{}))
 	tr.add(1, format.OpFsync, 5, 7, 0)
 	tr.add(1, format.OpFsync, 1, format.Unknown, 0)
-	all := tr.play(t, format.Pace{})
+	all := tr.play(t, schedule.Options{})
 	require.Len(t, all, 2)
 	require.Equal(t, [4]int64{5, 12, 13, 13}, [4]int64{all[0].Start, all[0].End, all[1].Start, all[1].End})
 }
@@ -91,11 +91,67 @@ func TestChild(t *testing.T) {
 	tr.add(1, format.OpClone, 100, 500, 2)
 	tr.add(1, format.OpFsync, 10, 20, 0, format.Edge{Thread: 2, Event: 0, Kind: format.EdgeExit, Delay: 3})
 	tr.add(2, format.OpFsync, 30, 40, 0, format.Edge{Thread: 1, Event: 0, Kind: format.EdgeBirth})
-	all := tr.play(t, format.Pace{})
+	all := tr.play(t, schedule.Options{})
 	require.Equal(t, int64(100), all[0].End)
 	require.Equal(t, int32(2), all[1].Thread)
 	require.Equal(t, int64(130), all[1].Start)
 	require.Equal(t, int64(173), all[2].Start)
+}
+
+// submit adds a call that submits requests of a ring, or that waits for so many completions.
+func (t *trace) submit(thread, ring int32, compute, nanos, number, least int64) {
+	t.add(thread, format.OpRingSubmit, compute, nanos, 0)
+	of := t.events[thread-1]
+	of[len(of)-1].record.Args = [format.MaxArgs]int64{int64(ring), number, least}
+}
+
+// A call that waits for a request of another thread begins before it, ends as long after it
+// as recorded, and only then releases others.
+func TestWaitForRequest(t *testing.T) {
+	for _, factor := range []int64{1, 3} {
+		tr := newTrace(format.Thread{Process: 1}, format.Thread{Process: 1}, format.Thread{Process: 1, Parent: 1, Ring: format.ViaUring}, format.Thread{Process: 1})
+		tr.submit(1, 3, 100, 5, 1, 0)
+		tr.submit(2, 3, 20, 1090, 0, 1) // from 20 to 1110, 10 after the request
+		tr.waits[1] = append(tr.waits[1], format.Wait{For: format.Edge{Thread: 1, Event: 0, Kind: format.EdgeMessage}})
+		tr.add(3, format.OpFsync, 100, 1000, 0)
+		tr.add(4, format.OpFsync, 0, 7, 0, format.Edge{Thread: 2, Event: 0, Kind: format.EdgeWake, Delay: 2})
+		all := tr.play(t, schedule.Options{Duration: func(e *schedule.Event, recorded int64) int64 {
+			if e.Thread == 3 {
+				return recorded * factor
+			}
+			return recorded
+		}})
+		require.Len(t, all, 4)
+		require.Equal(t, [2]int64{2, 20}, [2]int64{int64(all[0].Thread), all[0].Start})
+		require.Equal(t, [2]int64{3, 100}, [2]int64{int64(all[2].Thread), all[2].Start})
+		require.Equal(t, [2]int64{4, 112 + 1000*factor}, [2]int64{int64(all[3].Thread), all[3].Start})
+	}
+}
+
+// A wait that ended by its time limit ends earlier if the thread is woken, or if another
+// thread waits for what comes after it.
+func TestTimeLimit(t *testing.T) {
+	for _, test := range []struct {
+		woken  int64 // when the waker ends
+		needed bool
+		want   int64
+	}{{30, false, 35}, {1, false, 20}, {500, false, 100}, {500, true, 20}} {
+		tr := newTrace(make([]format.Thread, 3)...)
+		tr.waits[0] = append(tr.waits[0], format.Wait{Expired: 80})
+		tr.add(1, format.OpFsync, 100, 1, 0)
+		tr.add(1, format.OpFsync, 1, 1, 0, format.Edge{Thread: 2, Event: 0, Kind: format.EdgeTimed, Delay: 5})
+		tr.add(2, format.OpFsync, 0, test.woken, 0)
+		if test.needed {
+			tr.add(3, format.OpFsync, 0, 1, 0, format.Edge{Thread: 1, Event: 0, Kind: format.EdgeBytes})
+		}
+		var got int64
+		for _, e := range tr.play(t, schedule.Options{}) {
+			if e.Thread == 1 && e.Number == 0 {
+				got = e.Start
+			}
+		}
+		require.Equal(t, test.want, got, "%+v", test)
+	}
 }
 
 // An error of a source ends the schedule.
@@ -103,7 +159,7 @@ func TestBrokenSource(t *testing.T) {
 	broken := errors.New("broken")
 	tr := newTrace(format.Thread{Process: 1})
 	tr.add(1, format.OpFsync, 0, 0, 0)
-	s, err := schedule.New(tr, format.Pace{}, func(int32) (schedule.Source, error) { return nil, broken })
+	s, err := schedule.New(tr, schedule.Options{}, func(int32) (schedule.Source, error) { return nil, broken })
 	require.NoError(t, err)
 	_, err = s.Next()
 	require.ErrorIs(t, err, broken)
@@ -148,7 +204,7 @@ func TestRandom(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 3000 {
 		tr := random(rnd, false)
-		all := tr.play(t, format.Pace{})
+		all := tr.play(t, schedule.Options{})
 		require.True(t, slices.IsSortedFunc(all, func(a, b schedule.Event) int { return int(a.Start - b.Start) }))
 		ends := make([][]int64, len(tr.events))
 		total := 0
@@ -181,10 +237,10 @@ func TestCycles(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for range 3000 {
 		tr := random(rnd, true)
-		for _, p := range []format.Pace{{}, {Speed: 2}, {Speed: 2, Schedule: true}, {Unordered: true}} {
+		for _, o := range []schedule.Options{{}, {Pace: format.Pace{Speed: 2}}, {Pace: format.Pace{Speed: 2, Schedule: true}}, {Pace: format.Pace{Unordered: true}}, {AFAP: true}} {
 			next := make([]int64, len(tr.events))
 			now := int64(0)
-			for _, e := range tr.play(t, p) {
+			for _, e := range tr.play(t, o) {
 				require.Equal(t, next[e.Thread-1], e.Number)
 				require.GreaterOrEqual(t, e.Start, now)
 				next[e.Thread-1], now = e.Number+1, e.Start
@@ -210,7 +266,7 @@ func BenchmarkSchedule(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		require.Len(b, tr.play(b, format.Pace{}), 3*events)
+		require.Len(b, tr.play(b, schedule.Options{}), 3*events)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*3*events), "ns/event")
 }

@@ -1,0 +1,69 @@
+package schedule
+
+import (
+	"container/heap"
+	"slices"
+
+	"pianola/format"
+)
+
+// limit is a wait that ended by a time limit in the recording, before the next event of a
+// strand, and is repeated. It ends early if the thread is woken first, or if another one
+// waits for the event. The waker is the target of the strand's next edge of EdgeTimed.
+type limit struct {
+	due   int64 // the event's start if nothing ends the wait
+	least int64 // its earliest one
+	waits []format.Wait
+}
+
+// shorten has the wait before a strand's next event end early if it can.
+func (r *Schedule) shorten(s *strand, early int64) {
+	i := s.wait
+	for i < len(s.waits) && s.waits[i].For.Kind != format.EdgeTimed {
+		i++
+	}
+	if i == len(s.waits) {
+		return
+	}
+	n := i
+	for n < len(s.waits) && s.waits[n].Event == s.waits[i].Event {
+		n++
+	}
+	s.limit = limit{s.start, max(s.start-early, r.now), s.waits[i:n]}
+	if slices.ContainsFunc(s.sleepers, func(k *strand) bool { return k.asleep && k.needs && k.until > s.done }) {
+		s.start = s.limit.least
+		return
+	}
+	for _, v := range s.limit.waits {
+		if on := r.strandOf(v.For.Thread); on != nil && v.For.Kind == format.EdgeTimed && on.done <= v.For.Event && !on.over {
+			on.watchers = append(on.watchers, s)
+		}
+	}
+	s.start = r.woken(s)
+}
+
+// woken returns when a strand's next event begins that waits for a time limit: after its
+// wakers, if all are known to come.
+func (r *Schedule) woken(s *strand) int64 {
+	at := max(s.limit.least, r.now)
+	for _, v := range s.limit.waits {
+		if v.For.Kind != format.EdgeTimed {
+			continue
+		}
+		from, ok := int64(0), true
+		if on := r.strandOf(v.For.Thread); on != nil {
+			from, ok = on.endOf(v.For.Event)
+		}
+		if !ok {
+			return s.limit.due
+		}
+		at = max(at, later(from, r.Pace.Scale(v.For.Delay)))
+	}
+	return min(at, s.limit.due)
+}
+
+// move sets the start of a strand's next event, which has one.
+func (r *Schedule) move(s *strand, start int64) {
+	s.start = start
+	heap.Fix(&r.starts, s.place)
+}
