@@ -16,6 +16,7 @@ import (
 	"pianola/internal/glob"
 	"pianola/layer"
 	"pianola/plugin"
+	"pianola/replay"
 )
 
 // The scripts of shells. They call the hidden command __complete with the words of a
@@ -250,8 +251,8 @@ func (c *completion) add(begin, before, word, means string) {
 }
 
 func ofBackends(begin, before string) completion {
-	names := []string{"posix", "null", "memory"}
-	for _, b := range extensions.backends {
+	var names []string
+	for _, b := range append(replay.Backends(), extensions.backends...) {
 		names = append(names, b.String())
 	}
 	return ofWords(names...)(begin, before)

@@ -169,7 +169,7 @@ func init() {
 				set: func(o *replay.Options, v string) (err error) { o.Outside, err = replay.ParseOutside(v); return err }},
 		}},
 		{"Backend", []*option{
-			{name: "backend", value: "posix", help: "execute the events by `BACKEND`: posix (the kernel), memory (a file system in this process's memory), null (nothing, to measure the engine), exec:PROGRAM (a plug-in; see docs/reference/plugins.md)", long: "replay bench lab", complete: ofBackends, with: "play-layer",
+			{name: "backend", value: "posix", help: "execute the events by `BACKEND`: posix (the kernel), memory (a file system in this process's memory), null (nothing, to measure the engine), simulated (calls take their recorded time on a simulated clock, at once), exec:PROGRAM (a plug-in; see docs/reference/plugins.md)", long: "replay bench lab", complete: ofBackends, with: "play-layer",
 				set: func(o *replay.Options, v string) (err error) {
 					o.Backend, err = replay.ParseBackend(v, extensions.backends...)
 					return err

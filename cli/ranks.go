@@ -38,7 +38,7 @@ func placeOf(c *cli.Context, o *replay.Options) (*launcher.Place, error) {
 		wrong = "--prepare only"
 	case o.Order == replay.Total:
 		wrong = "--order total"
-	case o.Backend != replay.Posix && o.Backend != replay.Null:
+	case !o.Backend.Has().Ranks:
 		wrong = "--backend " + c.String("backend")
 	case o.Device != nil:
 		wrong = "a modelled device"

@@ -159,9 +159,9 @@ func replayOptions(c *cli.Context) (o replay.Options, err error) {
 	switch {
 	case o.Root != "" && o.Backend != replay.Posix:
 		return o, usage(c, "--root: the backend %s has no use for it", backend)
-	case o.Device != nil && o.Backend == replay.Posix && o.Device.SlowerOnly() != nil:
-		return o, usage(c, "--latency: %w; --backend memory has them", o.Device.SlowerOnly())
-	case o.Device != nil && o.Backend != replay.Posix && o.Backend != replay.Memory:
+	case o.Device != nil && o.Backend.Has().Device && !o.Backend.Has().Recorded && o.Device.SlowerOnly() != nil:
+		return o, usage(c, "--latency: %w; the backends memory and simulated have them", o.Device.SlowerOnly())
+	case o.Device != nil && !o.Backend.Has().Device:
 		return o, usage(c, "the backend %s has no device to model", backend)
 	case o.Keep && o.Backend != replay.Posix:
 		return o, usage(c, "--keep: the backend %s leaves no files", backend)

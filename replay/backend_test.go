@@ -123,7 +123,7 @@ func TestParseBackend(t *testing.T) {
 	a := &answers{answer: func(r *format.Record) (int64, error) { return r.Ret, nil }}
 	mine := NewBackend("answers", a.open)
 	_, err := ParseBackend("answer", mine)
-	require.EqualError(t, err, `unknown backend "answer": want posix, null, memory, answers`)
+	require.EqualError(t, err, `unknown backend "answer": want posix, null, memory, simulated, answers`)
 	b, err := ParseBackend("answers", mine)
 	require.NoError(t, err)
 	require.True(t, b == mine)

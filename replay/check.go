@@ -18,10 +18,12 @@ func (e *engine) plan(ctx context.Context) (err error) {
 		if err := checkDurations(e.trace); err != nil {
 			return err
 		}
-		e.noteOnce("each call takes the duration that the model derives from the recorded one, and this includes the memory backend's own time")
+		if e.Backend == Memory {
+			e.noteOnce("each call takes the duration that the model derives from the recorded one, and this includes the memory backend's own time")
+		}
 	}
 	if e.Device != nil && e.Device.Fitted != nil {
-		if e.Backend == Memory {
+		if e.Backend.Has().Recorded {
 			e.noteOnce("reads that miss the page cache, and syncs, take what the fitted model says")
 		} else {
 			e.noteOnce("reads that miss the page cache, and syncs, take no less than the fitted model says")

@@ -32,7 +32,9 @@ var seen = func() (s [format.NumOps]bool) {
 }()
 
 // usesRecordedDurations reports whether calls take their recorded durations.
-func (o *Options) usesRecordedDurations() bool { return o.Device != nil && o.Backend == Memory }
+func (o *Options) usesRecordedDurations() bool {
+	return o.Device != nil && o.Backend.Has().Recorded || o.Backend.Has().Simulated
+}
 
 // until returns when a call ends by the model that began at a time and took so long.
 func (m *modelled) until(op format.Op, q device.Demand, result, begin, took int64) int64 {

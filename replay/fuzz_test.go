@@ -105,6 +105,10 @@ func FuzzRun(f *testing.F) {
 		} else if !errors.Is(err, ErrLimit) {
 			require.Regexp(t, "can't be replayed|creates a process that shares descriptors|wait for each other", err.Error())
 		}
+		_, err = Run(t.Context(), r, Options{Backend: Simulated, Timing: o.Timing, Order: o.Order})
+		if err != nil && !errors.Is(err, ErrLimit) {
+			require.Regexp(t, "can't be replayed|creates a process that shares descriptors|wait for each other", err.Error())
+		}
 		require.LessOrEqual(t, roottest.OpenFiles(t), before)
 		got, err := os.ReadFile(secret)
 		require.NoError(t, err)

@@ -59,7 +59,7 @@ type kernelBudget struct {
 // open begins a budget. Backends within this program hold nothing in the kernel.
 func (k *kernelBudget) open(e *engine) {
 	k.left.Store(math.MaxInt64)
-	if e.Backend == Posix {
+	if e.Backend.Has().Roots {
 		k.left.Store(e.Limits.Kernel)
 		k.memory = e.inMemory()
 	}

@@ -107,7 +107,7 @@ type Options struct {
 	Speed   float64         // scales compute: 2 is twice as fast; 0 stands for 1
 	Strict  bool            // end at the first result that differs
 	Keep    bool            // keep the files below the root; implied if the root was not empty
-	Device  *device.Model   // model that makes calls take longer; over Memory, calls take the recorded duration as changed by the model; nil for none
+	Device  *device.Model   // model that makes calls take longer; over Memory and Simulated, calls take the recorded duration as changed by the model; nil for none
 	Memory  bool            // execute memory calls too, and touch the mapped pages during compute, up to half of Limits.Memory
 	Copies  int             // how often RunAll plays each trace, side by side; 0 stands for 1
 	Limits  Limits          // resources that all traces and copies together may use
@@ -228,15 +228,15 @@ func (o Options) complete(traces int) (Options, error) {
 	l := &o.Limits
 	orDefault(&o.Speed, 1)
 	switch {
-	case o.Root == "" && o.Backend == Posix:
+	case o.Root == "" && o.Backend.Has().Roots:
 		return o, errors.New("no root given")
 	case o.Backend == Memory && (o.Keep || o.Prepare == fileset.PrepareOnly || o.Prepare == fileset.PrepareNever):
 		return o, errors.New("the memory backend cannot keep files after the replay")
-	case len(o.Maps) > 0 && o.Backend != Posix:
+	case len(o.Maps) > 0 && !o.Backend.Has().Roots:
 		return o, fmt.Errorf("the backend %s has no directories, so paths cannot be mapped", o.Backend)
-	case o.Device != nil && o.Backend != Posix && o.Backend != Memory:
+	case o.Device != nil && !o.Backend.Has().Device:
 		return o, fmt.Errorf("the backend %s has no device to model", o.Backend)
-	case o.Device != nil && o.Backend == Posix && o.Device.SlowerOnly() != nil:
+	case o.Device != nil && !o.Backend.Has().Recorded && o.Device.SlowerOnly() != nil:
 		return o, o.Device.SlowerOnly()
 	case len(o.branchRoots()) > maxPlaces:
 		return o, fmt.Errorf("paths are mapped to more than %d directories", maxPlaces)
@@ -250,7 +250,7 @@ func (o Options) complete(traces int) (Options, error) {
 		return o, errors.New("a limit is below 0")
 	case l.Memory < minMemory:
 		return o, fmt.Errorf("a memory limit of %d bytes is below %d", int64(traces)*l.Memory, int64(traces)*minMemory)
-	case o.Session != nil && (traces > 1 || o.Order == Total || o.Backend != Posix && o.Backend != Null || o.Prepare == fileset.PrepareOnly):
+	case o.Session != nil && (traces > 1 || o.Order == Total || !o.Backend.Has().Ranks || o.Prepare == fileset.PrepareOnly):
 		return o, errors.New("several processes replay one trace only, on the kernel's files, and in no total order")
 	case o.Copies < 0:
 		return o, fmt.Errorf("%d copies", o.Copies)

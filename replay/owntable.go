@@ -26,10 +26,10 @@ const pidfdThread = unix.O_EXCL
 
 // separate decides which processes get a table of their own.
 func (e *engine) separate() {
-	if e.Backend == Posix {
+	if e.Backend.Has().Roots {
 		e.pools = e.refusedQueues()
 	}
-	if _, sharing := e.trace.Header().Value(format.MetaSharing); sharing || e.Backend != Posix {
+	if _, sharing := e.trace.Header().Value(format.MetaSharing); sharing || !e.Backend.Has().Roots {
 		return
 	}
 	// Containers forbid unshare, even without flags.

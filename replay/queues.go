@@ -113,7 +113,7 @@ func callRingOpen(w *worker, r *format.Record) int64 {
 	if q == nil || !q.owner.CompareAndSwap(nil, w.process) {
 		return errInvalid
 	}
-	if w.e.Backend == Posix {
+	if w.e.Backend.Has().Roots {
 		q.open(w, r)
 	}
 	return r.Ret

@@ -201,7 +201,7 @@ func (e *engine) ownLocks() {
 		}
 	}
 	for _, p := range e.processes {
-		p.alone = e.Backend == Posix && (p.private || sharing == 1)
+		p.alone = e.Backend.Has().Roots && (p.private || sharing == 1)
 	}
 }
 

@@ -94,14 +94,14 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 
 	s := &stage{clock: makeClock(), parts: len(parts)}
 	if o.Device != nil {
-		s.device = &modelled{Device: o.Device.Start(o.Backend == Memory)}
+		s.device = &modelled{Device: o.Device.Start(o.Backend.Has().Recorded)}
 	}
 	defer func() {
 		if err := s.closeParents(); err != nil && outcome == nil {
 			outcome = err
 		}
 	}()
-	if o.Backend == Posix && parts[0].Name != "" {
+	if o.Backend.Has().Roots && parts[0].Name != "" {
 		if err := s.openParents(&o); err != nil {
 			return nil, err
 		}
@@ -150,7 +150,11 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 			return nil, ctx.Err()
 		}
 	}
-	outcome = s.play(ctx, o.Wait)
+	if o.Backend.Has().Simulated {
+		outcome = s.simulate(ctx)
+	} else {
+		outcome = s.play(ctx, o.Wait)
+	}
 	for i, e := range s.engines {
 		results[i].collect(e)
 		results[i].Notes = e.notes
@@ -173,7 +177,7 @@ func (e *engine) setUp(ctx context.Context, bind func(*sandbox.Guard) error) (_ 
 	}
 	r := &Result{Options: e.Options, trace: e.whole, logs: e.logs}
 	where := "memory"
-	if e.Backend == Posix {
+	if e.Backend.Has().Roots {
 		if err := e.openRoots(ctx); err != nil {
 			return nil, err
 		}
@@ -183,7 +187,7 @@ func (e *engine) setUp(ctx context.Context, bind func(*sandbox.Guard) error) (_ 
 		if e.player, err = open(ctx, e.trace); err != nil {
 			return nil, err
 		}
-	} else if e.Backend != Null {
+	} else if e.Backend.Has().Files {
 		if r.Prepared, err = e.prepare(ctx, bind); err != nil {
 			return nil, fmt.Errorf("prepare %s: %w", where, err)
 		}

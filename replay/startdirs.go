@@ -29,7 +29,7 @@ type startDir struct {
 // Another process can move such a directory out of the root. The descriptors
 // belong to the jail's own mount, so ".." does not lead out of it.
 func (e *engine) openStartDirs() {
-	if !e.guard.Jailed() || e.Backend != Posix {
+	if !e.guard.Jailed() || !e.Backend.Has().Roots {
 		return
 	}
 	most := maxStartDirs

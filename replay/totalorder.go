@@ -19,8 +19,8 @@ type moment struct {
 	begun    int64 // events
 	ended    int64 // events
 	endedAt  int64 // when the last of them did
-	place    int // in ordering.during; -1 if the last event has ended
-	wait     int // index of the next wait found by compile
+	place    int   // in ordering.during; -1 if the last event has ended
+	wait     int   // index of the next wait found by compile
 
 	newer, older *moment // of those with an ended event, by its end
 }
@@ -58,9 +58,8 @@ func (e *engine) orderAll() error {
 		o.threads[i] = moment{w: w, place: -1}
 	}
 	sources := make([]*source, len(e.workers))
-	s, err := schedule.New(e.trace, format.Pace{}, func(thread int32) (schedule.Source, error) {
-		n := min(e.trace.Len(thread), 256)
-		sources[thread-1] = &source{records: e.trace.Records(thread), durations: e.trace.Durations(thread), batch: make([]format.Record, n), nanos: make([]int64, n)}
+	s, err := schedule.New(e.trace, schedule.Options{}, func(thread int32) (schedule.Source, error) {
+		sources[thread-1] = newSource(e.trace, thread)
 		return sources[thread-1], nil
 	})
 	for err == nil {
@@ -94,6 +93,11 @@ type source struct {
 	batch     []format.Record
 	nanos     []int64
 	at, n     int
+}
+
+func newSource(t format.Trace, thread int32) *source {
+	n := min(t.Len(thread), 256)
+	return &source{records: t.Records(thread), durations: t.Durations(thread), batch: make([]format.Record, n), nanos: make([]int64, n)}
 }
 
 // Peek implements schedule.Source.

@@ -127,8 +127,8 @@ func (w *worker) play() {
 			return // stopped
 		}
 		r = &w.batch[w.at] // reading ahead moves it
-		if int(r.Op) >= len(e.calls) || e.calls[r.Op] == nil {
-			w.failf("event %d of thread %d: operation %d can't be replayed", w.event, w.number, r.Op)
+		if !e.plays(r.Op) {
+			w.failf(unplayable, w.event, w.number, r.Op)
 			return
 		}
 		waited := w.waited(r, begin)
@@ -185,6 +185,12 @@ func (w *worker) play() {
 		}
 	}
 }
+
+// plays reports whether an operation can be replayed.
+func (e *engine) plays(op format.Op) bool { return int(op) < len(e.calls) && e.calls[op] != nil }
+
+// unplayable is the error of an event whose operation can't be replayed.
+const unplayable = "event %d of thread %d: operation %d can't be replayed"
 
 // waited returns for how long the thread has waited for others before an event,
 // and forgets what the event waited for.

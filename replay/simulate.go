@@ -1,0 +1,142 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"pianola/device"
+	"pianola/format"
+	"pianola/format/schedule"
+)
+
+// simulation plays a trace on a simulated clock, which begins at 0: each event has its
+// recorded result, and takes as long as recorded or as the model of a device says. So it
+// takes no longer than reading the trace, and two simulations give the same times.
+type simulation struct {
+	e        *engine
+	schedule *schedule.Schedule
+	sources  []*source
+	seat     *seat // for the counts of all threads
+	start    int64 // of the next event; math.MaxInt64 if there is none
+}
+
+// contextEvents is after how many events a simulation looks whether it shall end.
+const contextEvents = 4096
+
+// simulate plays the traces of all engines. They share the device, which gets calls in the
+// order of time.
+func (s *stage) simulate(ctx context.Context) error {
+	all := make([]*simulation, len(s.engines))
+	for i, e := range s.engines {
+		m, err := e.newSimulation()
+		if err == nil {
+			err = m.look()
+		}
+		if err != nil {
+			return err
+		}
+		all[i] = m
+	}
+	for n := 0; ; n++ {
+		if n%contextEvents == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		next := all[0]
+		for _, m := range all[1:] {
+			if m.start < next.start {
+				next = m
+			}
+		}
+		if next.start == math.MaxInt64 {
+			return nil
+		}
+		if err := next.play(); err != nil {
+			return err
+		}
+	}
+}
+
+// orderedTrace is the trace of an engine with the waits that its order leaves.
+type orderedTrace struct {
+	format.Trace
+	workers []*worker
+}
+
+func (t orderedTrace) Waits(thread int32) ([]format.Wait, error) {
+	waits := t.workers[thread-1].waits
+	return waits[:len(waits)-1], nil
+}
+
+func (e *engine) newSimulation() (m *simulation, err error) {
+	m = &simulation{e: e, sources: make([]*source, len(e.workers)), seat: e.newSeat()}
+	pace := format.Pace{Speed: e.Speed, Schedule: e.Timing == Schedule, Timed: e.Outside == Timed}
+	m.schedule, err = schedule.New(orderedTrace{e.trace, e.workers}, schedule.Options{Pace: pace, AFAP: e.Timing == AFAP, Duration: m.duration}, func(thread int32) (schedule.Source, error) {
+		m.sources[thread-1] = newSource(e.trace, thread)
+		return m.sources[thread-1], nil
+	})
+	return m, err
+}
+
+// duration returns how long the model has an event take.
+func (m *simulation) duration(at *schedule.Event, recorded int64) int64 {
+	e := m.e
+	if e.device == nil || recorded < 0 || int(at.Record.Op) >= len(seen) || !seen[at.Record.Op] {
+		return recorded
+	}
+	w := e.workers[at.Thread-1]
+	return e.device.until(at.Record.Op, device.At(w.asked, at.Number), at.Record.Ret, at.Start, recorded) - at.Start
+}
+
+// look finds when the next event starts. At the end it completes the last events.
+func (m *simulation) look() (err error) {
+	if m.start, err = m.schedule.Start(); err == nil {
+		return nil
+	}
+	if !errors.Is(err, io.EOF) {
+		return fmt.Errorf("simulate: %w", err)
+	}
+	m.start = math.MaxInt64
+	for _, w := range m.e.workers {
+		m.complete(w, m.schedule.Ended(w.number))
+	}
+	return nil
+}
+
+// complete corrects the end of a thread's last event, which can have waited for completions.
+func (m *simulation) complete(w *worker, end int64) {
+	if n := len(w.log.entries); n > 0 && w.queue == nil {
+		w.last = end
+		w.log.entries[n-1].dur = end - w.log.entries[n-1].start
+	}
+}
+
+// play plays the next event.
+func (m *simulation) play() error {
+	at, err := m.schedule.Next()
+	if err != nil {
+		return fmt.Errorf("simulate: %w", err)
+	}
+	m.sources[at.Thread-1].at++
+	e, r := m.e, at.Record
+	w := e.workers[at.Thread-1]
+	if !e.plays(r.Op) {
+		return fmt.Errorf(unplayable, w.event, w.number, r.Op)
+	}
+	m.complete(w, at.Before)
+	if w.log.full() {
+		if err := w.log.spill(); err != nil {
+			return err
+		}
+	}
+	w.log.entries = append(w.log.entries, entry{at.Start, at.End - at.Start, r.Ret, at.Waited})
+	if w.last = max(w.last, at.End); e.Timing == Schedule {
+		w.scheduled = at.Recorded
+	}
+	w.orderWait += at.Waited
+	w.event++
+	m.seat.byOp[r.Op].Executed++
+	return m.look()
+}
