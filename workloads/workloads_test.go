@@ -17,9 +17,28 @@ import (
 	"pianola/coverage"
 	"pianola/format"
 	"pianola/format/bin"
+	"pianola/profile"
+	"pianola/replay"
 )
 
 var update = flag.Bool("update", false, "write the figures of the traces into the cards")
+
+// The edges and the compute of each trace explain its run time: on a simulated clock, without
+// the times of calls that a replay does not make, it takes as long as the program.
+func TestRunTime(t *testing.T) {
+	cards, err := List(".")
+	require.NoError(t, err)
+	for _, card := range cards {
+		t.Run(card.Name, func(t *testing.T) {
+			trace := openTrace(t, card.Trace())
+			recorded, err := profile.RunTime(trace.Events())
+			require.NoError(t, err)
+			res, err := replay.Run(t.Context(), trace, replay.Options{Backend: replay.Simulated})
+			require.NoError(t, err)
+			require.InEpsilon(t, recorded, res.Elapsed.Seconds(), 0.06)
+		})
+	}
+}
 
 // maxTrace is the maximum size of a trace in the repository.
 const maxTrace = 1 << 20
