@@ -19,6 +19,9 @@
 // trace holds (package sandbox); what exists in it before the first event is
 // built from the trace's fileset (package fileset).
 //
+// With the backend Simulated no worker runs. Package schedule finds the times, and the
+// results and the log are those of any replay (simulate.go).
+//
 // A Run sets GOMAXPROCS and the garbage collector for the whole process. So
 // only one Run is active at a time; others wait for it.
 package replay
