@@ -4,12 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 
 	"pianola/device"
 	"pianola/format"
 	"pianola/replay/fileset"
-	"pianola/replay/rings"
 )
 
 // A model of a device (package device) has a call end later than it did: on posix
@@ -127,88 +125,3 @@ func checkDurations(t format.Trace) error {
 	}
 	return ErrNoDurations
 }
-
-// delayed is a completion that the model has later than it came.
-type delayed struct {
-	rings.Completion
-	at int64
-}
-
-// delay keeps the completion of a request in flight for later, by the model, and
-// reports whether it did. The state is locked, as for release.
-func (q *queue) delay(c rings.Completion, now int64) bool {
-	e := q.g.e
-	if e.device == nil || c.User >= uint64(len(q.flights)) {
-		return false
-	}
-	f := &q.flights[c.User]
-	took := max(now-f.begin-e.cost, 0)
-	if e.usesRecordedDurations() {
-		if took = f.recorded; took < 0 {
-			return false
-		}
-	}
-	at := e.device.until(f.record.Op, device.At(q.g.asked, f.event), c.Result, f.begin, took) + e.cost
-	if at <= now {
-		return false
-	}
-	q.late = append(q.late, delayed{c, at})
-	q.lates.Add(1)
-	return true
-}
-
-// release completes the requests that end by now, and reports whether there were
-// any.
-func (q *queue) release(now int64) bool {
-	left := q.late[:0]
-	for _, d := range q.late {
-		if d.at > now {
-			left = append(left, d)
-			continue
-		}
-		q.finish(d.Completion, d.at)
-	}
-	ended := len(left) < len(q.late)
-	q.lates.Add(int32(len(left) - len(q.late)))
-	q.late = left
-	return ended
-}
-
-// awaitLate waits until the first of the delayed completions is due, or another one
-// comes. The worker drives.
-func (q *queue) awaitLate(w *worker) {
-	e := w.e
-	q.state.take()
-	first := int64(math.MaxInt64)
-	for _, d := range q.late {
-		first = min(first, d.at)
-	}
-	q.state.give()
-	now := e.now()
-	if first <= now {
-		return
-	}
-	if o := q.under.Load(); o != nil && o.InFlight() > 0 {
-		if q.reach(w) != nil && !o.pool {
-			w.callBegins()
-			waited := o.WaitFor(first - now)
-			w.callEnds()
-			if waited {
-				return
-			}
-		}
-		first = min(first, now+lateNap)
-	}
-	w.callBegins()
-	if first-now > e.margin {
-		now = w.sleepUntil(first - e.margin)
-	}
-	for now < first && !e.stopped.Load() {
-		now = e.now()
-	}
-	w.callEnds()
-}
-
-// lateNap is how long a worker waits for delayed completions, in nanoseconds, before
-// it looks for those that it can't wait for at the same time.
-const lateNap = 50_000
