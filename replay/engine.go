@@ -397,7 +397,10 @@ func (e *engine) openDescriptors(g *sandbox.Guard, only *process) error {
 			fd = g.Open(&e.names[first+i], openFlags(d.Flags&^(format.CREAT|format.EXCL|format.TRUNC)), 0)
 		}
 		if fd >= 0 && d.Offset > 0 {
-			g.Kernel.Call(unix.SYS_LSEEK, uintptr(fd), uintptr(d.Offset), 0)
+			if got := g.Kernel.Call(unix.SYS_LSEEK, uintptr(fd), uintptr(d.Offset), 0); got < 0 {
+				g.Kernel.Call(unix.SYS_CLOSE, uintptr(fd), 0, 0)
+				fd = got
+			}
 		}
 		if fd < 0 {
 			name := e.trace.Header().AppNames().Of(d.Path)

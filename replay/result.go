@@ -35,8 +35,8 @@ type Result struct {
 
 	Prepared fileset.Prepared
 
-	// Notes say, in one line each, how rings of io_uring or contexts of libaio differed
-	// from the recorded ones.
+	// Notes say, in one line each, how the replay differed from the recording in what no
+	// result shows, such as rings of io_uring that the kernel sets up in another way.
 	Notes []string
 
 	// Differences are the kinds of differing results, at most maxDifferences per thread.

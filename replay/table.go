@@ -208,7 +208,9 @@ func (t *table) copyTo(child *table, duplicate func(real uintptr) int64) int64 {
 		}
 		switch real := duplicate(s.real()); {
 		case real >= 0:
-			child.set(fd, newSlot(real, s.name(), s.marks()))
+			if !child.set(fd, newSlot(real, s.name(), s.marks())) {
+				return errNoFD
+			}
 		case real != errBadFD: // else another thread has just closed it
 			return real
 		}

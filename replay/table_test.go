@@ -33,6 +33,30 @@ func TestSlot(t *testing.T) {
 	}
 }
 
+// A copy that lacks a descriptor is an error: the kernel refuses to duplicate one, or the
+// table of the child has no room. A descriptor that was closed meanwhile is none.
+func TestCopyErrors(t *testing.T) {
+	for _, test := range []struct {
+		duplicate int64
+		length    int64
+		want      int64
+		closed    int
+	}{{5, 8, 0, 0}, {errBadFD, 8, 0, 0}, {-int64(unix.ENFILE), 8, -int64(unix.ENFILE), 0}, {5, 2, errNoFD, 1}} {
+		closed := 0
+		sys := sandbox.Kernel(func(nr, _, _, _, _, _, _ uintptr) int64 {
+			require.EqualValues(t, unix.SYS_CLOSE, nr)
+			closed++
+			return 0
+		})
+		files := newTable(sys, make(region, 8*8), 8)
+		require.True(t, files.set(3, newSlot(1, 0, 0)))
+		child := newTable(sys, make(region, 8*8), test.length)
+		require.Equal(t, test.want, files.copyTo(child, func(real uintptr) int64 { return test.duplicate }))
+		require.Equal(t, test.duplicate == 5 && test.want == 0, child.get(3) != 0)
+		require.Equal(t, test.closed, closed, "a duplicate without a place is closed")
+	}
+}
+
 // A close takes what its number led to before, also where another thread gets
 // the number at the same moment.
 func TestLateCloseRaces(t *testing.T) {
