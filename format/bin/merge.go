@@ -66,12 +66,15 @@ func (m *merged) Header() *format.Header { return m.trace.header }
 
 // Read implements format.Reader. The strings and edges of the events are valid
 // until the next call.
-func (m *merged) Read(events []format.Event) (n int, err error) {
+func (m *merged) Read(events []format.Event) (int, error) { return m.read(events, m.next) }
+
+// read fills events by next, which can also fill none.
+func (m *merged) read(events []format.Event, next func(e *format.Event) (filled bool, err error)) (n int, err error) {
 	m.text, m.edges = m.text[:0], m.edges[:0]
 	m.spans.Reset()
 	for n < len(events) && m.err == nil && len(m.spans.Numbers) < batchNumbers {
 		var some bool
-		if some, m.err = m.next(&events[n]); some {
+		if some, m.err = next(&events[n]); some {
 			n++
 		}
 	}

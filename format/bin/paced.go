@@ -58,30 +58,18 @@ func (s source) Peek() (*format.Record, int64, error) {
 
 // Read implements format.Reader. The strings and edges of the events are valid until the
 // next call.
-func (r *paced) Read(events []format.Event) (n int, err error) {
-	r.text, r.edges = r.text[:0], r.edges[:0]
-	r.spans.Reset()
-	for n < len(events) && r.err == nil && len(r.spans.Numbers) < batchNumbers {
-		if r.err = r.next(&events[n]); r.err == nil {
-			n++
-		}
-	}
-	if n == 0 {
-		return 0, r.err
-	}
-	return n, nil
-}
+func (r *paced) Read(events []format.Event) (int, error) { return r.read(events, r.next) }
 
 // next fills e with the next event of the schedule.
-func (r *paced) next(e *format.Event) error {
+func (r *paced) next(e *format.Event) (filled bool, err error) {
 	at, err := r.schedule.Next()
 	if err != nil {
-		return err
+		return false, err
 	}
 	if err := r.event(e, &turn{at.Start, at.Thread, r.lines[at.Thread-1]}); err != nil {
-		return err
+		return false, err
 	}
 	e.Off = e.Off.Each(r.pace.Scale)
 	e.Dur = min(e.Dur, at.End-at.Start) // an operation without a call takes no time
-	return nil
+	return true, nil
 }

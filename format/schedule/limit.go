@@ -18,14 +18,14 @@ type limit struct {
 
 // shorten has the wait before a strand's next event end early if it can.
 func (r *Schedule) shorten(s *strand, early int64) {
-	i := s.wait
-	for i < len(s.waits) && s.waits[i].For.Kind != format.EdgeTimed {
-		i++
+	s.timed = max(s.timed, s.wait)
+	for s.timed < len(s.waits) && s.waits[s.timed].For.Kind != format.EdgeTimed {
+		s.timed++
 	}
-	if i == len(s.waits) {
+	if s.timed == len(s.waits) {
 		return
 	}
-	n := i
+	i, n := s.timed, s.timed
 	for n < len(s.waits) && s.waits[n].Event == s.waits[i].Event {
 		n++
 	}
@@ -35,7 +35,7 @@ func (r *Schedule) shorten(s *strand, early int64) {
 		return
 	}
 	for _, v := range s.limit.waits {
-		if on := r.strandOf(v.For.Thread); on != nil && v.For.Kind == format.EdgeTimed && on.done <= v.For.Event && !on.over {
+		if on := r.strandOf(int64(v.For.Thread)); on != nil && v.For.Kind == format.EdgeTimed && on.done <= v.For.Event && !on.over && !slices.Contains(on.watchers, s) {
 			on.watchers = append(on.watchers, s)
 		}
 	}
@@ -51,7 +51,7 @@ func (r *Schedule) woken(s *strand) int64 {
 			continue
 		}
 		from, ok := int64(0), true
-		if on := r.strandOf(v.For.Thread); on != nil {
+		if on := r.strandOf(int64(v.For.Thread)); on != nil {
 			from, ok = on.endOf(v.For.Event)
 		}
 		if !ok {
@@ -61,6 +61,9 @@ func (r *Schedule) woken(s *strand) int64 {
 	}
 	return min(at, s.limit.due)
 }
+
+// limited reports whether a strand's next event has a start that a waker can bring forward.
+func (s *strand) limited() bool { return s.due && s.limit.waits != nil }
 
 // move sets the start of a strand's next event, which has one.
 func (r *Schedule) move(s *strand, start int64) {

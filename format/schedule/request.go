@@ -26,29 +26,28 @@ func isInside(ring *strand, rec *format.Record) bool { return ring != nil && rec
 
 // ringOf returns the ring that an event submits to or waits for, nil for none.
 func (r *Schedule) ringOf(rec *format.Record) *strand {
-	if n := rec.Args[0]; rec.Op == format.OpRingSubmit && n > 0 && n <= int64(len(r.strands)) && r.strands[n-1].thread > 0 {
-		return &r.strands[n-1]
+	if rec.Op != format.OpRingSubmit {
+		return nil
+	}
+	if ring := r.strandOf(rec.Args[0]); ring != nil && ring.thread > 0 {
+		return ring
 	}
 	return nil
 }
 
-// wakeUp computes when the strand's last event ended if it waited for completions: as
-// long after the last of them as recorded. It reports whether it did.
-func (s *strand) wakeUp() bool {
+// wakeUp computes when the strand's last event ended, which waited for completions: as
+// long after the last of them as recorded.
+func (s *strand) wakeUp() {
 	p := s.pending
-	if p.ring == nil {
-		return false
-	}
 	s.pending = pending{}
 	at, ok := p.ring.completions.at(p.n)
 	if !ok {
-		return true
+		return
 	}
 	s.end = later(max(p.from.paced, at.paced), p.end-max(p.from.recorded, at.recorded))
 	if k := len(s.ends); k > 0 && s.targets[k-1] == s.done-1 {
 		s.ends[k-1] = s.end
 	}
-	return true
 }
 
 // completions are the recent completions of a ring.

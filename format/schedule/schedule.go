@@ -122,6 +122,7 @@ type strand struct {
 
 	waits []format.Wait
 	wait  int // the next one
+	timed int // none of EdgeTimed is between the next one and this one
 
 	watchers []*strand // whose wait for a time limit ends with an event of this one
 	sleepers []*strand // that wait for events of this one
@@ -165,8 +166,8 @@ func (r *Schedule) openStrand(i int) error {
 	}
 	s.waits = waits
 	for _, w := range waits {
-		if n := w.For.Thread; n > 0 && int(n) <= len(r.strands) {
-			r.strands[n-1].targets = append(r.strands[n-1].targets, w.For.Event)
+		if on := r.strandOf(int64(w.For.Thread)); on != nil {
+			on.targets = append(on.targets, w.For.Event)
 		}
 	}
 	return nil
@@ -248,10 +249,11 @@ func (r *Schedule) schedule(s *strand) error {
 			return err
 		}
 	}
-	if ring := s.pending.ring; ring != nil && !r.await(s, ring, s.pending.n) {
-		return nil
-	}
-	if s.wakeUp() {
+	if s.pending.ring != nil {
+		if !r.await(s, s.pending.ring, s.pending.n) {
+			return nil
+		}
+		s.wakeUp()
 		r.wake(s)
 	}
 	rec, _, err := s.source.Peek()
@@ -297,8 +299,8 @@ func (r *Schedule) schedule(s *strand) error {
 }
 
 // strandOf returns a strand by its number, nil for none.
-func (r *Schedule) strandOf(thread int32) *strand {
-	if thread < 1 || int(thread) > len(r.strands) {
+func (r *Schedule) strandOf(thread int64) *strand {
+	if thread < 1 || thread > int64(len(r.strands)) {
 		return nil
 	}
 	return &r.strands[thread-1]
@@ -358,12 +360,12 @@ func (r *Schedule) await(s, on *strand, n int64) bool {
 
 // wake continues the strands that wait for the progress of another one.
 func (r *Schedule) wake(s *strand) {
-	for _, k := range s.watchers {
-		if k.due && k.limit.waits != nil {
+	s.watchers = slices.DeleteFunc(s.watchers, func(k *strand) bool {
+		if k.limited() {
 			r.move(k, r.woken(k))
 		}
-	}
-	s.watchers = slices.DeleteFunc(s.watchers, func(k *strand) bool { return !k.due || k.limit.waits == nil })
+		return !k.limited()
+	})
 	if len(s.sleepers) == 0 || s.soonest > s.known() && !s.over {
 		return
 	}
@@ -393,9 +395,9 @@ func (r *Schedule) release(s *strand, inside bool) (after, held, early int64, ok
 			continue
 		}
 		from := int64(0)
-		if on := r.strandOf(v.For.Thread); on != nil {
+		if on := r.strandOf(int64(v.For.Thread)); on != nil {
 			if !r.await(s, on, later(v.For.Event, 1)) {
-				if s.needs = v.For.Kind != format.EdgeTimed; s.needs && on.due && on.limit.waits != nil {
+				if s.needs = v.For.Kind != format.EdgeTimed; s.needs && on.limited() {
 					r.move(on, min(on.start, max(on.limit.least, r.now)))
 				}
 				return 0, 0, 0, false
@@ -467,8 +469,8 @@ func (r *Schedule) play() (Event, error) {
 			s.pending = pending{ring, later(n, rec.Args[3]), was, recordedEnd}
 		}
 	}
-	if info.Acts.Any(format.Starts) && rec.Ret > 0 && rec.Ret <= int64(len(r.strands)) {
-		if child := &r.strands[rec.Ret-1]; !child.born && child.thread > 0 {
+	if info.Acts.Any(format.Starts) {
+		if child := r.strandOf(rec.Ret); child != nil && !child.born && child.thread > 0 {
 			child.born, child.end = true, s.start
 			r.ready = append(r.ready, child)
 		}
