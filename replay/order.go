@@ -192,10 +192,11 @@ func (p *progress) need(event int64) {
 // thread's waker is its next event with an edge of EdgeTimed. awaitWaker returns when
 // the current event is due, or slightly earlier.
 func (w *worker) awaitWaker(due int64) int64 {
-	i := w.wait
+	i := max(w.timed, w.wait)
 	for w.waits[i].Event < math.MaxInt64 && w.waits[i].For.Kind != format.EdgeTimed {
 		i++
 	}
+	w.timed = i
 	event, least := w.waits[i].Event, due-w.e.scale(w.early)
 	if event == math.MaxInt64 {
 		return due

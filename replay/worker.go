@@ -38,6 +38,7 @@ type worker struct {
 	waits  []format.Wait // ends with one that is never reached
 	places []int32       // of each wait: the index of its event in targets of the thread that it is for
 	wait   int           // the next one
+	timed  int           // none of EdgeTimed is between the next one and this one
 	held   int64         // of the compute before the next event what its waits account for
 	early  int64         // of the rest what can end early
 
