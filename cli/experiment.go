@@ -59,7 +59,7 @@ func newExperimenter(c *cli.Context, candidates []experiment.Candidate) (e *expe
 	if len(e.roots) > 1 {
 		experiment.NameRoots(e.roots)
 	}
-	if len(e.roots) > 0 && e.options.Backend != replay.Posix && candidates == nil {
+	if len(e.roots) > 0 && !e.options.Backend.Has().Roots && candidates == nil {
 		return nil, usage(c, "--root: the backend %s has no use for it", c.String("backend"))
 	}
 	e.Experiment = &experiment.Experiment{
@@ -122,7 +122,7 @@ func (e *experimenter) measure(subjects ...*experiment.Subject) (early, err erro
 // nothing: a command that is recorded may list the working directory.
 func (e *experimenter) usable() error {
 	for _, root := range e.roots {
-		if e.options.Backend != replay.Posix || e.IsSet("workload") {
+		if !e.options.Backend.Has().Roots || e.IsSet("workload") {
 			break
 		}
 		r, err := sandbox.OpenRoot(root.Dir, nil)
@@ -133,7 +133,7 @@ func (e *experimenter) usable() error {
 			return withHint(err)
 		}
 	}
-	if len(e.roots) == 0 && e.options.Backend == replay.Posix {
+	if len(e.roots) == 0 && e.options.Backend.Has().Roots {
 		dir, err := e.makeRoot()
 		if err != nil {
 			return err
@@ -366,7 +366,7 @@ func (e *experimenter) leave(name string, write func(io.Writer) error) error {
 }
 
 // Rooted reports whether the backend is the kernel.
-func (s *setup) Rooted() bool { return s.options.Backend == replay.Posix }
+func (s *setup) Rooted() bool { return s.options.Backend.Has().Roots }
 
 // Replay replays the trace once, and adds up its copies.
 func (s *setup) Replay(ctx context.Context, f *os.File, root string) (run experiment.Run, err error) {

@@ -172,7 +172,7 @@ func newRoot(keep bool) (string, error) {
 // replay replays what was opened, and prints the results.
 func (set *replayedSet) replay(c *cli.Context, o replay.Options) (err error) {
 	switch {
-	case o.Root != "" || o.Backend != replay.Posix:
+	case o.Root != "" || !o.Backend.Has().Roots:
 	case o.Session != nil:
 		o.Root = "pianola-root-" + o.Session.Run
 		if o.Keep && isRankZero(&o) {
@@ -228,7 +228,7 @@ func (set *replayedSet) run(c *cli.Context, o replay.Options, run int) error {
 	show, played := showPlaying(prepared)
 	o.Playing = o.Session.Playing(show)
 	where := ""
-	if o.Backend == replay.Posix {
+	if o.Backend.Has().Roots {
 		where = o.Root
 	}
 	about := slices.Concat(optionsOf(c, c.Args().Slice()...), provenance.Dir(where, c.Bool("no-host")))

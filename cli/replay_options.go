@@ -143,7 +143,7 @@ func commonOptions(c *cli.Context) (o replay.Options, err error) {
 			}
 		}
 	}
-	if len(o.Maps) > 0 && o.Backend != replay.Posix && commandName(c.Command) != "lab" { // a candidate of lab can have another backend
+	if len(o.Maps) > 0 && !o.Backend.Has().Roots && commandName(c.Command) != "lab" { // a candidate of lab can have another backend
 		return o, usage(c, "--map: the backend %s has no directories", c.String("backend"))
 	}
 	return o, parseLimits(c, &o.Limits)
@@ -157,15 +157,15 @@ func replayOptions(c *cli.Context) (o replay.Options, err error) {
 	o.Root, o.Keep = c.String("root"), c.Bool("keep")
 	backend := c.String("backend")
 	switch {
-	case o.Root != "" && o.Backend != replay.Posix:
+	case o.Root != "" && !o.Backend.Has().Roots:
 		return o, usage(c, "--root: the backend %s has no use for it", backend)
-	case o.Device != nil && o.Backend.Has().Device && !o.Backend.Has().Recorded && o.Device.SlowerOnly() != nil:
-		return o, usage(c, "--latency: %w; the backends memory and simulated have them", o.Device.SlowerOnly())
 	case o.Device != nil && !o.Backend.Has().Device:
 		return o, usage(c, "the backend %s has no device to model", backend)
-	case o.Keep && o.Backend != replay.Posix:
+	case o.Device != nil && !o.Backend.Has().Recorded && o.Device.SlowerOnly() != nil:
+		return o, usage(c, "--latency: %w; the backends memory and simulated have them", o.Device.SlowerOnly())
+	case o.Keep && !o.Backend.Has().Roots:
 		return o, usage(c, "--keep: the backend %s leaves no files", backend)
-	case o.Prepare == fileset.PrepareOnly && o.Backend != replay.Posix:
+	case o.Prepare == fileset.PrepareOnly && !o.Backend.Has().Roots:
 		return o, usage(c, "--prepare only: the backend %s has no files", backend)
 	case o.Prepare == fileset.PrepareOnly && c.IsSet("log"):
 		return o, usage(c, "--log: nothing is replayed")

@@ -131,7 +131,7 @@ func (s *seat) enter() error {
 	blockSignals()
 	fineTimers()
 	s.guard.Kernel = s.sys
-	if s.e.Backend == Posix {
+	if s.e.Backend.Has().Roots {
 		if err := s.guard.Enter(s.guard.Jailed()); err != nil {
 			return err
 		}

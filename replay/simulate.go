@@ -16,11 +16,10 @@ import (
 // recorded result, and takes as long as recorded or as the model of a device says. So it
 // takes no longer than reading the trace, and two simulations give the same times.
 type simulation struct {
-	e        *engine
-	schedule *schedule.Schedule
-	sources  []*source
-	seat     *seat // for the counts of all threads
-	start    int64 // of the next event; math.MaxInt64 if there is none
+	*timeline
+	e     *engine
+	seat  *seat // for the counts of all threads
+	start int64 // of the next event; math.MaxInt64 if there is none
 }
 
 // contextEvents is after how many events a simulation looks whether it shall end.
@@ -71,19 +70,16 @@ func (t orderedTrace) Waits(thread int32) ([]format.Wait, error) {
 }
 
 func (e *engine) newSimulation() (m *simulation, err error) {
-	m = &simulation{e: e, sources: make([]*source, len(e.workers)), seat: e.newSeat()}
+	m = &simulation{e: e, seat: e.newSeat()}
 	pace := format.Pace{Speed: e.Speed, Schedule: e.Timing == Schedule, Timed: e.Outside == Timed}
-	m.schedule, err = schedule.New(orderedTrace{e.trace, e.workers}, schedule.Options{Pace: pace, AFAP: e.Timing == AFAP, Duration: m.duration}, func(thread int32) (schedule.Source, error) {
-		m.sources[thread-1] = newSource(e.trace, thread)
-		return m.sources[thread-1], nil
-	})
+	m.timeline, err = newTimeline(orderedTrace{e.trace, e.workers}, schedule.Options{Pace: pace, AFAP: e.Timing == AFAP, Duration: m.duration})
 	return m, err
 }
 
 // duration returns how long the model has an event take.
 func (m *simulation) duration(at *schedule.Event, recorded int64) int64 {
 	e := m.e
-	if e.device == nil || recorded < 0 || int(at.Record.Op) >= len(seen) || !seen[at.Record.Op] {
+	if e.device == nil || recorded < 0 || !device.Sees(at.Record.Op) {
 		return recorded
 	}
 	w := e.workers[at.Thread-1]
@@ -92,7 +88,7 @@ func (m *simulation) duration(at *schedule.Event, recorded int64) int64 {
 
 // look finds when the next event starts. At the end it completes the last events.
 func (m *simulation) look() (err error) {
-	if m.start, err = m.schedule.Start(); err == nil {
+	if m.start, err = m.Start(); err == nil {
 		return nil
 	}
 	if !errors.Is(err, io.EOF) {
@@ -100,7 +96,7 @@ func (m *simulation) look() (err error) {
 	}
 	m.start = math.MaxInt64
 	for _, w := range m.e.workers {
-		m.complete(w, m.schedule.Ended(w.number))
+		m.complete(w, m.Ended(w.number))
 	}
 	return nil
 }
@@ -115,11 +111,10 @@ func (m *simulation) complete(w *worker, end int64) {
 
 // play plays the next event.
 func (m *simulation) play() error {
-	at, err := m.schedule.Next()
+	at, err := m.Next()
 	if err != nil {
 		return fmt.Errorf("simulate: %w", err)
 	}
-	m.sources[at.Thread-1].at++
 	e, r := m.e, at.Record
 	w := e.workers[at.Thread-1]
 	if !e.plays(r.Op) {

@@ -57,17 +57,12 @@ func (e *engine) orderAll() error {
 	for i, w := range e.workers {
 		o.threads[i] = moment{w: w, place: -1}
 	}
-	sources := make([]*source, len(e.workers))
-	s, err := schedule.New(e.trace, schedule.Options{}, func(thread int32) (schedule.Source, error) {
-		sources[thread-1] = newSource(e.trace, thread)
-		return sources[thread-1], nil
-	})
+	l, err := newTimeline(e.trace, schedule.Options{})
 	for err == nil {
 		var at schedule.Event
-		if at, err = s.Next(); err != nil {
+		if at, err = l.Next(); err != nil {
 			break
 		}
-		sources[at.Thread-1].at++
 		if m := &o.threads[at.Thread-1]; m.w.queue == nil { // requests come in the order of their submissions
 			o.begin(m, at.Start, at.End)
 		}
@@ -84,35 +79,6 @@ func (e *engine) orderAll() error {
 		}
 	}
 	return nil
-}
-
-// source has the events of a thread for a schedule.
-type source struct {
-	records   format.RecordReader
-	durations format.DurationReader
-	batch     []format.Record
-	nanos     []int64
-	at, n     int
-}
-
-func newSource(t format.Trace, thread int32) *source {
-	n := min(t.Len(thread), 256)
-	return &source{records: t.Records(thread), durations: t.Durations(thread), batch: make([]format.Record, n), nanos: make([]int64, n)}
-}
-
-// Peek implements schedule.Source.
-func (s *source) Peek() (*format.Record, int64, error) {
-	if s.at == s.n {
-		n, err := s.records.Read(s.batch)
-		if err == nil {
-			err = readDurations(s.durations, s.nanos[:n])
-		}
-		if err != nil {
-			return nil, 0, err
-		}
-		s.at, s.n = 0, n
-	}
-	return &s.batch[s.at], s.nanos[s.at], nil
 }
 
 // begin begins the next event of m, after those that have ended by then.
