@@ -19,6 +19,7 @@ import (
 	"pianola/record"
 	"pianola/record/parts"
 	"pianola/replay"
+	"pianola/replay/engine"
 	"pianola/replay/fileset"
 )
 
@@ -158,15 +159,15 @@ func init() {
 		}},
 		{"Pace", []*option{
 			{name: "timing", value: "compute", help: "issue an event `WHEN`: compute (its recorded compute after the thread's last event), schedule (at its recorded time), afap (at once)", long: "replay bench lab", oneOf: []string{"compute", "schedule", "afap"}, with: "play-layer",
-				set: func(o *replay.Options, v string) (err error) { o.Timing, err = replay.ParseTiming(v); return err }},
+				set: func(o *replay.Options, v string) (err error) { o.Timing, err = engine.ParseTiming(v); return err }},
 			{name: "speed", value: 1.0, help: "divide compute by `X`", long: "replay bench lab", with: "play-layer",
 				set: func(o *replay.Options, v string) (err error) { o.Speed, err = parseSpeed(v); return err }},
 			{name: "wait", value: "auto", help: "wait for that time by `HOW`: auto (sleep, then spin if a processor is free), spin, sleep", long: "replay", also: "bench lab", oneOf: []string{"auto", "spin", "sleep"}, with: "play-layer",
-				set: func(o *replay.Options, v string) (err error) { o.Wait, err = replay.ParseWait(v); return err }},
+				set: func(o *replay.Options, v string) (err error) { o.Wait, err = engine.ParseWait(v); return err }},
 			{name: "order", value: "resource", help: "wait for events of other threads by `RULE`: resource (those that the event depends on), thread (none), total (all earlier ones)", long: "replay", also: "bench lab", oneOf: []string{"resource", "thread", "total"},
-				set: func(o *replay.Options, v string) (err error) { o.Order, err = replay.ParseOrder(v); return err }},
+				set: func(o *replay.Options, v string) (err error) { o.Order, err = engine.ParseOrder(v); return err }},
 			{name: "outside", value: "closed", help: "deliver messages of unrecorded clients `WHEN`: closed (as long after the previous reply as recorded), timed (at their recorded times)", long: "replay", also: "bench lab", oneOf: []string{"closed", "timed"},
-				set: func(o *replay.Options, v string) (err error) { o.Outside, err = replay.ParseOutside(v); return err }},
+				set: func(o *replay.Options, v string) (err error) { o.Outside, err = engine.ParseOutside(v); return err }},
 		}},
 		{"Backend", []*option{
 			{name: "backend", value: "posix", help: "execute the events by `BACKEND`: posix (the kernel), memory (a file system in this process's memory), null (nothing, to measure the engine), simulated (calls take their recorded time on a simulated clock, at once), exec:PROGRAM (a plug-in; see docs/reference/plugins.md)", long: "replay bench lab", complete: ofBackends, with: "play-layer",

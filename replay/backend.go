@@ -7,6 +7,7 @@ import (
 
 	"pianola/format"
 	"pianola/internal/option"
+	"pianola/replay/program"
 )
 
 // Backend executes the events of traces: one of those below, or one made by NewBackend.
@@ -51,17 +52,7 @@ func (b Backend) of() *backend {
 func (b Backend) Has() Features { return b.of().Features }
 
 // Player is a backend that was opened for one trace.
-type Player interface {
-	// Play executes an event of a thread, counted from 1, and returns its
-	// result or -errno. A successful opening call can return any number: events
-	// have the descriptors of the recording. The worker of the thread calls it,
-	// so calls of several threads are concurrent. It may block. An error ends
-	// the run.
-	Play(thread int32, r *format.Record) (int64, error)
-
-	// Close ends the Player. It is not called during a call of Play.
-	Close() error
-}
+type Player = program.Player
 
 // NewBackend returns a backend with a name for logs and messages. It is opened
 // once for each replayed trace. Calls of Play must return soon after the
@@ -97,44 +88,4 @@ func ParseBackend(name string, more ...Backend) (Backend, error) {
 		return Posix, err
 	}
 	return all[i], nil
-}
-
-// handedOver is the table of calls for backends made by NewBackend. They get
-// all events; in addition, threads are started.
-var handedOver = func() (over [format.NumOps]call) {
-	for op, c := range calls {
-		switch info := format.Op(op).Info(); {
-		case c == nil:
-		case info.Acts.Any(format.Submits):
-			over[op] = c // the backend gets the requests one by one
-		case info.Class == format.ClassProcess:
-			over[op] = func(w *worker, r *format.Record) int64 {
-				got := handOverEvent(w, r)
-				c(w, r)
-				return got
-			}
-		default:
-			over[op] = handOverEvent
-		}
-	}
-	return over
-}()
-
-// handOverEvent passes an event to the backend. The worker is not pinned
-// meanwhile, because the backend may wait in Go.
-func handOverEvent(w *worker, r *format.Record) int64 {
-	w.unpin()
-	got, err := w.e.player.Play(w.number, r)
-	if err != nil {
-		err = fmt.Errorf("event %d of thread %d: %w", w.event, w.number, err)
-	}
-	w.pin()
-	switch {
-	case err != nil:
-		w.e.fail(err)
-		return r.Ret
-	case got >= 0 && r.Ret >= 0 && r.Op.Info().Result == format.ResultFD:
-		return r.Ret // the log has the recording's descriptors
-	}
-	return got
 }

@@ -3,6 +3,8 @@ package replay
 import (
 	"cmp"
 
+	"pianola/internal/limit"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -80,21 +82,21 @@ func (w *worker) settle(wanted, reserved, got int64) int64 {
 
 func (w *worker) exceeded() {
 	if share := w.e.space.share; share > 0 {
-		w.failf("event %d of thread %d makes the files larger than %d bytes, the limit for the free space at %s: %w", w.event, w.number, share, w.e.Root, limitOf("bytes"))
+		w.Failf("event %d of thread %d makes the files larger than %d bytes, the limit for the free space at %s: %w", w.Event, w.Number, share, w.e.Root, limit.Of("bytes"))
 		return
 	}
-	w.failf("event %d of thread %d writes more than %d bytes in all: %w", w.event, w.number, w.e.Limits.Bytes, limitOf("bytes"))
+	w.Failf("event %d of thread %d writes more than %d bytes in all: %w", w.Event, w.Number, w.e.Limits.Bytes, limit.Of("bytes"))
 }
 
 // take takes bytes from the budget that all workers share. It reports whether there
 // were enough, after renewing the budget if that is possible.
-func (e *engine) take(n int64) bool { return e.have(n) || e.space.renew(e, n) }
+func (e *executor) take(n int64) bool { return e.have(n) || e.space.renew(e, n) }
 
 // lease returns how many bytes a worker takes at once.
-func (e *engine) lease() int64 { return cmp.Or(e.space.lease, lease) }
+func (e *executor) lease() int64 { return cmp.Or(e.space.lease, lease) }
 
 // have takes bytes from what is left of the budget, if there are enough.
-func (e *engine) have(n int64) bool {
+func (e *executor) have(n int64) bool {
 	for have := e.bytes.Load(); have >= n; have = e.bytes.Load() {
 		if e.bytes.CompareAndSwap(have, have-n) {
 			return true
@@ -108,6 +110,6 @@ func (w *worker) allowLength(n int64) bool {
 	if n <= w.e.Limits.Bytes {
 		return true
 	}
-	w.failf("event %d of thread %d creates a file of %d bytes: %w", w.event, w.number, n, limitOf("bytes"))
+	w.Failf("event %d of thread %d creates a file of %d bytes: %w", w.Event, w.Number, n, limit.Of("bytes"))
 	return false
 }

@@ -66,8 +66,8 @@ var calls = [format.NumOps]call{
 
 	format.OpClone:     callClone,
 	format.OpExecve:    callExecve,
-	format.OpExit:      callExit,
-	format.OpExitGroup: callExit,
+	format.OpExit:      asRecorded,
+	format.OpExitGroup: asRecorded,
 	format.OpWait4:     asRecorded,
 	format.OpUnshare:   callUnshare,
 	format.OpPipeRead:  asRecorded, // waits by its edges
@@ -129,30 +129,6 @@ var calls = [format.NumOps]call{
 	format.OpMapRead:  callFault,
 	format.OpMapWrite: callFault,
 }
-
-// bookkeeping is the set of operations for which a replay makes no call. Their time is
-// subtracted from the next compute if the trace has the durations of the application's
-// calls.
-var bookkeeping = func() (b [format.NumOps]bool) {
-	for op := range b {
-		b[op] = format.Op(op).Info().Class == format.ClassProcess
-	}
-	return b
-}()
-
-// nullCalls are those of Null: they are no-ops, but threads are still started.
-var nullCalls = func() (null [format.NumOps]call) {
-	for op, c := range calls {
-		switch {
-		case c == nil:
-		case bookkeeping[op], format.Op(op).Info().Acts.Any(format.Submits):
-			null[op] = c
-		default:
-			null[op] = asRecorded
-		}
-	}
-	return null
-}()
 
 const (
 	errBadFD   = -int64(unix.EBADF)

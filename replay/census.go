@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pianola/internal/limit"
 	"pianola/replay/sandbox"
 )
 
@@ -52,14 +53,14 @@ func (w *worker) gone(got int64) int64 {
 // recount counts the existing names. Names created in the meantime may count twice.
 func (w *worker) recount() {
 	e := w.e
-	w.unpin()
+	w.Unpin()
 	if e.unmade.Load() < 0 {
 		w.countNames()
 	}
-	w.pin()
+	w.Pin()
 	w.beside()
-	if e.unmade.Load() < 0 && !e.stopped.Load() {
-		w.failf("event %d of thread %d creates more than %d files: %w", w.event, w.number, e.Limits.Files, limitOf("files"))
+	if e.unmade.Load() < 0 && !e.Stopped() {
+		w.Failf("event %d of thread %d creates more than %d files: %w", w.Event, w.Number, e.Limits.Files, limit.Of("files"))
 	}
 }
 
@@ -68,8 +69,8 @@ func (w *worker) recount() {
 // duration has ended already. In any case it makes the next event late, and so comes
 // out of the following compute.
 func (w *worker) beside() {
-	if w.lastCall == 0 {
-		w.firstCall = 0
+	if w.LastCall == 0 {
+		w.FirstCall = 0
 	}
 }
 
@@ -119,7 +120,7 @@ func (c *census) visit(at uintptr, name *byte, depth int) {
 	if depth < maxCensus && c.buffers[depth] == nil {
 		c.buffers[depth] = make([]byte, pageSize)
 	}
-	for c.left >= 0 && !c.e.stopped.Load() {
+	for c.left >= 0 && !c.e.Stopped() {
 		b := c.buffers[depth]
 		n := sys.Call(unix.SYS_GETDENTS64, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
 		if n <= 0 {

@@ -11,6 +11,7 @@ import (
 
 	"pianola/format"
 	"pianola/internal/roottest"
+	"pianola/replay/engine"
 	"pianola/replay/sandbox"
 )
 
@@ -85,8 +86,9 @@ func TestCensusEnds(t *testing.T) {
 	require.NoError(t, r.Mark("x"))
 	defer func() { require.NoError(t, r.Close()) }()
 	roottest.Bury(t, path+"/d", maxCensus/2)
-	e := &engine{stage: &stage{}, guard: sandbox.Guard{Kernel: sandbox.Linux, Root: r.FD()}, Options: Options{Limits: Limits{Files: maxCensus}}}
-	w := &worker{e: e, seat: &seat{guard: e.guard, sys: func(uintptr, uintptr, uintptr, uintptr, uintptr, uintptr, uintptr) int64 {
+	e := bare(Options{Limits: Limits{Files: maxCensus}})
+	e.guard.Root = r.FD()
+	w := &worker{Worker: &engine.Worker{Seat: &engine.Seat{}}, e: e, seat: &seat{guard: e.guard, sys: func(uintptr, uintptr, uintptr, uintptr, uintptr, uintptr, uintptr) int64 {
 		t.Error("a census is no part of the event")
 		return -int64(unix.ENOSYS)
 	}}}
@@ -100,18 +102,18 @@ func TestCensusEnds(t *testing.T) {
 
 	for _, last := range []int64{0, 9} { // before and after the event's call
 		e.unmade.Store(-1)
-		w.firstCall, w.lastCall = 5, last
-		pinned(w.recount)
+		w.FirstCall, w.LastCall = 5, last
+		engine.Pinned(w.recount)
 		require.Zero(t, e.unmade.Load())
-		require.Equal(t, last > 0, w.firstCall == 5, "the event begins after a census")
-		require.Equal(t, last, w.lastCall)
+		require.Equal(t, last > 0, w.FirstCall == 5, "the event begins after a census")
+		require.Equal(t, last, w.LastCall)
 	}
 	roottest.Bury(t, path+"/e", maxCensus+1)
 	require.Negative(t, left(1<<40))
 	require.NoError(t, r.Remove("e"))
 	require.NoError(t, os.Symlink(".", path+"/l"))
 	require.EqualValues(t, 1, left(maxCensus+2))
-	e.stopped.Store(true)
+	e.Stop()
 	require.EqualValues(t, 10, left(10))
 }
 

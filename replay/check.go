@@ -5,30 +5,36 @@ import (
 	"fmt"
 
 	"pianola/format"
+	"pianola/internal/limit"
+	"pianola/replay/engine"
 	"pianola/replay/fileset"
 )
 
-// plan verifies the needs of the trace before anything is written, and plans the
-// filesets of its roots.
-func (e *engine) plan(ctx context.Context) (err error) {
-	if err := check(e.trace, &e.Limits, e.isForeign); err != nil {
+// check verifies the trace, and notes what is to know of a model.
+func (e *playing) check() error {
+	if err := check(e.Trace, &e.Limits); err != nil {
 		return err
 	}
 	if e.usesRecordedDurations() {
-		if err := checkDurations(e.trace); err != nil {
+		if err := checkDurations(e.Trace); err != nil {
 			return err
 		}
 		if e.Backend == Memory {
-			e.noteOnce("each call takes the duration that the model derives from the recorded one, and this includes the memory backend's own time")
+			e.Note("each call takes the duration that the model derives from the recorded one, and this includes the memory backend's own time")
 		}
 	}
 	if e.Device != nil && e.Device.Fitted != nil {
 		if e.Backend.Has().Recorded {
-			e.noteOnce("reads that miss the page cache, and syncs, take what the fitted model says")
+			e.Note("reads that miss the page cache, and syncs, take what the fitted model says")
 		} else {
-			e.noteOnce("reads that miss the page cache, and syncs, take no less than the fitted model says")
+			e.Note("reads that miss the page cache, and syncs, take no less than the fitted model says")
 		}
 	}
+	return nil
+}
+
+// plan implements backing. It plans the filesets of the roots.
+func (e *executor) plan(ctx context.Context) (err error) {
 	places := 1
 	if len(e.Maps) > 0 {
 		if e.places, err = e.newPlaces(ctx); err != nil {
@@ -37,7 +43,7 @@ func (e *engine) plan(ctx context.Context) (err error) {
 		places += len(e.branchRoots())
 	}
 	left := e.Limits
-	for _, files := range e.places.filesets(e.trace.Header().Files, places) {
+	for _, files := range e.places.filesets(e.Trace.Header().Files, places) {
 		plan, err := fileset.NewPlan(files, left.Bytes, left.Files)
 		if err != nil {
 			return err
@@ -50,13 +56,13 @@ func (e *engine) plan(ctx context.Context) (err error) {
 	return nil
 }
 
-// check verifies the threads and the size of a trace, of which other processes replay
-// some threads.
-func check(t format.Trace, l *Limits, foreign func(thread int32) bool) error {
+// check verifies the threads and the size of a trace, of which other processes can
+// replay some threads.
+func check(t format.Trace, l *Limits) error {
 	h := t.Header()
 	first := 0 // threads that exist from the start, and rings
 	for i, th := range h.Threads {
-		if foreign(int32(i + 1)) {
+		if isForeign(t, int32(i+1)) {
 			continue
 		}
 		if th.Parent == 0 || th.Ring != format.ViaCall {
@@ -64,7 +70,7 @@ func check(t format.Trace, l *Limits, foreign func(thread int32) bool) error {
 		}
 	}
 	if first > l.Threads {
-		return fmt.Errorf("%d threads exceed the limit of %d: %w", first, l.Threads, limitOf("threads"))
+		return fmt.Errorf("%d threads exceed the limit of %d: %w", first, l.Threads, limit.Of("threads"))
 	}
 	for i, th := range h.Threads {
 		if th.Parent < 0 || int(th.Parent) > len(h.Threads) || int(th.Parent) == i+1 {
@@ -99,7 +105,7 @@ func checkTexts(t format.Trace, l *Limits) error {
 		add(d.Path)
 	}
 	if size > l.Memory/2 {
-		return fmt.Errorf("the names in the trace take %d bytes, more than half of %d: %w", size, l.Memory, limitOf("memory"))
+		return fmt.Errorf("the names in the trace take %d bytes, more than half of %d: %w", size, l.Memory, limit.Of("memory"))
 	}
 	return nil
 }
@@ -110,8 +116,8 @@ func checkLog(t format.Trace, l *Limits) error {
 	for i := range max(len(t.Header().Threads), 1) {
 		events += t.Len(int32(i + 1))
 	}
-	if size := events * entrySize; size > l.Memory/4 && size > l.Bytes {
-		return fmt.Errorf("the log of %d events takes more than %d bytes: %w", events, l.Bytes, limitOf("bytes"))
+	if size := events * engine.EntrySize; size > l.Memory/4 && size > l.Bytes {
+		return fmt.Errorf("the log of %d events takes more than %d bytes: %w", events, l.Bytes, limit.Of("bytes"))
 	}
 	return nil
 }

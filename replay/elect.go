@@ -36,7 +36,7 @@ type elected struct {
 // elect decides which of the players that see one root prepares it: the one that makes a
 // file in it. It may be that each node has a root of its own, by the same name. All players
 // have the same number of roots.
-func (e *engine) elect(ctx context.Context, dirs []string) error {
+func (e *executor) elect(ctx context.Context, dirs []string) error {
 	e.elections = make([]election, len(dirs))
 	s := e.Session
 	if s == nil || s.Size == 1 {
@@ -119,10 +119,10 @@ func removeTokens(dir string) {
 const mostTokens = 1000
 
 // joins reports whether another process prepares a root.
-func (e *engine) joins(i int) bool { return i < len(e.elections) && e.elections[i].joins }
+func (e *executor) joins(i int) bool { return i < len(e.elections) && e.elections[i].joins }
 
 // unmake removes the directories that this process has made for roots that it did not open.
-func (e *engine) unmake() {
+func (e *executor) unmake() {
 	for i, dir := range e.dirs() {
 		if len(e.elections) > 0 && e.elections[i].own && (i >= len(e.roots) || e.roots[i] == nil) {
 			_ = unix.Rmdir(dir) // which fails if another process uses it
@@ -131,7 +131,7 @@ func (e *engine) unmake() {
 }
 
 // prepared waits until all roots are prepared.
-func (e *engine) prepared(ctx context.Context) error {
+func (e *executor) prepared(ctx context.Context) error {
 	if e.Session == nil {
 		return nil
 	}
@@ -141,4 +141,4 @@ func (e *engine) prepared(ctx context.Context) error {
 
 // isFirst reports whether this process is the one that reports what all processes would
 // find.
-func (e *engine) isFirst() bool { return e.Session == nil || e.Session.Rank == 0 }
+func (e *executor) isFirst() bool { return e.Session == nil || e.Session.Rank == 0 }

@@ -8,6 +8,7 @@ import (
 
 	"pianola/format"
 	"pianola/format/script"
+	"pianola/replay/engine"
 )
 
 // Events returns the replay's log: the executed events in order of completion,
@@ -158,7 +159,7 @@ func (e *events) open() error {
 
 func (e *events) fill(ev *format.Event, c *cursor) error {
 	r, done := &c.records[c.record], &c.entries[c.entry]
-	*ev = format.Event{Op: r.Op, TID: c.thread, Start: done.start, Dur: done.dur, Ret: done.ret, Off: format.Off{Wait: done.wait}, Args: r.Args, Str: ev.Str}
+	*ev = format.Event{Op: r.Op, TID: c.thread, Start: done.Start, Dur: done.Dur, Ret: done.Ret, Off: format.Off{Wait: done.Wait}, Args: r.Args, Str: ev.Str}
 	if i := int(c.thread) - 1; i < len(e.rings) && e.rings[i].Ring != format.ViaCall { // a script has it of the thread that submitted it
 		ev.Via, ev.TID = e.rings[i].Ring, e.rings[i].Parent
 	}
@@ -198,12 +199,12 @@ func (e *events) fill(ev *format.Event, c *cursor) error {
 type cursor struct {
 	thread  int32
 	trace   format.Trace
-	log     *log
+	log     *engine.Log
 	reader  format.RecordReader
 	lists   format.ListReader // nil before the first list
 	at      int64             // position of the next event
 	records []format.Record
-	entries []entry
+	entries []engine.Entry
 	record  int // the current ones, in their batches
 	entry   int
 	nrec    int
@@ -212,17 +213,17 @@ type cursor struct {
 
 // next goes to the next event; the end is io.EOF.
 func (c *cursor) next() error {
-	if c.at == c.log.len() {
+	if c.at == c.log.Len() {
 		return io.EOF
 	}
 	c.record++
 	if c.entries == nil {
-		c.entries = make([]entry, min(c.log.len(), 256))
+		c.entries = make([]engine.Entry, min(c.log.Len(), 256))
 	}
 	if c.entry++; c.entry >= c.nent {
-		n, err := c.log.read(c.at, c.entries)
+		n, err := c.log.Read(c.at, c.entries)
 		if err != nil {
-			return noEOF(err)
+			return engine.NoEOF(err)
 		}
 		c.entry, c.nent = 0, n
 	}
@@ -240,18 +241,10 @@ func (c *cursor) load() error {
 	}
 	n, err := c.reader.Read(c.records)
 	if err != nil {
-		return fmt.Errorf("event %d of thread %d: %w", c.at-1, c.thread, noEOF(err))
+		return fmt.Errorf("event %d of thread %d: %w", c.at-1, c.thread, engine.NoEOF(err))
 	}
 	c.record, c.nrec = 0, n
 	return nil
-}
-
-// noEOF turns an end of file where more must follow into an error.
-func noEOF(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }
 
 // cursors is a heap by the time of completion, and by thread where it is equal.
@@ -272,4 +265,4 @@ func (c *cursors) Pop() any {
 	return last
 }
 
-func (c *cursor) end() int64 { return c.entries[c.entry].start + c.entries[c.entry].dur }
+func (c *cursor) end() int64 { return c.entries[c.entry].Start + c.entries[c.entry].Dur }

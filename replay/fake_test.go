@@ -11,6 +11,7 @@ import (
 	"pianola/format"
 	"pianola/internal/roottest"
 	"pianola/internal/testkit"
+	"pianola/replay/engine"
 	"pianola/replay/sandbox"
 )
 
@@ -195,4 +196,10 @@ func readAll(t testing.TB, r format.Reader) []format.Event {
 	all, err := testkit.ReadAll(r, 7)
 	require.NoError(t, err)
 	return all
+}
+
+// bare returns an executor of no trace, which is not built.
+func bare(o Options) *executor {
+	s := engine.NewStage(engine.NewClock(nil))
+	return newExecutor(s, s.NewEngine("", nil, nil, engine.Options{}), o)
 }

@@ -41,7 +41,7 @@ type memory struct {
 // newMemory makes the memory of a process, with an arena of a given size. Each
 // process gets the address space of all mappings together, because address
 // space takes no memory.
-func (e *engine) newMemory(arena int64) (m memory, err error) {
+func (e *executor) newMemory(arena int64) (m memory, err error) {
 	size := arena
 	if e.Memory {
 		size = e.Limits.Memory / 2
@@ -67,7 +67,7 @@ func (m *memory) forget() bool {
 
 // mayHold reports whether n more pages may be touched by guess. Reads may
 // exceed that, up to the size of the arenas.
-func (e *engine) mayHold(pages uint64) bool {
+func (e *executor) mayHold(pages uint64) bool {
 	return e.held.Load()+int64(pages) <= e.Limits.Memory/2/pageSize
 }
 
@@ -112,14 +112,14 @@ func (w *worker) touch(now, due int64) int64 {
 			w.hold(1)
 		}
 		before := now
-		now = e.now()
+		now = e.Now()
 		w.touchNanos = max(w.touchNanos-w.touchNanos/1024, now-before)
-		if due-now <= w.touchNanos || !e.mayHold(1) || e.stopped.Load() {
+		if due-now <= w.touchNanos || !e.mayHold(1) || e.Stopped() {
 			return now
 		}
 	}
 	f.done.Store(changes)
-	return e.now()
+	return e.Now()
 }
 
 // take searches the next 32 pages for one that is mapped and not touched, and
@@ -161,7 +161,7 @@ func (w *worker) mapPages(from, to uint64, populate bool) int64 {
 	}
 	if addr, size := p.space.inKernel(from, to); size > 0 {
 		if got := sandbox.Linux(unix.SYS_MMAP, addr, size, unix.PROT_READ|unix.PROT_WRITE, flags, ^uintptr(0), 0); got < 0 {
-			w.failf("event %d of thread %d: map %d bytes: %w", w.event, w.number, size, unix.Errno(-got))
+			w.Failf("event %d of thread %d: map %d bytes: %w", w.Event, w.Number, size, unix.Errno(-got))
 			return got
 		}
 	}

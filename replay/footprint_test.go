@@ -5,8 +5,6 @@ import (
 	"context"
 	"math"
 	"path/filepath"
-	"runtime"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/replay/engine"
 )
 
 const own = 3 // PROT_READ|PROT_WRITE
@@ -22,7 +21,7 @@ const own = 3 // PROT_READ|PROT_WRITE
 // middle of a region, and that region.
 func newMapper(t *testing.T) (*worker, region) {
 	t.Helper()
-	e := &engine{stage: &stage{clock: newClock()}, Options: Options{Memory: true, Limits: Limits{Memory: 8 << 20}}, sink: -1}
+	e := bare(Options{Memory: true, Limits: Limits{Memory: 8 << 20}})
 	p := &process{}
 	var err error
 	p.memory, err = e.newMemory(1 << 20)
@@ -34,7 +33,7 @@ func newMapper(t *testing.T) (*worker, region) {
 	t.Cleanup(func() {
 		require.NoError(t, e.free())
 	})
-	return &worker{e: e, seat: &seat{}, process: p, touchNanos: firstTouch}, whole
+	return &worker{Worker: &engine.Worker{}, e: e, seat: &seat{}, process: p, touchNanos: firstTouch}, whole
 }
 
 // do plays one memory call.
@@ -45,7 +44,7 @@ func (w *worker) do(op format.Op, ret int64, args ...int64) int64 {
 }
 
 // touchAll touches pages without a time limit.
-func (w *worker) touchAll() { w.touch(w.e.now(), math.MaxInt64) }
+func (w *worker) touchAll() { w.touch(w.e.Now(), math.MaxInt64) }
 
 // has wants memory in these pages of the space and in no others: from the first
 // page named to before the second, and so on.
@@ -186,7 +185,7 @@ func TestForgedMemory(t *testing.T) {
 		}
 	}
 	w.touchAll()
-	require.Nil(t, w.e.err.Load())
+	require.NoError(t, w.e.Err())
 	same := bytes.Repeat([]byte{0xaa}, 1<<20)
 	require.Equal(t, same, []byte(whole[:1<<20]))
 	require.Equal(t, same, []byte(whole[2<<20:3<<20]))
@@ -266,29 +265,18 @@ func TestMemoryNotPlayed(t *testing.T) {
 // Memory is touched while an event is waited for.
 func TestTouchedInCompute(t *testing.T) {
 	w, _ := newMapper(t)
-	w.e.spinners = 1
 	w.do(format.OpMmap, pageSize, 0, 16*pageSize, own, 0x22)
 	for w.process.footprint.done.Load() == 0 {
-		due, ended := w.e.now()+int64(time.Millisecond), int64(0)
-		pinned(func() { ended = w.waitUntil(due, 0) })
-		require.GreaterOrEqual(t, ended, due)
+		now := w.e.Now()
+		require.GreaterOrEqual(t, w.Idle(now, now+int64(time.Millisecond)), now)
 	}
 	has(t, w, 1, 17)
-}
 
-// A worker that comes back from a sleep and finds no free processor slot waits for one as
-// the Go scheduler wants it: with one slot, which another goroutine keeps.
-func TestSleepWithoutSlot(t *testing.T) {
-	w, _ := newMapper(t)
-	w.e.spinners = 1
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	var stop atomic.Bool
-	defer stop.Store(true)
-	go func() {
-		for !stop.Load() {
-		}
-	}()
-	for range 100 {
-		pinned(func() { w.waitUntil(w.e.now()+int64(time.Millisecond), 0) })
-	}
+	r := newRoll(1)
+	r.add(1, format.OpMmap, pageSize, 0, 16*pageSize, own, 0x22)
+	r.add(1, format.OpStat, 0, ".", 0)
+	r.last(1).Compute = int64(20 * time.Millisecond)
+	res, err := Run(t.Context(), r, Options{Root: t.TempDir(), Memory: true})
+	require.NoError(t, err)
+	require.EqualValues(t, 16*pageSize, res.MemoryBytes)
 }

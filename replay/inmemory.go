@@ -11,7 +11,7 @@ import (
 
 // openMemory makes a file system in memory the kernel of the replay. It leaves a
 // quarter of the available memory free and divides the rest among the traces of a run.
-func (e *engine) openMemory() error {
+func (e *executor) openMemory() error {
 	free, err := available.Memory()
 	if err != nil {
 		return err

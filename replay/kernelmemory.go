@@ -7,6 +7,8 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+
+	"pianola/internal/limit"
 )
 
 // Kernel memory that a trace causes counts against Limits.Kernel if the kernel cannot
@@ -57,7 +59,7 @@ type kernelBudget struct {
 }
 
 // open begins a budget. Backends within this program hold nothing in the kernel.
-func (k *kernelBudget) open(e *engine) {
+func (k *kernelBudget) open(e *executor) {
 	k.left.Store(math.MaxInt64)
 	if e.Backend.Has().Roots {
 		k.left.Store(e.Limits.Kernel)
@@ -87,7 +89,7 @@ const kernelLeases = 1 << 16
 // which keep the kernel near the limit do not recount all the time.
 func (w *worker) recountKernel() bool {
 	e, k := w.e, &w.e.kernel
-	w.unpin()
+	w.Unpin()
 	k.recount.Lock()
 	if before := k.left.Load(); before < 0 {
 		if left := e.Limits.Kernel - w.inKernel(); left >= e.Limits.Kernel/16 {
@@ -95,12 +97,12 @@ func (w *worker) recountKernel() bool {
 		}
 	}
 	k.recount.Unlock()
-	w.pin()
+	w.Pin()
 	w.beside()
-	if k.left.Load() >= 0 || e.stopped.Load() {
+	if k.left.Load() >= 0 || e.Stopped() {
 		return true
 	}
-	w.failf("event %d of thread %d makes the kernel hold more than %d bytes: %w", w.event, w.number, e.Limits.Kernel, limitOf("kernel"))
+	w.Failf("event %d of thread %d makes the kernel hold more than %d bytes: %w", w.Event, w.Number, e.Limits.Kernel, limit.Of("kernel"))
 	return false
 }
 
@@ -108,13 +110,13 @@ func (w *worker) recountKernel() bool {
 func (w *worker) inKernel() int64 {
 	e, k := w.e, &w.e.kernel
 	held := k.tables.Load() + k.rings.Load() + max(e.mappings.Load(), 0)*holdExtent
-	e.seats.Lock()
-	for _, t := range e.seats.made {
+	e.stock.Lock()
+	for _, t := range e.stock.made {
 		held += t.open() * holdDescriptor
 	}
-	e.seats.Unlock()
+	e.stock.Unlock()
 	if k.locks.Load() {
-		held += allLocks(&e.stopped) * heldLock
+		held += allLocks(e.Stopped) * heldLock
 	}
 	if k.memory {
 		w.countNames()
@@ -145,7 +147,7 @@ func (t *table) open() (n int64) {
 // only mapped has no descriptor. It reads the file on another thread, because the
 // worker's thread sees only the root. Without /proc it returns the number of locks ever
 // made.
-func allLocks(stopped *atomic.Bool) int64 {
+func allLocks(stopped func() bool) int64 {
 	got := make(chan int64)
 	go func() { got <- countLocks("/proc/locks", stopped) }()
 	return <-got
@@ -154,14 +156,14 @@ func allLocks(stopped *atomic.Bool) int64 {
 // countLocks counts the lines of a file until the run has stopped. The kernel gives
 // some 80 at a time, and waits for all processors each time, so 100,000 take half a
 // minute.
-func countLocks(name string, stopped *atomic.Bool) (n int64) {
+func countLocks(name string, stopped func() bool) (n int64) {
 	f, err := os.Open(name)
 	if err != nil {
 		return math.MaxInt32
 	}
 	defer f.Close()
 	b := make([]byte, 1<<16)
-	for !stopped.Load() {
+	for !stopped() {
 		got, err := f.Read(b)
 		n += int64(bytes.Count(b[:got], []byte("\n")))
 		switch {
@@ -184,7 +186,7 @@ func pageTables(from, to int64) int64 {
 // limit allows them. If not, the run ends.
 func (w *worker) tabled(x *fileSpace, from, to int64) bool {
 	var added int64
-	x.lock.take()
+	x.lock.Take()
 	for i := x.first(from); i < len(x.own) && x.own[i].from < to; i++ {
 		n := &x.own[i]
 		most := pageTables(n.from, n.to)
@@ -192,7 +194,7 @@ func (w *worker) tabled(x *fileSpace, from, to int64) bool {
 		n.tables += more
 		added += more
 	}
-	x.lock.give()
+	x.lock.Give()
 	if added == 0 {
 		return true
 	}

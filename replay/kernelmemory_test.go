@@ -16,7 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/replay/sandbox"
 )
 
 // TestKernelSizes compares the sizes with those of this kernel.
@@ -216,9 +215,9 @@ func TestKernelMemory(t *testing.T) {
 // A run that has stopped does not wait until all locks are counted.
 func TestCountLocksStops(t *testing.T) {
 	var stopped atomic.Bool
-	require.Less(t, countLocks("/proc/locks", &stopped), int64(math.MaxInt32))
+	require.Less(t, countLocks("/proc/locks", stopped.Load), int64(math.MaxInt32))
 	stopped.Store(true)
-	require.Zero(t, countLocks("/dev/zero", &stopped)) // it has no end
+	require.Zero(t, countLocks("/dev/zero", stopped.Load)) // it has no end
 }
 
 // diskDir returns a directory whose names don't count as held by the kernel.
@@ -315,7 +314,8 @@ func TestShareOfFreeSpace(t *testing.T) {
 // whose calls the Go scheduler does not see.
 func TestSpaceIsAskedByTheGuard(t *testing.T) {
 	asked := 0
-	e := &engine{guard: sandbox.Guard{Root: 7}}
+	e := bare(Options{})
+	e.guard.Root = 7
 	e.guard.Kernel = func(nr, fd, stat, _, _, _, _ uintptr) int64 {
 		require.EqualValues(t, unix.SYS_FSTATFS, nr)
 		require.EqualValues(t, 7, fd)

@@ -62,7 +62,7 @@ func readable(prot uintptr) uintptr {
 // mapExtent maps a file at an extent.
 func (w *worker) mapExtent(x *fileSpace, n extent, fd, prot, flags uintptr) int64 {
 	if !w.e.mayMap() {
-		w.failf("event %d of thread %d creates more than %d mappings: %w", w.event, w.number, w.e.mostMappings, ErrLimit)
+		w.Failf("event %d of thread %d creates more than %d mappings: %w", w.Event, w.Number, w.e.mostMappings, ErrLimit)
 		return errNoMemory
 	}
 	if !w.holdKernel(2 * holdExtent) { // it can make three of one
@@ -189,8 +189,8 @@ func callFault(w *worker, r *format.Record) int64 {
 	} else {
 		got = w.populate(x, from, to, writes)
 	}
-	if took := w.lastCall - w.firstCall; took <= longestFault {
-		w.ran = took
+	if took := w.LastCall - w.FirstCall; took <= longestFault {
+		w.Ran = took
 	}
 	switch {
 	case got < 0:

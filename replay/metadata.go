@@ -48,7 +48,7 @@ func (w *worker) file(arg int64, h how) file {
 		f.how = follow
 	}
 	if !sandbox.Lost(f.opened) && w.guard.LacksProc() {
-		w.failf("event %d of thread %d names a file in a way that needs /proc, because threads cannot have their own root directory: mount /proc, or replay as root", w.event, w.number)
+		w.Failf("event %d of thread %d names a file in a way that needs /proc, because threads cannot have their own root directory: mount /proc, or replay as root", w.Event, w.Number)
 	}
 	return f
 }

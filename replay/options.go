@@ -10,86 +10,38 @@ import (
 	"pianola/device"
 	"pianola/format"
 	"pianola/internal/available"
-	"pianola/internal/option"
+	"pianola/internal/limit"
 	"pianola/ranks"
+	"pianola/replay/engine"
 	"pianola/replay/fileset"
 	"pianola/replay/sandbox"
 )
 
-// Timing says when an event is due.
-type Timing uint8
+// The choices of the engine.
+type (
+	Timing  = engine.Timing
+	Wait    = engine.Wait
+	Order   = engine.Order
+	Outside = engine.Outside
+)
 
-// The timings.
+// Their values.
 const (
-	Compute  Timing = iota // when the thread's last event ended, plus the recorded compute
-	Schedule               // at its recorded time since the start
-	AFAP                   // at once: as fast as possible
+	Compute  = engine.Compute
+	Schedule = engine.Schedule
+	AFAP     = engine.AFAP
+
+	Auto  = engine.Auto
+	Spin  = engine.Spin
+	Sleep = engine.Sleep
+
+	Resource = engine.Resource
+	Thread   = engine.Thread
+	Total    = engine.Total
+
+	Closed = engine.Closed
+	Timed  = engine.Timed
 )
-
-// Wait is how a worker waits until an event is due.
-type Wait uint8
-
-// The ways to wait.
-const (
-	Auto  Wait = iota // sleep while there is time, then spin if a processor is free
-	Spin              // spin, even if others need the processor
-	Sleep             // sleep, even if it wakes up late
-)
-
-// Order says for which events of other threads an event waits, in addition to the one
-// that creates its thread. The names are those of ROOT (Weiss et al., "ROOT: Replaying
-// Multithreaded Traces with Resource-Oriented Ordering", SOSP 2013).
-type Order uint8
-
-// The orders.
-const (
-	Resource Order = iota // events that created or last used its resources, as found by compile
-	Thread                // none: only the order within each thread
-	Total                 // all events that had ended in the recording before it began
-)
-
-// Outside says when messages of clients that are not part of the recording arrive.
-type Outside uint8
-
-// The ways of clients.
-const (
-	Closed Outside = iota // a client sends its next message as long after the reply as recorded
-	Timed                 // at their recorded times
-)
-
-// ignores reports whether the replay ignores edges of a kind.
-func (o Outside) ignores(k format.EdgeKind) bool {
-	return k == format.EdgeReply && o == Timed || k == format.EdgeArrival && o == Closed
-}
-
-var (
-	outsideNames = []string{Closed: "closed", Timed: "timed"}
-	timingNames  = []string{Compute: "compute", Schedule: "schedule", AFAP: "afap"}
-	waitNames    = []string{Auto: "auto", Spin: "spin", Sleep: "sleep"}
-	orderNames   = []string{Resource: "resource", Thread: "thread", Total: "total"}
-)
-
-func (t Timing) String() string { return timingNames[t] }
-func (w Wait) String() string   { return waitNames[w] }
-func (o Order) String() string  { return orderNames[o] }
-
-func (o Outside) String() string { return outsideNames[o] }
-
-// ParseOutside returns the client mode of that name.
-func ParseOutside(name string) (Outside, error) {
-	return option.Parse[Outside]("client mode", outsideNames, name)
-}
-
-// ParseTiming returns the timing of that name.
-func ParseTiming(name string) (Timing, error) {
-	return option.Parse[Timing]("timing", timingNames, name)
-}
-
-// ParseWait returns the wait method of that name.
-func ParseWait(name string) (Wait, error) { return option.Parse[Wait]("wait method", waitNames, name) }
-
-// ParseOrder returns the order of that name.
-func ParseOrder(name string) (Order, error) { return option.Parse[Order]("order", orderNames, name) }
 
 // Options are the choices of a replay. Only Root is required, and only for
 // Posix.
@@ -205,16 +157,14 @@ const threadMemory = 256 << 10
 
 // ErrLimit is wrapped by the error of a replay that asks for more than Limits
 // allow.
-var ErrLimit = fileset.ErrLimit
+var ErrLimit = limit.Err
 
 // LimitError is an ErrLimit with the name of the limit.
-type LimitError = fileset.LimitError
-
-func limitOf(name string) error { return &LimitError{Name: name} }
+type LimitError = limit.Error
 
 // ErrDiffers is wrapped by the error of a strict replay that ended because a
 // result differed.
-var ErrDiffers = errors.New("result differs")
+var ErrDiffers = engine.ErrDiffers
 
 // minMemory is the memory of the smallest replay: a page of descriptors and one
 // of buffers for a process.
@@ -242,7 +192,7 @@ func (o Options) complete(traces int) (Options, error) {
 		return o, fmt.Errorf("paths are mapped to more than %d directories", maxPlaces)
 	case o.Compressibility < 0 || o.Compressibility > 100:
 		return o, fmt.Errorf("compressibility %d is not from 0 to 100", o.Compressibility)
-	case o.Prepare > fileset.PrepareOnly || o.Cache > fileset.CacheAsIs || int(o.Timing) >= len(timingNames) || int(o.Wait) >= len(waitNames) || int(o.Order) >= len(orderNames) || int(o.Outside) >= len(outsideNames):
+	case o.Prepare > fileset.PrepareOnly || o.Cache > fileset.CacheAsIs || !o.Timing.Valid() || !o.Wait.Valid() || !o.Order.Valid() || !o.Outside.Valid():
 		return o, errors.New("an option has an unknown value")
 	case !(o.Speed > 0) || math.IsInf(o.Speed, 1):
 		return o, fmt.Errorf("speed %v is not above 0", o.Speed)

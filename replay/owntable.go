@@ -25,11 +25,11 @@ import (
 const pidfdThread = unix.O_EXCL
 
 // separate decides which processes get a table of their own.
-func (e *engine) separate() {
+func (e *executor) separate() {
 	if e.Backend.Has().Roots {
 		e.pools = e.refusedQueues()
 	}
-	if _, sharing := e.trace.Header().Value(format.MetaSharing); sharing || !e.Backend.Has().Roots {
+	if _, sharing := e.Trace.Header().Value(format.MetaSharing); sharing || !e.Backend.Has().Roots {
 		return
 	}
 	// Containers forbid unshare, even without flags.
@@ -41,8 +41,8 @@ func (e *engine) separate() {
 	}
 	if e.pools > 0 {
 		for _, w := range e.workers {
-			if !w.elsewhere {
-				w.process.private = w.process.private && w.queue == nil // threads of a pool use its descriptors
+			if w != nil && w.Holds() != nil {
+				w.process.private = false // threads of a pool use its descriptors
 			}
 		}
 	}
@@ -70,18 +70,18 @@ func threadsCanFetch() bool {
 // leaveTable gives the thread of a seat a table of its own. It closes the
 // descriptors of processes in it, because only the last close of a file releases
 // its locks and its space.
-func (e *engine) leaveTable() error {
+func (e *executor) leaveTable() error {
 	if err := unix.Unshare(unix.CLONE_FILES); err != nil {
 		return fmt.Errorf("separate the descriptors of a process: %w", err)
 	}
-	if e.seats.kept == nil {
+	if e.stock.kept == nil {
 		return nil
 	}
 	from := uintptr(0)
-	for _, fd := range e.seats.kept {
+	for _, fd := range e.stock.kept {
 		if fd > from {
 			if got := sandbox.Linux(unix.SYS_CLOSE_RANGE, from, fd-1, 0, 0, 0, 0); got < 0 { // a container can forbid it
-				e.noteOnce(fmt.Sprintf("files of other processes stay open in a process with its own descriptor table, so that their locks and space are released late: close_range: %v", unix.Errno(-got)))
+				e.Note(fmt.Sprintf("files of other processes stay open in a process with its own descriptor table, so that their locks and space are released late: close_range: %v", unix.Errno(-got)))
 				return nil
 			}
 		}
@@ -93,7 +93,7 @@ func (e *engine) leaveTable() error {
 // keepDescriptors records the descriptors that belong to no replayed process, before
 // the start. It is not needed if there are no other descriptors when seats get their
 // own tables: those of processes without one, or of files that they open later.
-func (s *seating) keepDescriptors(e *engine, late bool) {
+func (s *stock) keepDescriptors(e *executor, late bool) {
 	private, shared := false, make(map[uintptr]bool)
 	for _, p := range e.processes {
 		private = private || p.private
@@ -125,23 +125,23 @@ func (s *seating) keepDescriptors(e *engine, late bool) {
 // descriptors of the worker's process.
 func (w *worker) handOver(child *worker, share bool) {
 	if share {
-		w.failf("event %d of thread %d creates a process that shares descriptors, but the trace header does not say so", w.event, w.number)
+		w.Failf("event %d of thread %d creates a process that shares descriptors, but the trace header does not say so", w.Event, w.Number)
 		return
 	}
 	if w.process.files.Load() == nil || child.process.files.Load() != nil {
-		child.start()
+		child.Start()
 		return
 	}
 	child.forkedFrom = w
-	child.start()
-	for !child.inherited.Load() && !w.e.stopped.Load() {
-		seq := child.wakeUp.Value()
-		if child.inherited.Load() || w.e.stopped.Load() {
+	child.Start()
+	for !child.inherited.Load() && !w.e.Stopped() {
+		seq := child.WakeUp.Value()
+		if child.inherited.Load() || w.e.Stopped() {
 			return
 		}
-		w.unpin()
-		child.wakeUp.Wait(seq, 0)
-		w.pin()
+		w.Unpin()
+		child.WakeUp.Wait(seq, 0)
+		w.Pin()
 	}
 }
 
@@ -169,5 +169,5 @@ func (w *worker) inherit() {
 	}
 	w.process.files.Store(own)
 	w.inherited.Store(true)
-	w.wakeUp.Advance()
+	w.WakeUp.Advance()
 }

@@ -69,7 +69,8 @@ func TestUnannouncedSharing(t *testing.T) {
 // Where a filter forbids what a table of one's own takes, processes share one.
 func TestPrivateFiltered(t *testing.T) {
 	for _, denied := range []uint32{unix.SYS_UNSHARE, unix.SYS_PIDFD_OPEN, unix.SYS_PIDFD_GETFD} {
-		e := &engine{processes: map[int32]*process{1: {}, 2: {}}, trace: newRoll(1)}
+		e := bare(Options{})
+		e.Trace, e.processes = newRoll(1), map[int32]*process{1: {}, 2: {}}
 		for _, p := range e.processes {
 			p.threads.Store(1)
 		}

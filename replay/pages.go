@@ -30,7 +30,7 @@ var intoArena = func() (into [format.NumOps]bool) {
 type pageSet []atomic.Uint32
 
 // newPageSet makes the empty set of pages of a region.
-func (e *engine) newPageSet(m region) (pageSet, error) {
+func (e *executor) newPageSet(m region) (pageSet, error) {
 	n := max(len(m)/pageSize/32, 1)
 	words, err := newRegion(int64(4 * n)) // a power of two, as n is
 	if err != nil {
@@ -78,11 +78,12 @@ func wordOf(i, first, last uint64) uint32 {
 }
 
 // readyPages brings the pages of a read's buffer into the state of the
-// application's pages. That time is part of the compute before the event.
-func (w *worker) readyPages(r *format.Record) {
+// application's pages. That time is part of the compute before the event. It
+// reports whether there was something to do.
+func (w *worker) readyPages(r *format.Record) (worked bool) {
 	arena := w.process.arena
 	if r.Args[2] <= 0 || r.Args[2] > int64(len(arena)) {
-		return
+		return false
 	}
 	from := uint64(arena.at(uint64(r.Args[1]), uint64(r.Args[2])) - uintptr(unsafe.Pointer(&arena[0])))
 	first, last := from/pageSize, (from+uint64(r.Args[2])-1)/pageSize
@@ -94,15 +95,15 @@ func (w *worker) readyPages(r *format.Record) {
 	switch {
 	case r.Args[1]&format.FreshBuffer != 0:
 		if !any {
-			return
+			return false
 		}
 		sandbox.Linux(unix.SYS_MADVISE, uintptr(unsafe.Pointer(&pages[0])), uintptr(len(pages)), unix.MADV_DONTNEED, 0, 0, 0)
 	case added == 0:
-		return
+		return false
 	default:
 		for i := 0; i < len(pages); i += pageSize {
 			pages[i] = 0
 		}
 	}
-	w.end = w.e.now()
+	return true
 }

@@ -11,7 +11,7 @@ import (
 )
 
 func TestPageSet(t *testing.T) {
-	e := &engine{stage: &stage{}}
+	e := bare(Options{})
 	defer e.free()
 	pages, err := e.newPageSet(make(region, 1<<20))
 	require.NoError(t, err)
@@ -53,7 +53,8 @@ func resident(t *testing.T, arena region, n int) []bool {
 
 // A read goes to pages that are in the state in which the application's were.
 func TestReadyPages(t *testing.T) {
-	e := &engine{stage: &stage{clock: newClock()}, Options: Options{Limits: defaults}, processes: map[int32]*process{1: {}}}
+	e := bare(Options{Limits: defaults})
+	e.processes[1] = &process{}
 	defer e.free()
 	w := &worker{e: e, process: e.processes[1]}
 	var err error

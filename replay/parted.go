@@ -2,12 +2,13 @@ package replay
 
 import (
 	"context"
-	"fmt"
+	"maps"
 	"slices"
 
 	"pianola/format"
 	"pianola/internal/eventcount"
 	"pianola/ranks"
+	"pianola/replay/engine"
 )
 
 // parted is the part of a trace that this process replays. It has the thread table of the
@@ -99,110 +100,89 @@ func (p *parted) Waits(thread int32) ([]format.Wait, error) {
 
 func (p *parted) isForeign(thread int32) bool { return p.foreign[thread-1] }
 
-// isForeign reports whether another process replays a thread.
-func (e *engine) isForeign(thread int32) bool {
-	p, ok := e.trace.(*parted)
+// isForeign reports whether another process replays a thread of a trace.
+func isForeign(t format.Trace, thread int32) bool {
+	p, ok := t.(*parted)
 	return ok && p.isForeign(thread)
 }
 
-// exchange tells the other players which of their events threads here wait for, and
-// returns which events of threads here they wait for.
-func (e *engine) exchange(ctx context.Context) (map[int32]*ranks.Asked, error) {
-	if e.Session == nil {
-		return nil, nil
+// peers are the other players of a session. They implement engine.Peers.
+type peers struct {
+	*ranks.Session
+	part   *parted
+	wanted []ranks.Wanted         // of each thread of theirs, in order of the threads
+	asked  map[int32]*ranks.Asked // of each thread here
+}
+
+// Plays implements engine.Peers.
+func (p *peers) Plays(thread int32) bool { return p.part.isForeign(thread) }
+
+// Exchange implements engine.Peers.
+func (p *peers) Exchange(ctx context.Context, wanted map[int32][]int64) (map[int32][]int64, error) {
+	players := playersOf(p.part.Trace.Header(), p.Size)
+	for _, thread := range slices.Sorted(maps.Keys(wanted)) {
+		p.wanted = append(p.wanted, ranks.Wanted{Thread: thread, Player: players[thread-1], Events: wanted[thread]})
 	}
-	var wanted []ranks.Wanted
-	players := playersOf(e.whole.Header(), e.Session.Size)
-	for i, w := range e.workers {
-		if w.elsewhere && len(w.targets) > 0 {
-			w.sortTargets()
-			wanted = append(wanted, ranks.Wanted{Thread: w.number, Player: players[i], Events: w.targets})
-		}
-	}
-	asked, err := e.Session.Exchange(ctx, wanted)
-	if err != nil {
+	var err error
+	if p.asked, err = p.Session.Exchange(ctx, p.wanted); err != nil {
 		return nil, err
 	}
-	for thread, a := range asked {
-		if thread < 1 || int(thread) > len(e.workers) || e.workers[thread-1].elsewhere || a.Events[len(a.Events)-1] >= e.whole.Len(thread) {
-			return nil, fmt.Errorf("another process waits for events of thread %d that this one does not replay", thread)
-		}
+	events := make(map[int32][]int64, len(p.asked))
+	for thread, a := range p.asked {
+		events[thread] = a.Events
 	}
-	return asked, nil
+	return events, nil
 }
 
-// wire connects threads here with those of other players.
-func (e *engine) wire(asked map[int32]*ranks.Asked) (err error) {
-	if e.Session == nil {
-		return nil
-	}
-	w := &ranks.Wiring{}
-	for _, k := range e.workers {
-		switch a := asked[k.number]; {
-		case k.elsewhere:
-			events := k.targets[:len(k.targets)-1]
-			for _, event := range events {
-				w.Event, w.From = append(w.Event, event), append(w.From, int32(w.Sources))
-			}
-			if len(events) > 0 {
-				w.Sources++
-			}
-		case a != nil:
-			k.posts = make([]int32, len(k.targets))
-			for i, event := range k.targets {
-				k.posts[i] = -1
-				if place, ok := slices.BinarySearch(a.Events, event); ok {
-					k.posts[i] = int32(len(w.To) + place)
-				}
-			}
-			w.Runs, w.To = append(w.Runs, int32(len(a.Events))), append(w.To, a.To...)
+// Wire implements engine.Peers.
+func (p *peers) Wire() (map[int32]engine.Remote, map[int32]engine.Poster, error) {
+	w := &ranks.Wiring{Sizes: ranks.Sizes{Sources: len(p.wanted)}}
+	for i, k := range p.wanted {
+		for _, event := range k.Events {
+			w.Event, w.From = append(w.Event, event), append(w.From, int32(i))
 		}
+	}
+	first := make(map[int32]int)
+	for _, thread := range slices.Sorted(maps.Keys(p.asked)) {
+		a := p.asked[thread]
+		first[thread] = len(w.To)
+		w.Runs, w.To = append(w.Runs, int32(len(a.Events))), append(w.To, a.To...)
 	}
 	w.Out, w.In = len(w.To), len(w.Event)
-	if e.board, err = e.Session.Wire(w); err != nil {
-		return err
+	board, err := p.Session.Wire(w)
+	if err != nil {
+		return nil, nil, err
 	}
-	source, slot := 0, 0
-	for _, k := range e.workers {
-		if n := len(k.targets) - 1; k.elsewhere && n > 0 {
-			k.source, k.in = &e.board.Sources[source], e.board.In[slot:slot+n]
-			source, slot = source+1, slot+n
-		}
+	remotes, slot := make(map[int32]engine.Remote), 0
+	for i, k := range p.wanted {
+		remotes[k.Thread] = &remote{&board.Sources[i], board.In[slot : slot+len(k.Events)]}
+		slot += len(k.Events)
 	}
-	return nil
+	posters := make(map[int32]engine.Poster)
+	for thread, at := range first {
+		posters[thread] = &poster{board, at}
+	}
+	return remotes, posters, nil
 }
 
-// post tells other processes of the end of a target, when it was due and when it was, by
-// the clock.
-func (w *worker) post(target int, due, at int64) {
-	if w.posts != nil && w.posts[target] >= 0 {
-		w.e.board.Post(w.posts[target], due-w.e.start, at-w.e.start)
-	}
+// remote is the progress of a thread that another player plays.
+type remote struct {
+	source *ranks.Source
+	ends   []ranks.Post
 }
 
-// endOf returns when a target ended if no event had been late, by the clock.
-func (w *worker) endOf(target int32) int64 {
-	if w.source != nil {
-		return w.e.start + w.in[target].Due.Load()
-	}
-	return w.ends[target].Load()
+// Done implements engine.Remote, as the methods below.
+func (r *remote) Done() int64 { return r.source.Done.Load() }
+
+func (r *remote) Expect(event int64)       { r.source.Expect(event) }
+func (r *remote) Ended() *eventcount.Count { return &r.source.Ends }
+func (r *remote) End(i int) int64          { return r.ends[i].Due.Load() }
+
+// poster posts the ends of the events of a thread on the board, from a slot on.
+type poster struct {
+	board *ranks.Board
+	first int
 }
 
-// ended returns what advances when an event of the thread has ended that others expect.
-func (w *worker) ended() *eventcount.Count {
-	if w.source != nil {
-		return &w.source.Ends
-	}
-	return &w.wakeUp
-}
-
-// begin returns when the first event may be due, by the clock. Several processes agree on
-// the time.
-func (s *stage) begin(ctx context.Context) (int64, error) {
-	session := s.engines[0].Session
-	if session == nil {
-		return s.now(), nil
-	}
-	at, err := session.Start(ctx)
-	return s.at(at), err
-}
+// Post implements engine.Poster.
+func (p *poster) Post(i int, due, at int64) { p.board.Post(int32(p.first+i), due, at) }

@@ -268,7 +268,7 @@ func callLinkat(w *worker, r *format.Record) int64 {
 // needFiles ends the run if the thread cannot name its own descriptors.
 func (w *worker) needFiles() {
 	if w.guard.LacksFiles() {
-		w.failf("event %d of thread %d opens or names the file of a descriptor, which needs /proc: mount /proc", w.event, w.number)
+		w.Failf("event %d of thread %d opens or names the file of a descriptor, which needs /proc: mount /proc", w.Event, w.Number)
 	}
 }
 

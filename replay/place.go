@@ -13,6 +13,7 @@ import (
 
 	"pianola/format"
 	"pianola/internal/glob"
+	"pianola/internal/limit"
 	"pianola/replay/sandbox"
 )
 
@@ -85,10 +86,10 @@ func cleanPath(p string) string {
 // newPlaces finds the places of all names. It reads the events twice: it checks events
 // that move a name when all names are known. With a session, all processes call it, and
 // each reads its own events.
-func (e *engine) newPlaces(ctx context.Context) (*places, error) {
-	o, h := &e.Options, e.whole.Header()
+func (e *executor) newPlaces(ctx context.Context) (*places, error) {
+	o, h := &e.Options, e.Whole.Header()
 	p := &places{
-		trace: e.trace, header: h, maps: o.Maps, most: int(min(4*o.Limits.Files, math.MaxInt32)), matched: make([]bool, len(o.Maps)), app: h.AppNames(), known: map[string]place{".": 0},
+		trace: e.Trace, header: h, maps: o.Maps, most: int(min(4*o.Limits.Files, math.MaxInt32)), matched: make([]bool, len(o.Maps)), app: h.AppNames(), known: map[string]place{".": 0},
 		there: map[string]bool{}, files: map[string]bool{}, emptied: map[string]bool{},
 	}
 	dirs := o.branchRoots()
@@ -105,7 +106,7 @@ func (e *engine) newPlaces(ctx context.Context) (*places, error) {
 	for _, d := range h.Descriptors {
 		p.at(d.Path)
 	}
-	all := make([]uses, len(e.trace.Strings()))
+	all := make([]uses, len(e.Trace.Strings()))
 	if err := p.events(func(_ int32, _ int64, r *format.Record) error {
 		note(r, all)
 		return nil
@@ -121,7 +122,7 @@ func (e *engine) newPlaces(ctx context.Context) (*places, error) {
 		if use == 0 {
 			continue
 		}
-		name := e.trace.Strings()[id]
+		name := e.Trace.Strings()[id]
 		p.at(name)
 		if use&created != 0 {
 			p.there[cleanPath(name)] = true
@@ -131,7 +132,7 @@ func (e *engine) newPlaces(ctx context.Context) (*places, error) {
 		}
 	}
 	if len(p.known) > p.most {
-		return nil, fmt.Errorf("the trace has more than %d names and parent directories: %w", p.most, limitOf("files"))
+		return nil, fmt.Errorf("the trace has more than %d names and parent directories: %w", p.most, limit.Of("files"))
 	}
 	for name, at := range p.known {
 		if name != "." && at != p.known[path.Dir(name)] {
@@ -192,7 +193,7 @@ func (p *places) match(name string) (at place, ok bool) {
 
 // events calls f with each record.
 func (p *places) events(f func(thread int32, event int64, r *format.Record) error) error {
-	batch := make([]format.Record, batchRecords)
+	batch := make([]format.Record, 1024)
 	for thread := range int32(max(len(p.trace.Header().Threads), 1)) {
 		if p.trace.Len(thread+1) == 0 {
 			continue
@@ -387,7 +388,7 @@ func (p *places) checkEvent(thread int32, event int64, r *format.Record) (err er
 }
 
 // lies places the names of the engine in their roots. The guard must be bound.
-func (p *places) lies(e *engine) {
+func (p *places) lies(e *executor) {
 	for i, text := range e.texts {
 		at, known := p.known[cleanPath(text)]
 		if !known {
@@ -420,7 +421,7 @@ func (p *places) passes(text string) bool {
 
 // scattered reports, for each name of the engine, whether it is a directory with
 // names in another root, which its listing lacks.
-func (p *places) scattered(e *engine) []bool {
+func (p *places) scattered(e *executor) []bool {
 	dirs := make(map[string]bool)
 	for _, name := range p.strays {
 		dirs[path.Dir(name)] = true
@@ -433,9 +434,9 @@ func (p *places) scattered(e *engine) []bool {
 }
 
 // unmatched returns an error for a map that no trace has a name for.
-func (s *stage) unmatched() error {
-	for i, m := range s.engines[0].Maps {
-		if slices.ContainsFunc(s.engines, func(e *engine) bool { return e.places.matched[i] }) {
+func unmatched(all []*playing) error {
+	for i, m := range all[0].Maps {
+		if slices.ContainsFunc(all, func(e *playing) bool { return e.backing.(*executor).places.matched[i] }) {
 			continue
 		}
 		return fmt.Errorf("map %s: %w", m, ErrUnmatched)

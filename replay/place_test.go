@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/replay/fileset"
 	"pianola/replay/sandbox"
 )
 
@@ -217,7 +216,7 @@ func TestMapErrors(t *testing.T) {
 	r := newRoll(1)
 	r.add(1, format.OpStat, -int64(unix.ENOENT), strings.Repeat("x/", 100)+"a.log", 0)
 	_, err = Run(t.Context(), r, Options{Root: base + "/root", Maps: []Map{{"*.log", base + "/log"}}, Limits: Limits{Files: 10}})
-	var limit *fileset.LimitError
+	var limit *LimitError
 	require.True(t, errors.As(err, &limit))
 	require.Equal(t, "files", limit.Name)
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/replay/engine"
 	"pianola/replay/fileset"
 	"pianola/replay/sandbox"
 )
@@ -143,7 +144,7 @@ func TestCheckMemory(t *testing.T) {
 		"long names":  func(r *roll) { r.str(strings.Repeat("x", minMemory/6)) },
 		"many names":  func(r *roll) { r.strings = make([]string, minMemory/2/nameBytes+1) },
 		"descriptors": func(r *roll) { r.header.Descriptors = []format.Descriptor{{Path: strings.Repeat("x", minMemory/6)}} },
-		"events":      func(r *roll) { r.threads[0].records = make([]format.Record, minMemory/4/entrySize+1) },
+		"events":      func(r *roll) { r.threads[0].records = make([]format.Record, minMemory/4/engine.EntrySize+1) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRoll(1)

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/internal/spin"
 )
 
 // process is a recorded process, which its threads share.
@@ -20,7 +21,7 @@ type process struct {
 	memory
 
 	// The files that it has mapped. Only one thread changes the windows at a time.
-	mapping   spinLock
+	mapping   spin.Lock
 	window    atomic.Pointer[fileSpace] // nil before its first mapping
 	inherited atomic.Pointer[fileSpace] // of the process that forked it
 	former    *fileSpace                // from before an exec
@@ -30,29 +31,29 @@ type process struct {
 // it, else a copy.
 func (w *worker) fork(child *process, share bool) {
 	e, p := w.e, w.process
-	e.sharing.take()
+	e.sharing.Take()
 	files := p.files.Load()
 	if files == nil || child.files.Load() != nil {
-		e.sharing.give()
+		e.sharing.Give()
 		return
 	}
 	if share {
 		files.users.Add(1)
 		child.files.Store(files)
-		e.sharing.give()
+		e.sharing.Give()
 		return
 	}
 	own := child.own.Load()
 	child.files.Store(own)
-	e.sharing.give()
+	e.sharing.Give()
 	w.hasCopies(files.copyTo(own, files.duplicate))
 }
 
 // hasCopies ends the run if the kernel refused to duplicate descriptors of the worker's
 // process or of its parent: the process would lack files. got is 0 or -errno.
 func (w *worker) hasCopies(got int64) bool {
-	if got < 0 && !w.e.stopped.Load() {
-		w.failf("event %d of thread %d: copy the descriptors of a process: %w", w.event, w.number, unix.Errno(-got))
+	if got < 0 && !w.e.Stopped() {
+		w.Failf("event %d of thread %d: copy the descriptors of a process: %w", w.Event, w.Number, unix.Errno(-got))
 	}
 	return got == 0
 }
@@ -65,9 +66,9 @@ func (w *worker) unshare() *table {
 	if files := p.files.Load(); files == nil || files.users.Load() == 1 {
 		return files
 	}
-	e.sharing.take()
+	e.sharing.Take()
 	own, left, got := e.separateTable(p)
-	e.sharing.give()
+	e.sharing.Give()
 	if left != nil {
 		left.release()
 	}
@@ -78,7 +79,7 @@ func (w *worker) unshare() *table {
 // separateTable gives a process a table of its own, and returns it and the one that
 // the process has left, nil for none. The tables of processes are locked. The result
 // is 0, or -errno if the table lacks descriptors.
-func (e *engine) separateTable(p *process) (own, left *table, got int64) {
+func (e *executor) separateTable(p *process) (own, left *table, got int64) {
 	files := p.files.Load()
 	if files == nil || files.users.Load() == 1 {
 		return files, nil, 0
@@ -107,11 +108,11 @@ func (e *engine) separateTable(p *process) (own, left *table, got int64) {
 // process. The descriptors are closed with the last thread, not with an earlier
 // exit_group: in the replay, other threads may still have events that ended before it
 // in the recording.
-func (e *engine) leave(p *process) (last bool) {
+func (e *executor) leave(p *process) (last bool) {
 	if p.threads.Add(-1) > 0 {
 		return false
 	}
-	e.sharing.take()
+	e.sharing.Take()
 	files := p.files.Swap(nil)
 	alone := files != nil && files.users.Add(-1) == 0
 	switch own := files != nil && files == p.own.Load(); {
@@ -120,7 +121,7 @@ func (e *engine) leave(p *process) (last bool) {
 	case alone && !own:
 		p.left = files
 	}
-	e.sharing.give()
+	e.sharing.Give()
 	if alone {
 		files.closeAll()
 	}
@@ -130,30 +131,25 @@ func (e *engine) leave(p *process) (last bool) {
 // The calls that start, change and end processes. A replay does not make them.
 // It updates descriptor tables, starts threads and ends a process's memory.
 
-// callClone starts the thread that the recorded call created. It ignores a
-// number that is not a child of this thread.
+// callClone gives a process that the recorded call created its descriptors. The engine
+// starts the thread.
 func callClone(w *worker, r *format.Record) int64 {
-	if r.Ret < 1 || r.Ret > int64(len(w.e.workers)) {
+	k := w.Child(r)
+	if k == nil {
 		return r.Ret
 	}
-	child := w.e.workers[r.Ret-1]
-	if child.parent != w || child.started.Load() {
+	child := w.e.workers[k.Number-1]
+	if child.process == w.process {
 		return r.Ret
 	}
 	share := r.Args[0]&format.CloneFiles != 0
-	w.giveSeat(child)
-	if child.process != w.process {
-		w.forkWindow(child.process)
-		if w.process.private || child.process.private {
-			w.handOver(child, share)
-			return r.Ret
-		}
-		if !share && !w.holdCopies(w.process.files.Load()) {
-			return r.Ret
-		}
+	w.forkWindow(child.process)
+	switch {
+	case w.process.private || child.process.private:
+		w.handOver(child, share)
+	case share || w.holdCopies(w.process.files.Load()):
 		w.fork(child.process, share)
 	}
-	child.start()
 	return r.Ret
 }
 
@@ -177,33 +173,4 @@ func callUnshare(w *worker, r *format.Record) int64 {
 		w.unshare()
 	}
 	return r.Ret
-}
-
-// callExit executes exit and exit_group.
-func callExit(w *worker, r *format.Record) int64 {
-	w.exit()
-	return r.Ret
-}
-
-// closeQueues closes the queues that the worker's process has opened.
-func (w *worker) closeQueues() {
-	for _, q := range w.e.queues {
-		if q.owner.Load() == w.process {
-			q.close(w)
-		}
-	}
-}
-
-// exit records the end of the thread, once. The last thread of a process empties the
-// process's table and memory.
-func (w *worker) exit() {
-	if !w.exited {
-		w.exited = true
-		w.e.seats.alive.Add(-1)
-		if w.endsProcess = w.e.leave(w.process); w.endsProcess {
-			w.closeQueues()
-			w.leaveWindow(true)
-			w.giveAllBack()
-		}
-	}
 }

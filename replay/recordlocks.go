@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/internal/spin"
 	"pianola/replay/sandbox"
 )
 
@@ -94,7 +95,7 @@ func (w *worker) mayLock(s slot, kind int64, asks bool) bool {
 // So all descriptors of a process have the same locks, and two processes never do, even
 // through an inherited descriptor.
 type lockFiles struct {
-	spinLock
+	spin.Lock
 	n     atomic.Int32
 	open  []lockFile
 	stat  unix.Stat_t // memory whose address the kernel gets, as the next
@@ -127,8 +128,8 @@ func (w *worker) lockFile(s slot) int64 {
 	}
 	sys := w.e.guard.Kernel
 	l := &files.locks
-	l.take()
-	defer l.give()
+	l.Take()
+	defer l.Give()
 	file, i, got := l.look(sys, s.real())
 	if i >= 0 {
 		return int64(l.open[i].fd)
@@ -148,7 +149,7 @@ func (w *worker) lockFile(s slot) int64 {
 			break
 		}
 	}
-	w.firstCall, w.lastCall = 0, 0 // no call of the event
+	w.FirstCall, w.LastCall = 0, 0 // no call of the event
 	if fd >= 0 {
 		if other, _, _ := l.look(sys, uintptr(fd)); other != file {
 			sys.Call(unix.SYS_CLOSE, uintptr(fd), 0, 0)
@@ -162,9 +163,9 @@ func (w *worker) lockFile(s slot) int64 {
 		return fd
 	}
 	file.fd = uintptr(fd)
-	w.unpin()
+	w.Unpin()
 	l.open = append(l.open, file)
-	w.pin()
+	w.Pin()
 	l.n.Store(int32(len(l.open)))
 	return fd
 }
@@ -181,8 +182,8 @@ func (t *table) shut(sys sandbox.Kernel, s slot) int64 {
 // unlock releases the locks on the file of a slot.
 func (t *table) unlock(sys sandbox.Kernel, s slot) {
 	l := &t.locks
-	l.take()
-	defer l.give()
+	l.Take()
+	defer l.Give()
 	if _, i, _ := l.look(sys, s.real()); i >= 0 {
 		l.flock = unix.Flock_t{Type: unix.F_UNLCK} // a duplicate keeps them
 		sys.Call(unix.SYS_FCNTL, l.open[i].fd, unix.F_OFD_SETLK, uintptr(unsafe.Pointer(&l.flock)))
@@ -193,7 +194,7 @@ func (t *table) unlock(sys sandbox.Kernel, s slot) {
 }
 
 // ownLocks decides which processes have their own locks.
-func (e *engine) ownLocks() {
+func (e *executor) ownLocks() {
 	sharing := 0
 	for _, p := range e.processes {
 		if !p.private {
@@ -257,11 +258,11 @@ func (w *worker) lockWait(s slot, r *format.Record) int64 {
 	defer w.locking.Store(false)
 	var stuckSince int64
 	for gap := int64(firstTry); ; gap = min(gap*2, longestTry) {
-		if w.e.stopped.Load() {
+		if w.e.Stopped() {
 			return -int64(unix.EINTR)
 		}
 		w.locking.Store(true)
-		now := w.e.now()
+		now := w.e.Now()
 		switch {
 		case w.e.othersMove(w):
 			stuckSince = 0
@@ -270,7 +271,7 @@ func (w *worker) lockWait(s slot, r *format.Record) int64 {
 		case now-stuckSince > lastTry:
 			return -int64(unix.EDEADLK)
 		}
-		w.sleepUntil(now + gap)
+		w.SleepUntil(now + gap)
 		got := w.tryLock(s, r)
 		if got != -int64(unix.EAGAIN) && got != -int64(unix.EACCES) {
 			return got
@@ -280,9 +281,9 @@ func (w *worker) lockWait(s slot, r *format.Record) int64 {
 
 // othersMove reports whether any other worker is busy, or only waits for its
 // due time.
-func (e *engine) othersMove(w *worker) bool {
+func (e *executor) othersMove(w *worker) bool {
 	for _, k := range e.workers {
-		if k != w && !k.locking.Load() && k.forThread.Load() == 0 && k.done.Load() != ended {
+		if k != nil && k != w && !k.locking.Load() && k.IsBusy() {
 			return true
 		}
 	}

@@ -27,14 +27,14 @@ type registered struct {
 // itemsOf returns the list of the current event, with at most format.MaxRegistered items. It
 // has none if the trace can't be read, which ends the run. The worker is pinned.
 func (w *worker) itemsOf(r *format.Record) *format.List {
-	w.unpin()
-	defer w.pin()
+	w.Unpin()
+	defer w.Pin()
 	if w.lists == nil {
-		w.lists = w.e.trace.Lists(w.number)
+		w.lists = w.e.Trace.Lists(w.Number)
 	}
-	l, err := w.lists.Read(w.event, r)
+	l, err := w.lists.Read(w.Event, r)
 	if err != nil {
-		w.e.fail(fmt.Errorf("event %d of thread %d: %w", w.event, w.number, err))
+		w.e.Fail(fmt.Errorf("event %d of thread %d: %w", w.Event, w.Number, err))
 	}
 	if l == nil || err != nil {
 		return &noList
@@ -47,7 +47,7 @@ var noList format.List
 // withRoom makes room in a list for n elements, and reports whether that is possible.
 // Lists count against Limits.Memory until the end, because their memory is not freed
 // before. The worker is not pinned.
-func withRoom[T any](e *engine, l *[]T, n int) bool {
+func withRoom[T any](e *executor, l *[]T, n int) bool {
 	if n <= cap(*l) {
 		return true
 	}
@@ -61,7 +61,7 @@ func withRoom[T any](e *engine, l *[]T, n int) bool {
 
 // mayPin adds bytes of registered buffers or of lists, if all queues together then have
 // no more than Limits.Memory.
-func (e *engine) mayPin(size int64) bool {
+func (e *executor) mayPin(size int64) bool {
 	if e.pinned.Add(size) > e.Limits.Memory {
 		e.pinned.Add(-size)
 		return false
@@ -79,16 +79,16 @@ var registeredNames = [...]string{ofFiles: "files", ofBuffers: "buffers"}
 
 // failed notes that something can't be registered, unless the newest note says so. The
 // worker is not pinned.
-func (q *queue) failed(what int, err error) {
-	errno, e := errnoOf(err), q.g.e
+func (q *ring) failed(what int, err error) {
+	errno, e := errnoOf(err), q.e
 	if q.failures[what] == errno {
 		return
 	}
 	q.failures[what] = errno
 	if name := registeredNames[what]; errno == overLimit {
-		e.noteOnce(fmt.Sprintf("registered %s beyond %d bytes are replayed as normal %s", name, e.Limits.Memory, name))
+		e.Note(fmt.Sprintf("registered %s beyond %d bytes are replayed as normal %s", name, e.Limits.Memory, name))
 	} else {
-		e.noteOnce(fmt.Sprintf("registered %s are replayed as normal %s: %v", name, name, errno))
+		e.Note(fmt.Sprintf("registered %s are replayed as normal %s: %v", name, name, errno))
 	}
 }
 
@@ -96,21 +96,21 @@ func (q *queue) failed(what int, err error) {
 const overLimit = unix.ENOBUFS
 
 // claimOpen takes the lock of a queue in which something can be registered, and returns
-// the queue, nil if there is none.
-func (q *queue) claimOpen(w *worker) *openQueue {
-	if q.via == format.ViaAIO || !q.claim(w) {
+// its queue, nil if there is none.
+func (q *ring) claimOpen(w *worker) rings.Queue {
+	if q.Via == format.ViaAIO || !q.Claim(w.Worker) {
 		return nil
 	}
-	o := q.reach(w)
-	if o == nil {
-		q.give(w)
+	if q.Reach(w.Worker) == nil {
+		q.Give(w.Worker)
+		return nil
 	}
-	return o
+	return q.queue
 }
 
 // callRingFiles registers files.
 func callRingFiles(w *worker, r *format.Record) int64 {
-	q := w.queueOf(r)
+	q := w.ringOf(r)
 	if q == nil {
 		return errInvalid
 	}
@@ -118,7 +118,7 @@ func callRingFiles(w *worker, r *format.Record) int64 {
 	if o == nil {
 		return r.Ret
 	}
-	defer q.give(w)
+	defer q.Give(w.Worker)
 	if l := w.itemsOf(r); l.Update {
 		q.updateFiles(w, o, l)
 	} else {
@@ -128,14 +128,14 @@ func callRingFiles(w *worker, r *format.Record) int64 {
 }
 
 // registerFiles registers a whole table.
-func (q *queue) registerFiles(w *worker, o *openQueue, l *format.List) {
-	q.drain(w)
+func (q *ring) registerFiles(w *worker, o rings.Queue, l *format.List) {
+	q.Drain(w.Worker)
 	n := l.Len()
 	if !w.holdRing(&q.holds.files, int64(n)*holdDescriptor) {
 		return
 	}
-	w.unpin()
-	defer w.pin()
+	w.Unpin()
+	defer w.Pin()
 	q.files, q.fds = q.files[:0], q.fds[:0]
 	if !withRoom(w.e, &q.files, n) || !withRoom(w.e, &q.fds, n) {
 		q.failed(ofFiles, overLimit)
@@ -145,9 +145,9 @@ func (q *queue) registerFiles(w *worker, o *openQueue, l *format.List) {
 		fd, real := w.registrable(l.At(i)[0])
 		q.files, q.fds = append(q.files, fd), append(q.fds, real)
 	}
-	w.callBegins()
+	w.CallBegins()
 	err := o.RegisterFiles(q.fds)
-	w.callEnds()
+	w.CallEnds()
 	if err != nil {
 		q.files = q.files[:0]
 		q.failed(ofFiles, err)
@@ -165,9 +165,9 @@ func (w *worker) registrable(fd int64) (recorded int64, real int32) {
 
 // updateFiles replaces files from a place on. Requests in flight keep those that they
 // have, so it waits only for requests whose files the kernel may still have to find.
-func (q *queue) updateFiles(w *worker, o *openQueue, l *format.List) {
-	if q.g.done.Load() < q.deferred {
-		q.drain(w)
+func (q *ring) updateFiles(w *worker, o rings.Queue, l *format.List) {
+	if q.Done() < q.deferred {
+		q.Drain(w.Worker)
 	}
 	at, n := l.First(), l.Len()
 	n = max(min(n, len(q.files)-at), 0)
@@ -185,17 +185,17 @@ func (q *queue) updateFiles(w *worker, o *openQueue, l *format.List) {
 }
 
 // replaceFiles updates files from a place on by q.fds.
-func (q *queue) replaceFiles(w *worker, o *openQueue, at int) {
+func (q *ring) replaceFiles(w *worker, o rings.Queue, at int) {
 	replace := func() error {
-		w.unpin()
-		defer w.pin()
-		w.callBegins()
-		defer w.callEnds()
+		w.Unpin()
+		defer w.Pin()
+		w.CallBegins()
+		defer w.CallEnds()
 		return o.UpdateFiles(at, q.fds)
 	}
 	err := replace()
 	if errors.Is(err, rings.ErrBusy) {
-		q.drain(w)
+		q.Drain(w.Worker)
 		err = replace()
 	}
 	if err == nil {
@@ -204,16 +204,16 @@ func (q *queue) replaceFiles(w *worker, o *openQueue, at int) {
 	for i := range q.fds {
 		q.files[at+i] = -1
 	}
-	w.unpin()
+	w.Unpin()
 	q.failed(ofFiles, err)
-	w.pin()
+	w.Pin()
 }
 
 // callRingBuffers registers buffers, and after them the memory that writes take their
 // data from. The kernel can update buffers only since Linux 5.13, so an update registers
 // all of them again.
 func callRingBuffers(w *worker, r *format.Record) int64 {
-	q := w.queueOf(r)
+	q := w.ringOf(r)
 	if q == nil {
 		return errInvalid
 	}
@@ -221,11 +221,11 @@ func callRingBuffers(w *worker, r *format.Record) int64 {
 	if o == nil {
 		return r.Ret
 	}
-	defer q.give(w)
-	q.drain(w)
+	defer q.Give(w.Worker)
+	q.Drain(w.Worker)
 	l := w.itemsOf(r)
-	w.unpin()
-	defer w.pin()
+	w.Unpin()
+	defer w.Pin()
 	if q.buffers = q.buffers[:q.fixed]; !l.Update {
 		q.dropBuffers()
 	}
@@ -237,9 +237,9 @@ func callRingBuffers(w *worker, r *format.Record) int64 {
 		setIovec(&q.buffers[q.fixed], w.e.pool.at(0, poolSize), poolSize)
 	}
 	q.holdBuffers()
-	w.callBegins()
+	w.CallBegins()
 	err := o.RegisterBuffers(q.buffers)
-	w.callEnds()
+	w.CallEnds()
 	if err != nil {
 		q.buffers = q.buffers[:0]
 		q.dropBuffers()
@@ -249,17 +249,17 @@ func callRingBuffers(w *worker, r *format.Record) int64 {
 }
 
 // dropBuffers forgets the buffers.
-func (q *queue) dropBuffers() {
-	q.g.e.pinned.Add(-q.pinned)
+func (q *ring) dropBuffers() {
+	q.e.pinned.Add(-q.pinned)
 	q.buffers, q.fixed, q.pinned = q.buffers[:0], 0, 0
 }
 
 // setBuffers sets buffers from a number on. Those between the last one and the first of
 // them get a byte each.
-func (q *queue) setBuffers(arena region, l *format.List) error {
+func (q *ring) setBuffers(arena region, l *format.List) error {
 	at := l.First()
 	end := min(at+l.Len(), format.MaxRegistered/2)
-	if !withRoom(q.g.e, &q.buffers, end+1) {
+	if !withRoom(q.e, &q.buffers, end+1) {
 		return overLimit
 	}
 	for i := range max(end-at, 0) {
@@ -277,13 +277,13 @@ func (q *queue) setBuffers(arena region, l *format.List) error {
 
 // setBuffer sets a buffer of the list, or the one after the last, and reports whether the
 // limit allows that.
-func (q *queue) setBuffer(i int, arena region, place, size int64) bool {
+func (q *ring) setBuffer(i int, arena region, place, size int64) bool {
 	length := min(uint64(max(size, 1)), uint64(len(arena)))
 	more := int64(length)
 	if i < len(q.buffers) {
 		more -= int64(q.buffers[i].Len)
 	}
-	if !q.g.e.mayPin(more) {
+	if !q.e.mayPin(more) {
 		return false
 	}
 	if q.pinned += more; i == len(q.buffers) {
@@ -295,10 +295,10 @@ func (q *queue) setBuffer(i int, arena region, place, size int64) bool {
 
 // holdBuffers counts what the kernel holds for registered buffers. The worker is
 // not pinned, so the next call finds out whether that is too much.
-func (q *queue) holdBuffers() {
+func (q *ring) holdBuffers() {
 	var n int64
 	for _, v := range q.buffers {
 		n += heldPage * int64(v.Len/pageSize+2)
 	}
-	q.g.e.kernel.exchange(&q.holds.buffers, n)
+	q.e.kernel.exchange(&q.holds.buffers, n)
 }

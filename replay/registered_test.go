@@ -3,14 +3,11 @@ package replay
 import (
 	"bytes"
 	"fmt"
-	"math"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -18,6 +15,7 @@ import (
 	"pianola/format"
 	"pianola/format/bin"
 	"pianola/internal/testkit"
+	"pianola/replay/engine"
 	"pianola/replay/rings"
 )
 
@@ -185,36 +183,34 @@ func open(fds []int32) string {
 	return string(text)
 }
 
-// built returns an engine whose workers have seats, but no threads.
-func built(t *testing.T, r *roll) *engine {
+// built returns an executor whose workers have seats, but no threads.
+func built(t *testing.T, r *roll) *executor {
 	t.Helper()
-	o, err := Options{Backend: Null}.complete(1)
+	o, err := Options{Backend: Memory}.complete(1)
 	require.NoError(t, err)
-	s := &stage{clock: newClock(), parts: 1}
-	e := newEngine(s, Part{Trace: r}, o)
-	s.engines = []*engine{e}
+	e := newPlaying(engine.NewStage(engine.NewClock(nil)), Part{Trace: r}, o, nil).backing.(*executor)
 	require.NoError(t, e.build(t.Context()))
 	t.Cleanup(func() { require.NoError(t, e.free()) })
 	for _, w := range e.workers {
 		require.NoError(t, e.furnish(w.process))
 		if w.seat == nil {
-			w.seat = e.newSeat()
+			w.Worker.Seat = e.NewSeat()
+			w.seat = e.newSeat(w.Worker.Seat)
 		}
 	}
 	e.kernel.open(e)
 	return e
 }
 
-// queueOn returns the workers of a trace and its only ring, thread 2, which has the
+// ringOn returns the workers of a trace and its only ring, thread 2, which has the
 // scripted queue.
-func queueOn(t *testing.T, r *roll, s *scriptedQueue) ([]*worker, *queue) {
+func ringOn(t *testing.T, r *roll, s *scriptedQueue) ([]*worker, *ring) {
 	t.Helper()
 	e := built(t, r)
-	q := e.workers[1].queue
+	q := e.rings[1]
 	q.owner.Store(e.workers[0].process)
-	if s != nil {
-		q.under.Store(&openQueue{s, false})
-	}
+	q.queue = s
+	q.Open(q)
 	return e.workers, q
 }
 
@@ -226,32 +222,26 @@ func openAs(t *testing.T, w *worker, fd int64) {
 	require.True(t, w.process.files.Load().set(fd, newSlot(int64(real), 0, 0)))
 }
 
-// pinned runs f as a pinned worker does.
-func pinned(f func()) {
-	pin()
-	defer unpin()
-	f()
-}
-
 // An update replaces the places that it names, without a drain of the ring.
 func TestUpdateFiles(t *testing.T) {
 	r := newRoll(1)
 	ring := r.ring(format.ViaUring, 1)
 	r.add(2, format.OpPread64, 10, 3, 0, 10, 0)
 	s := &scriptedQueue{}
-	workers, q := queueOn(t, r, s)
+	workers, q := ringOn(t, r, s)
 	w := workers[0]
 	openAs(t, w, 5)
 	openAs(t, w, 6)
 	register := func(text string) {
-		w.event = int64(len(r.threads[0].records))
+		w.Event = int64(len(r.threads[0].records))
 		r.add(1, format.OpRingFiles, 0, ring, text)
-		pinned(func() { callRingFiles(w, r.last(1)) })
+		engine.Pinned(func() { callRingFiles(w, r.last(1)) })
 	}
 	register("5,-1,6,9,5")
 	require.Equal(t, []int64{5, -1, 6, -1, 5}, q.files)
 
-	q.submitted.Store(1) // a drain would not end
+	s.flying = 1
+	engine.Pinned(func() { w.Submit(&format.Record{Op: format.OpRingSubmit, Args: [format.MaxArgs]int64{int64(ring), 1}}) }) // a drain would not end
 	register("1=6,9,-2,6")
 	require.Equal(t, []int64{5, 6, -1, -1, 6}, q.files)
 	register("4=5,5,5") // beyond the end
@@ -260,7 +250,7 @@ func TestUpdateFiles(t *testing.T) {
 	register("3=5,5") // refused
 	require.Equal(t, []int64{5, 6, -1, -1, -1}, q.files)
 	require.Equal(t, []string{"register x-x-x", "update 1 x-", "update 4 x", "update 4 x", "update 3 xx"}, s.did)
-	require.Equal(t, []string{"registered files are replayed as normal files: bad file descriptor"}, w.e.notes)
+	require.Equal(t, []string{"registered files are replayed as normal files: bad file descriptor"}, w.e.Notes())
 }
 
 // An update waits for requests that find their registered file only when they begin.
@@ -270,7 +260,7 @@ func TestUpdateFilesAfterLinks(t *testing.T) {
 	r.how(2, format.How{Flags: format.ReqLink})
 	r.add(2, format.OpPread64, 10, 5, 0, 10, 0)
 	s := &scriptedQueue{}
-	workers, q := queueOn(t, r, s)
+	workers, q := ringOn(t, r, s)
 	w := workers[0]
 	openAs(t, w, 5)
 	s.onReap = func(done []rings.Completion) int {
@@ -281,132 +271,12 @@ func TestUpdateFilesAfterLinks(t *testing.T) {
 	r.add(1, format.OpRingFiles, 0, ring, "5")
 	r.add(1, format.OpRingFiles, 0, ring, "0=5")
 	records := r.threads[0].records
-	pinned(func() {
+	engine.Pinned(func() {
 		callRingFiles(w, &records[0])
-		q.submit(w, 1)
-		w.event = 1
+		w.Submit(&format.Record{Op: format.OpRingSubmit, Args: [format.MaxArgs]int64{int64(ring), 1}})
+		w.Event = 1
 		callRingFiles(w, &records[1])
 	})
 	require.Equal(t, []string{"register x", "reap", "update 0 x"}, s.did)
-	require.EqualValues(t, 1, q.g.done.Load())
-}
-
-// While a queue is closed, no other worker submits: its requests would never end.
-func TestCloseQueueOfOthers(t *testing.T) {
-	r := newRoll(1)
-	r.ring(format.ViaUring, 1)
-	for range 3 {
-		r.add(2, format.OpPread64, 10, 5, 0, 10, 0)
-	}
-	s := &scriptedQueue{}
-	workers, q := queueOn(t, r, s)
-	w := workers[0]
-	openAs(t, w, 5)
-	s.onReap = func(done []rings.Completion) int {
-		if q.lock.taken.CompareAndSwap(false, true) { // another worker would submit now
-			q.submitted.Add(1)
-			s.flying++
-			q.lock.give()
-		}
-		done[0] = rings.Completion{Result: 10}
-		return 1
-	}
-	pinned(func() {
-		q.submit(w, 1)
-		s.flying = 1
-		q.close(w)
-	})
-	require.Equal(t, []string{"close with 0 in flight"}, s.did)
-	require.Equal(t, q.submitted.Load(), q.g.done.Load())
-	require.Nil(t, q.under.Load())
-}
-
-// A worker looks at no queue that another one has closed.
-func TestLookAtClosedQueue(t *testing.T) {
-	r := newRoll(1)
-	r.ring(format.ViaUring, 1)
-	r.add(2, format.OpPread64, 10, 5, 0, 10, 0)
-	workers, q := queueOn(t, r, nil)
-	w := workers[0]
-	q.submitted.Store(1)
-	w.e.stopped.Store(true) // close does not wait for the request
-	for range 100 {
-		s := &scriptedQueue{closed: make(chan struct{})}
-		looks, closed := make(chan struct{}), false
-		s.onReady = sync.OnceValue(func() bool {
-			close(looks)
-			for range 100 { // the other worker would close it now
-				yield()
-			}
-			select {
-			case <-s.closed:
-				closed = true
-			default:
-			}
-			return false
-		})
-		q.under.Store(&openQueue{s, false})
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			q.look(w)
-		}()
-		<-looks
-		pinned(func() { q.close(w) })
-		<-ended
-		require.False(t, closed)
-	}
-}
-
-// A queue that can't be taken or given back at this moment is waited for, until a stop.
-func TestClaimEndsByStop(t *testing.T) {
-	r := newRoll(1)
-	r.ring(format.ViaUring, 1)
-	workers, q := queueOn(t, r, nil)
-	w := workers[0]
-	q.lock.take() // by a worker that has yet to say who it is
-	ended := make(chan bool)
-	go func() {
-		claimed := false
-		pinned(func() { claimed = q.claim(w) })
-		ended <- claimed
-	}()
-	w.e.stop()
-	require.False(t, <-ended)
-	q.lock.give()
-	pinned(func() { require.False(t, q.claim(w), "after a stop") })
-	require.False(t, q.lock.taken.Load())
-}
-
-// A stop that comes right after a worker has found that there is none ends the waits for
-// completions and for an event, although it wakes no worker that sleeps already.
-func TestStopsAreNotLost(t *testing.T) {
-	r := newRoll(1)
-	r.ring(format.ViaUring, 1)
-	r.add(1, format.OpRmdir, 0, "a")
-	r.add(2, format.OpRmdir, 0, "a")
-	workers, q := queueOn(t, r, nil)
-	w, e := workers[0], workers[0].e
-	q.submitted.Store(1)
-	for name, wait := range map[string]func(){
-		"completions": func() { q.drive(w, &q.came, 1) },
-		"event":       func() { w.awaitUntil(workers[1], 0, math.MaxInt64/2) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			e.stopped.Store(false)
-			e.asked = sync.OnceFunc(e.stop)
-			ended := make(chan struct{})
-			go func() {
-				defer close(ended)
-				pinned(wait)
-			}()
-			select {
-			case <-ended:
-			case <-time.After(10 * time.Second):
-				e.stop()
-				<-ended
-				t.Fatal("the stop is lost")
-			}
-		})
-	}
+	require.EqualValues(t, 1, q.Done())
 }

@@ -12,7 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/replay/engine"
 	"pianola/replay/fileset"
+	"pianola/replay/null"
+	"pianola/replay/program"
 	"pianola/replay/sandbox"
 )
 
@@ -92,59 +95,69 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 	raiseDescriptors(max(o.Limits.Descriptors, min(o.Limits.Descriptors*int64(len(parts)), mostDescriptors)))
 	defer unix.Umask(sandbox.Umask())
 
-	s := &stage{clock: new(clock), parts: len(parts)}
+	clock := new(engine.Clock)
 	if !o.Backend.Has().Simulated { // measuring the clock takes longer than many a simulation
-		s.clock = makeClock()
+		clock = makeClock()
 	}
-	if o.Device != nil {
-		s.device = &modelled{Device: o.Device.Start(o.Backend.Has().Recorded)}
-	}
+	s := engine.NewStage(clock)
+	s.Playing, s.Sleeper = o.Playing, readyThread
+	var parents parents
 	defer func() {
-		if err := s.closeParents(); err != nil && outcome == nil {
+		if err := parents.close(); err != nil && outcome == nil {
 			outcome = err
 		}
 	}()
 	if o.Backend.Has().Roots && parts[0].Name != "" {
-		if err := s.openParents(&o); err != nil {
+		if parents, err = openParents(&o); err != nil {
 			return nil, err
 		}
 	}
+	var all []*playing
 	defer func() {
-		for _, e := range s.engines {
+		for _, e := range all {
 			if err := e.free(); err != nil && outcome == nil {
 				outcome = err
 			}
 		}
 	}()
+	var shared *modelled
+	if o.Device != nil {
+		shared = &modelled{Device: o.Device.Start(o.Backend.Has().Recorded)}
+	}
 	for _, p := range parts {
-		e := newEngine(s, p, o)
-		s.engines = append(s.engines, e)
+		e := newPlaying(s, p, o, shared)
+		if k, ok := e.backing.(*executor); ok {
+			k.parts, k.parents = len(parts), parents
+		}
+		all = append(all, e)
+		if err := e.check(); err != nil {
+			return nil, err
+		}
 		if err := e.plan(ctx); err != nil {
 			return nil, err
 		}
 	}
-	if s.engines[0].isFirst() {
-		if err := s.unmatched(); err != nil {
+	if o.Session == nil || o.Session.Rank == 0 {
+		if err := unmatched(all); err != nil {
 			return nil, err
 		}
 	}
-	if err := s.ask(); err != nil {
+	if err := ask(all); err != nil {
 		return nil, err
 	}
-	for _, e := range s.engines {
-		r, err := e.setUp(ctx, bind)
-		if err != nil {
+	for _, e := range all {
+		r := &Result{Options: e.Options, trace: e.Whole}
+		if r.Prepared, err = e.setUp(ctx, bind); err != nil {
 			return nil, err
 		}
+		r.logs = e.Logs
 		results = append(results, r)
 	}
 	if o.Prepare == fileset.PrepareOnly {
 		return results, nil
 	}
-	for _, e := range s.engines { // once the files of all are there
-		if e.ofFree && len(e.roots) > 0 {
-			e.bytes.Store(min(e.bytes.Load(), e.space.open(e)))
-		}
+	for _, e := range all { // once the files of all are there
+		e.ready()
 	}
 	if o.Pause > 0 {
 		select {
@@ -154,85 +167,187 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 		}
 	}
 	if o.Backend.Has().Simulated {
-		outcome = s.simulate(ctx)
+		outcome = s.Simulate(ctx)
 	} else {
-		outcome = s.play(ctx, o.Wait)
+		outcome = s.Play(ctx)
 	}
-	for i, e := range s.engines {
+	for i, e := range all {
 		results[i].collect(e)
-		results[i].Notes = e.notes
 	}
 	if o.Session != nil && outcome == nil {
-		outcome = results[0].unite(ctx, s.engines[0])
+		outcome = results[0].unite(ctx, all[0])
 	}
 	return results, outcome
 }
 
-// setUp does everything before the first event.
-func (e *engine) setUp(ctx context.Context, bind func(*sandbox.Guard) error) (_ *Result, err error) {
+// playing is one of the traces of a run.
+type playing struct {
+	*engine.Engine
+	Options
+	backing
+	model *ofTrace // nil without a device
+}
+
+// backing prepares what an executor plays on, and frees it.
+type backing interface {
+	// plan verifies the needs of the trace before anything is written.
+	plan(ctx context.Context) error
+
+	// setUp does everything before the first event, and builds the engine.
+	setUp(ctx context.Context, bind func(*sandbox.Guard) error) (fileset.Prepared, error)
+
+	// ready is called once all traces of the run are set up.
+	ready()
+
+	// free ends it, also after an error of the others.
+	free() error
+
+	// mostHeld returns the largest size of the application's memory that was touched at a
+	// time, in bytes.
+	mostHeld() int64
+}
+
+// newPlaying makes the engine of a trace, and what backs it.
+func newPlaying(s *engine.Stage, p Part, o Options, shared *modelled) *playing {
+	o.Root = filepath.Join(o.Root, p.Name)
+	e := &playing{Options: o}
+	choices := engine.Options{
+		Timing: o.Timing, Wait: o.Wait, Order: o.Order, Outside: o.Outside, Speed: o.Speed, Strict: o.Strict,
+		Recorded: o.usesRecordedDurations(), Idle: o.Memory, Threads: o.Limits.Threads, Memory: o.Limits.Memory,
+	}
+	if shared != nil {
+		e.model = &ofTrace{modelled: shared}
+		choices.Model = e.model
+	}
+	trace := p.Trace
+	if o.Session != nil {
+		own := ownPart(p.Trace, o.Session)
+		trace, choices.Peers = own, &peers{Session: o.Session, part: own}
+		choices.LogsOfAll = o.Session.Rank == 0
+	}
+	e.Engine = s.NewEngine(p.Name, trace, p.Trace, choices)
+	switch open := o.Backend.opener(); {
+	case open != nil:
+		e.backing = &unprepared{engine: e.Engine, open: open}
+	case o.Backend.Has().Files:
+		e.backing = newExecutor(s, e.Engine, o)
+	default:
+		e.backing = &unprepared{engine: e.Engine}
+	}
+	return e
+}
+
+// unprepared is an executor that needs no preparation: the Player of a program, or null.
+type unprepared struct {
+	engine *engine.Engine
+	open   func(context.Context, format.Trace) (Player, error) // nil for null
+	player Player
+}
+
+func (d *unprepared) plan(context.Context) error { return nil }
+func (d *unprepared) ready()                     {}
+func (d *unprepared) mostHeld() int64            { return 0 }
+
+func (d *unprepared) setUp(ctx context.Context, _ func(*sandbox.Guard) error) (done fileset.Prepared, err error) {
+	if d.open == nil {
+		return done, d.engine.Build(ctx, null.Executor{})
+	}
+	if d.player, err = d.open(ctx, d.engine.Trace); err != nil {
+		return done, err
+	}
+	return done, d.engine.Build(ctx, program.New(d.engine, d.player))
+}
+
+func (d *unprepared) free() error {
+	if d.player == nil {
+		return nil
+	}
+	return d.player.Close()
+}
+
+// makeClock makes the clock of a run. Fuzz tests share one among all of theirs.
+var makeClock = func() *engine.Clock { return engine.NewClock(readyThread) }
+
+// setUp implements backing.
+func (e *executor) setUp(ctx context.Context, bind func(*sandbox.Guard) error) (done fileset.Prepared, err error) {
 	if e.Backend == Memory {
 		if err := e.openMemory(); err != nil {
-			return nil, err
+			return done, err
 		}
 	}
 	if err := e.build(ctx); err != nil {
-		return nil, err
+		return done, err
 	}
-	r := &Result{Options: e.Options, trace: e.whole, logs: e.logs}
 	where := "memory"
 	if e.Backend.Has().Roots {
 		if err := e.openRoots(ctx); err != nil {
-			return nil, err
+			return done, err
 		}
 		where = e.Root
 	}
-	if open := e.Backend.opener(); open != nil {
-		if e.player, err = open(ctx, e.trace); err != nil {
-			return nil, err
-		}
-	} else if e.Backend.Has().Files {
-		if r.Prepared, err = e.prepare(ctx, bind); err != nil {
-			return nil, fmt.Errorf("prepare %s: %w", where, err)
-		}
+	if done, err = e.prepare(ctx, bind); err != nil {
+		return done, fmt.Errorf("prepare %s: %w", where, err)
 	}
 	if e.files != nil {
 		e.files.Populate(e.ahead)
 	}
 	e.kernel.open(e)
-	return r, nil
+	return done, nil
 }
 
+// ready implements backing.
+func (e *executor) ready() {
+	if e.ofFree && len(e.roots) > 0 {
+		e.bytes.Store(min(e.bytes.Load(), e.space.open(e)))
+	}
+	e.stock.keepDescriptors(e, e.SeatsLater())
+	e.stage.Extra += e.pools * poolThreads
+}
+
+// mostHeld implements backing.
+func (e *executor) mostHeld() (bytes int64) {
+	for _, w := range e.workers {
+		if w != nil {
+			bytes = max(bytes, w.mostHeld*pageSize)
+		}
+	}
+	return bytes
+}
+
+// parents are the directories that hold the roots of several traces, by place.
+type parents []*sandbox.Root
+
 // openParents opens the directories that hold the roots of several traces.
-func (s *stage) openParents(o *Options) error {
+func openParents(o *Options) (all parents, err error) {
 	for _, dir := range append([]string{o.Root}, o.branchRoots()...) {
 		r, err := sandbox.OpenParent(dir)
 		if err != nil {
-			return err
+			return all, err
 		}
-		s.parents = append(s.parents, r)
+		all = append(all, r)
 	}
-	return nil
+	return all, nil
 }
 
-func (s *stage) closeParents() (err error) {
-	for _, r := range slices.Backward(s.parents) {
+func (p parents) close() (err error) {
+	for _, r := range slices.Backward(p) {
 		err = errors.Join(err, r.Close())
 	}
 	return err
 }
 
 // dirs returns the directories of the root and of the roots of maps.
-func (e *engine) dirs() []string {
+func (e *executor) dirs() []string {
 	dirs := []string{e.Root}
 	for _, dir := range e.branchRoots() {
-		dirs = append(dirs, filepath.Join(dir, e.name))
+		dirs = append(dirs, filepath.Join(dir, e.Name))
 	}
 	return dirs
 }
 
 // openRoots opens the root and the roots of maps, and makes them ready for the
 // preparation. Those that another process prepares are not there yet.
-func (e *engine) openRoots(ctx context.Context) (err error) {
+func (e *executor) openRoots(ctx context.Context) (err error) {
 	dirs := e.dirs()
 	if err = e.elect(ctx, dirs); err != nil {
 		return err
@@ -266,7 +381,7 @@ func (e *engine) openRoots(ctx context.Context) (err error) {
 }
 
 // joinRoots opens the roots that other processes have prepared.
-func (e *engine) joinRoots() (err error) {
+func (e *executor) joinRoots() (err error) {
 	for i, dir := range e.dirs() {
 		if !e.joins(i) {
 			continue
@@ -279,7 +394,7 @@ func (e *engine) joinRoots() (err error) {
 }
 
 // prepare creates the fileset, and opens the descriptors that are open at the start.
-func (e *engine) prepare(ctx context.Context, bind func(*sandbox.Guard) error) (done fileset.Prepared, err error) {
+func (e *executor) prepare(ctx context.Context, bind func(*sandbox.Guard) error) (done fileset.Prepared, err error) {
 	begin := time.Now()
 	for i := range e.plans {
 		if e.joins(i) {
@@ -330,7 +445,7 @@ func (e *engine) prepare(ctx context.Context, bind func(*sandbox.Guard) error) (
 }
 
 // prepareRoot creates the fileset of a place, and adds to done what was done.
-func (e *engine) prepareRoot(ctx context.Context, i int, how fileset.Prepare, bind func(*sandbox.Guard) error, done *fileset.Prepared) error {
+func (e *executor) prepareRoot(ctx context.Context, i int, how fileset.Prepare, bind func(*sandbox.Guard) error, done *fileset.Prepared) error {
 	o := fileset.Options{
 		Prepare: how, Cache: e.Cache, Compressibility: e.Compressibility, Data: e.pool,
 		Guard: e.guard, Bind: bind, Progress: e.Progress,

@@ -2,11 +2,11 @@ package replay
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
 	"pianola/format"
+	"pianola/replay/engine"
 	"pianola/replay/fileset"
 	"pianola/stats"
 )
@@ -53,52 +53,16 @@ type Result struct {
 	scheduled int64 // by a schedule, the recorded start of the last event
 
 	trace   format.Trace
-	logs    []log
+	logs    []engine.Log
 	late    stats.Histogram // Lateness
 	latency stats.Histogram // Edges.Latency
 }
 
 // OpResult is the result of one operation.
-type OpResult struct {
-	Executed int64
-	Failed   int64
-	Differed int64
-}
+type OpResult = engine.OpResult
 
 // Difference is a kind of differing result, with its first example.
-type Difference struct {
-	Op       format.Op
-	Recorded int64 // result in the recording, as Event.Ret
-	Got      int64 // result in the replay
-	Count    int64
-
-	At     time.Duration // of the first example, since the start of the replay
-	Thread int32
-	Event  int64  // position in the thread, from 0
-	Path   string // below the root; "" where none is known
-	Name   string // the application's of Path; "" where the trace has none
-	Reason string // what is known of why; "" if nothing
-}
-
-// String describes the difference in one line.
-func (d *Difference) String() string {
-	text := fmt.Sprintf("%d × %s: recorded %s, got %s; first %s, event %d of thread %d",
-		d.Count, d.Op, resultText(d.Recorded), resultText(d.Got), format.BothNames(d.Path, d.Name), d.Event, d.Thread)
-	if d.Reason != "" {
-		text += ": " + d.Reason
-	}
-	return text
-}
-
-func resultText(ret int64) string {
-	switch {
-	case ret == format.NoResult:
-		return "?"
-	case ret < 0:
-		return format.ErrnoName(int(-ret))
-	}
-	return fmt.Sprint(ret)
-}
+type Difference = engine.Difference
 
 // refusedDirect is the reason if an open with O_DIRECT fails: not all file
 // systems have it.
@@ -131,55 +95,31 @@ func (w *worker) reason(r *format.Record, got int64) string {
 	return lowOpenFiles
 }
 
-// maxDifferences bounds the kinds that a seat distinguishes. Results of further kinds
-// only count as differing.
-const maxDifferences = 64
-
-// latenessDigits makes a histogram small, because each living thread has one.
-const latenessDigits = 1
-
-// collect adds up what the workers counted.
-func (r *Result) collect(e *engine) {
-	late := stats.Histogram{Digits: latenessDigits}
-	for _, w := range e.workers {
-		if w.elsewhere {
-			continue
-		}
-		r.Elapsed = max(r.Elapsed, time.Duration(w.last))
-		r.scheduled = max(r.scheduled, w.scheduled)
-		r.OrderWait += time.Duration(w.orderWait)
-		r.LateReads += w.lateReads
-		r.MemoryBytes = max(r.MemoryBytes, w.mostHeld*pageSize)
-		r.Interrupted = r.Interrupted || w.event < w.length
-	}
-	for _, s := range e.seats.all {
-		late.Merge(&s.late)
-		for op := range s.byOp {
-			from, to := &s.byOp[op], &r.ByOp[op]
-			to.Executed += from.Executed
-			to.Failed += from.Failed
-			to.Differed += from.Differed
-		}
-		for i := range s.differences {
-			r.addDifference(&s.differences[i])
-		}
-	}
+// collect adds up what the workers of a trace counted.
+func (r *Result) collect(e *playing) {
+	c := e.Count()
+	r.Elapsed, r.scheduled, r.Interrupted = c.Elapsed, c.Scheduled, c.Interrupted
+	r.OrderWait, r.LateReads, r.ByOp = c.OrderWait, c.LateReads, c.ByOp
+	r.MemoryBytes, r.Notes = e.mostHeld(), e.Notes()
 	for i := range r.ByOp {
 		r.Executed += r.ByOp[i].Executed
 		r.Failed += r.ByOp[i].Failed
 		r.Differed += r.ByOp[i].Differed
 	}
-	r.late, r.Lateness = late, late.Quantiles()
+	for i := range c.Differences {
+		r.addDifference(&c.Differences[i])
+	}
+	r.late, r.Lateness = c.Late, c.Late.Quantiles()
 	r.sortDifferences(e)
 }
 
 // sortDifferences puts what began first at the start, and names the files.
-func (r *Result) sortDifferences(e *engine) {
+func (r *Result) sortDifferences(e *playing) {
 	slices.SortStableFunc(r.Differences, func(a, b Difference) int { return cmp.Compare(a.At, b.At) })
 	if len(r.Differences) == 0 {
 		return
 	}
-	if names := e.trace.Header().AppNames(); names != nil {
+	if names := e.Trace.Header().AppNames(); names != nil {
 		for i := range r.Differences {
 			d := &r.Differences[i]
 			d.Name = names.Of(d.Path)
@@ -189,68 +129,12 @@ func (r *Result) sortDifferences(e *engine) {
 
 func (r *Result) addDifference(d *Difference) {
 	for i := range r.Differences {
-		if have := &r.Differences[i]; have.same(d.Op, d.Recorded, d.Got) {
-			have.add(d)
+		if have := &r.Differences[i]; have.Same(d.Op, d.Recorded, d.Got) {
+			have.Add(d)
 			return
 		}
 	}
 	r.Differences = append(r.Differences, *d)
-}
-
-// add adds another count of the same kind.
-func (d *Difference) add(other *Difference) {
-	count := d.Count + other.Count
-	if other.At < d.At {
-		*d = *other
-	}
-	d.Count = count
-}
-
-// same reports whether a difference is of a kind. Which number a descriptor has makes no
-// other kind of it.
-func (d *Difference) same(op format.Op, recorded, got int64) bool {
-	if d.Op != op || d.Got != got {
-		return false
-	}
-	return d.Recorded == recorded || op.Info().Result == format.ResultFD && d.Recorded >= 0 && recorded >= 0
-}
-
-// score compares an event's result with the recorded one if the numbers differ, and
-// records a difference. It returns false if the run must end.
-func (w *worker) score(r *format.Record, event, got int64) bool {
-	if r.Ret == format.NoResult {
-		return true
-	}
-	if (r.Ret < 0) != (got < 0) {
-		w.byOp[r.Op].Failed++
-	}
-	if r.Same(got) {
-		return true
-	}
-	w.byOp[r.Op].Differed++
-	w.note(r, event, got)
-	if w.e.Strict {
-		path := w.pathOf(r)
-		w.failf("event %d of thread %d: %s %s returned %v, recorded %v: %w",
-			event, w.number, r.Op, format.BothNames(path, w.e.trace.Header().AppNames().Of(path)), result(got), result(r.Ret), ErrDiffers)
-		return false
-	}
-	return true
-}
-
-func (w *worker) note(r *format.Record, event, got int64) {
-	for i := range w.differences {
-		if d := &w.differences[i]; d.same(r.Op, r.Ret, got) {
-			d.Count++
-			return
-		}
-	}
-	if len(w.differences) < cap(w.differences) {
-		w.differences = append(w.differences, Difference{
-			Op: r.Op, Recorded: r.Ret, Got: got, Count: 1, At: time.Duration(w.e.now() - w.e.start),
-			Thread: w.number, Event: event, Path: w.pathOf(r), Reason: w.reason(r, got),
-		})
-	}
 }
 
 // pathOf returns the path that a record is about: its first string, or the path

@@ -51,7 +51,8 @@ func TestMovedOut(t *testing.T) {
 		dir, err := os.Open(path)
 		require.NoError(t, err)
 		defer dir.Close()
-		e := &engine{Options: Options{Backend: Posix}, guard: sandbox.Guard{Kernel: sandbox.Linux, Root: dir.Fd()}, startDirs: map[startDir]int64{}}
+		e := bare(Options{Backend: Posix})
+		e.guard.Root = dir.Fd()
 		defer e.guard.Close()
 		for _, text := range []string{"d//../../secret", "d//../secret", "d//../../new", "d/below//../../../secret", "d//below"} {
 			e.texts = append(e.texts, text)

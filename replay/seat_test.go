@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/replay/engine"
 )
 
 // shortProcesses returns a trace of a process that makes n others, so many of which live
@@ -43,7 +44,7 @@ func TestShortProcesses(t *testing.T) {
 		for _, order := range []Order{Resource, Total} {
 			processes := 12_000
 			if order == Total || testing.Short() {
-				processes = 2 * fewThreads
+				processes = 2 * 1024
 			}
 			roll := shortProcesses(processes, 2)
 			o := Options{Root: t.TempDir(), Timing: AFAP, Order: order, Limits: Limits{Threads: 3}}
@@ -51,7 +52,7 @@ func TestShortProcesses(t *testing.T) {
 			r, err := p.run(t.Context(), t, roll, o)
 			require.NoError(t, err)
 			faultless(t, roll, r)
-			require.Less(t, threadsOf(t)-before, 2*readySeats)
+			require.Less(t, threadsOf(t)-before, 2*128)
 			require.Len(t, readAll(t, r.Events()), int(r.Executed))
 		}
 	})
@@ -66,7 +67,7 @@ func threadsOf(t *testing.T) int {
 // The limit of threads counts those that live at a time.
 func TestLimitOfThreads(t *testing.T) {
 	eachBackend(t, func(t *testing.T, p player) {
-		for _, n := range []int{4, fewThreads} {
+		for _, n := range []int{4, 1024} {
 			r := shortProcesses(n, 3)
 			for child := range r.threads[1:4] { // none of the first three ends before all have begun
 				for other := int32(2); other <= 4; other++ {
@@ -87,7 +88,7 @@ func TestLimitOfThreads(t *testing.T) {
 // descriptor, and no memory that was touched.
 func TestSeatIsEmpty(t *testing.T) {
 	eachBackend(t, func(t *testing.T, p player) {
-		r := shortProcesses(2*fewThreads, 1)
+		r := shortProcesses(2*1024, 1)
 		for i := range r.threads[1:] {
 			child := int32(i + 2)
 			r.threads[child-1].records = nil
@@ -106,7 +107,7 @@ func TestSeatIsEmpty(t *testing.T) {
 		require.NoError(t, err)
 		faultless(t, r, res)
 	})
-	e := &engine{stage: &stage{clock: newClock()}, Options: Options{Limits: defaults}}
+	e := bare(Options{Limits: defaults})
 	defer e.free()
 	m, err := e.newMemory(1 << 20)
 	require.NoError(t, err)
@@ -121,35 +122,24 @@ func TestSeatIsEmpty(t *testing.T) {
 // The table of a process goes to another one when its last thread has emptied it, even
 // where a thread that ended before leaves its seat between.
 func TestTableIsEmptied(t *testing.T) {
-	e := &engine{stage: &stage{clock: newClock()}, Options: Options{Limits: defaults}}
+	e := bare(Options{Limits: defaults})
 	p := &process{}
 	p.own.Store(&table{})
 	p.threads.Store(2)
-	leave := func(exit bool) {
-		w := &worker{e: e, process: p}
-		s := &seat{e: e, next: make(chan *worker, 1)}
-		close(s.next)
-		e.running.Add(1)
-		e.seats.unborn[0] = []*worker{{}}
-		if exit {
-			w.exit()
-		}
-		s.vacate(w)
-	}
-	p.threads.Add(-1) // another thread begins to leave, after the one that leaves its seat
-	p.threads.Add(-1)
-	leave(false)
-	require.Empty(t, e.seats.tables)
-	p.threads.Add(1)
-	leave(true)
-	require.Len(t, e.seats.tables, 1)
+	first, last := &worker{Worker: &engine.Worker{}, e: e, process: p}, &worker{Worker: &engine.Worker{}, e: e, process: p}
+	first.End()
+	first.Abandon()
+	require.Empty(t, e.stock.tables)
+	last.End()
+	last.Abandon()
+	require.Len(t, e.stock.tables, 1)
 }
 
 // Threads that no event creates start when their parent ends, however many they are, and
 // those that are created out of their order start when they are created.
 func TestOrderOfBirth(t *testing.T) {
 	eachBackend(t, func(t *testing.T, p player) {
-		const n = 2 * fewThreads
+		const n = 2 * 1024
 		r := shortProcesses(n, 1)
 		r.threads[0].records = nil
 		r.threads[0].waits = nil

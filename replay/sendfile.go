@@ -80,7 +80,7 @@ func (w *worker) send(out, in, offset uintptr, n int64) (sent int64) {
 			return got
 		}
 		sent += max(got, 0)
-		if got < k || sent == n || w.e.stopped.Load() {
+		if got < k || sent == n || w.e.Stopped() {
 			return sent
 		}
 	}
@@ -131,7 +131,7 @@ func (w *worker) drain(in slot, offset, size, recorded int64) int64 {
 	}
 	size = min(max(size, 0), maxTransfer)
 	if w.e.sink < 0 {
-		w.failf("event %d of thread %d copies bytes from the trace's files to another target, which needs /dev/null: it is missing or not the null device", w.event, w.number)
+		w.Failf("event %d of thread %d copies bytes from the trace's files to another target, which needs /dev/null: it is missing or not the null device", w.Event, w.Number)
 		return errInvalid
 	}
 	return w.send(uintptr(w.e.sink), in.real(), w.place(0, offset), size)

@@ -107,7 +107,7 @@ func TestBlocksCount(t *testing.T) {
 
 // Reserved bytes that were not used go back to the shared budget.
 func TestReserve(t *testing.T) {
-	e := &engine{stage: &stage{}}
+	e := bare(Options{})
 	a, b := &worker{e: e, seat: &seat{}}, &worker{e: e, seat: &seat{}}
 	e.bytes.Store(4 << 30)
 	n := a.reserve(1 << 62)
@@ -124,5 +124,5 @@ func TestReserve(t *testing.T) {
 	e.bytes.Store(50)
 	require.EqualValues(t, 150, b.reserve(1000), "what is left")
 	require.EqualValues(t, 149, b.settle(1000, 150, 149), "and enough")
-	require.False(t, e.stopped.Load())
+	require.False(t, e.Stopped())
 }

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/internal/available"
+	"pianola/internal/spin"
 )
 
 // Without Limits.Bytes, events may use a share of the space that is free after the
@@ -17,7 +18,7 @@ import (
 // freeSpace is the space of the root's file system that events may take. With
 // maps it is that of the file system with the least free space.
 type freeSpace struct {
-	lock  spinLock
+	lock  spin.Lock
 	stat  unix.Statfs_t // memory whose address the kernel gets
 	begin int64         // bytes that were free at the start
 	share int64         // of them, bytes that events may take; 0 if Limits.Bytes is given
@@ -26,7 +27,7 @@ type freeSpace struct {
 
 // open begins a share of the space, of a replay with so many workers, and returns
 // how much it is.
-func (s *freeSpace) open(e *engine) int64 {
+func (s *freeSpace) open(e *executor) int64 {
 	s.begin = s.free(e)
 	s.share = s.begin / 10 * 9
 	if e.inMemory() {
@@ -35,12 +36,12 @@ func (s *freeSpace) open(e *engine) int64 {
 		}
 	}
 	s.share = max(s.share/int64(e.parts), 1)
-	s.lease = max(min(lease, s.share/16/int64(max(e.mostSeats(), 1))), 1)
+	s.lease = max(min(lease, s.share/16/int64(max(e.MostSeats(), 1))), 1)
 	return s.share
 }
 
 // free returns how many bytes are free, for a user without privileges.
-func (s *freeSpace) free(e *engine) int64 {
+func (s *freeSpace) free(e *executor) int64 {
 	least := s.freeIn(e, e.guard.Root)
 	for _, b := range e.guard.Branches {
 		least = min(least, s.freeIn(e, b.Root))
@@ -48,7 +49,7 @@ func (s *freeSpace) free(e *engine) int64 {
 	return least
 }
 
-func (s *freeSpace) freeIn(e *engine, root uintptr) int64 {
+func (s *freeSpace) freeIn(e *executor, root uintptr) int64 {
 	if !s.ask(e, root) || s.stat.Bavail > math.MaxInt64/uint64(max(s.stat.Bsize, 1)) {
 		return 0
 	}
@@ -57,12 +58,12 @@ func (s *freeSpace) freeIn(e *engine, root uintptr) int64 {
 
 // ask fills in stat for the file system of a root. Pinned workers call it with the
 // lock, so the call must not go through the Go scheduler.
-func (s *freeSpace) ask(e *engine, root uintptr) bool {
+func (s *freeSpace) ask(e *executor, root uintptr) bool {
 	return e.guard.Kernel.Call(unix.SYS_FSTATFS, root, uintptr(unsafe.Pointer(&s.stat)), 0) >= 0
 }
 
 // inMemory reports whether the file system of some root has its files in memory only.
-func (e *engine) inMemory() bool {
+func (e *executor) inMemory() bool {
 	s := &e.space
 	for _, root := range e.guard.Roots() {
 		if s.ask(e, root) && (s.stat.Type == unix.TMPFS_MAGIC || s.stat.Type == unix.RAMFS_MAGIC) {
@@ -75,12 +76,12 @@ func (e *engine) inMemory() bool {
 // renew finds out what of the share is not taken, and takes n bytes of it. It
 // leaves the share as used up when a small part of it is left, so that a full file
 // system is not asked at each write.
-func (s *freeSpace) renew(e *engine, n int64) bool {
+func (s *freeSpace) renew(e *executor, n int64) bool {
 	if s.share == 0 {
 		return false
 	}
-	s.lock.take()
-	defer s.lock.give()
+	s.lock.Take()
+	defer s.lock.Give()
 	if have := e.bytes.Load(); have >= n {
 		e.bytes.Add(-n)
 		return true

@@ -28,7 +28,7 @@ type startDir struct {
 //
 // Another process can move such a directory out of the root. The descriptors
 // belong to the jail's own mount, so ".." does not lead out of it.
-func (e *engine) openStartDirs() {
+func (e *executor) openStartDirs() {
 	if !e.guard.Jailed() || !e.Backend.Has().Roots {
 		return
 	}
@@ -61,7 +61,7 @@ func (e *engine) openStartDirs() {
 	}
 }
 
-func (e *engine) closeStartDirs() {
+func (e *executor) closeStartDirs() {
 	for _, fd := range e.startDirs {
 		if fd >= 0 {
 			e.guard.Shut(fd)

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/internal/spin"
 	"pianola/replay/sandbox"
 )
 
@@ -59,7 +60,7 @@ type table struct {
 	// closes them. A close frees its number before it returns, so an open of
 	// another thread can end before it, in the recording and in the replay.
 	late struct {
-		spinLock
+		spin.Lock
 		n     atomic.Int32
 		fds   [maxLate]int64
 		slots [maxLate]slot
@@ -117,8 +118,8 @@ func (t *table) set(fd int64, s slot) bool {
 	if t.slots[fd].CompareAndSwap(0, int64(s)) {
 		return true // nearly always
 	}
-	t.late.take()
-	defer t.late.give()
+	t.late.Take()
+	defer t.late.Give()
 	for n := t.late.n.Load(); ; {
 		old := t.get(fd)
 		kept := old != 0 && n < maxLate
@@ -139,8 +140,8 @@ func (t *table) set(fd int64, s slot) bool {
 // takeLate removes and returns the oldest slot of a number that waits for its
 // close.
 func (t *table) takeLate(fd int64) (s slot) {
-	t.late.take()
-	defer t.late.give()
+	t.late.Take()
+	defer t.late.Give()
 	n := int(t.late.n.Load())
 	for i := range n {
 		if t.late.fds[i] == fd {

@@ -15,6 +15,8 @@ import (
 
 	"pianola/format"
 	"pianola/internal/roottest"
+	"pianola/internal/spin"
+	"pianola/replay/engine"
 	"pianola/replay/sandbox"
 )
 
@@ -285,7 +287,7 @@ func TestLateCloseOfWhatWasReplaced(t *testing.T) {
 	m, err := newRegion(4096)
 	require.NoError(t, err)
 	defer m.free()
-	w := &worker{process: &process{}, seat: &seat{sys: sandbox.Linux}}
+	w := &worker{Worker: &engine.Worker{}, process: &process{}, seat: &seat{sys: sandbox.Linux}}
 	files := newTable(sandbox.Linux, m, 16)
 	w.process.files.Store(files)
 	var opened []slot
@@ -369,7 +371,7 @@ func TestDescriptorsThatCannotBeCopied(t *testing.T) {
 	}{
 		{"fork", unix.SYS_FCNTL, func(parent, child *worker, k sandbox.Kernel) {
 			parent.process.files.Load().sys = k
-			callClone(parent, &format.Record{Ret: int64(child.number)})
+			callClone(parent, &format.Record{Op: format.OpClone, Ret: int64(child.Number)})
 		}},
 		{"unshare", unix.SYS_FCNTL, func(parent, child *worker, k sandbox.Kernel) {
 			parent.process.files.Load().sys = k
@@ -396,20 +398,18 @@ func TestDescriptorsThatCannotBeCopied(t *testing.T) {
 				r.child(2, 1)
 				e := built(t, r)
 				parent, child := e.workers[0], e.workers[1]
-				child.seated.Store(true)
 				require.True(t, parent.process.files.Load().set(5, newSlot(9, 0, 0)))
-				pinned(func() { test.copy(parent, child, refusing(test.call, errno)) })
-				err := e.err.Load()
+				engine.Pinned(func() { test.copy(parent, child, refusing(test.call, errno)) })
+				err := e.Err()
 				for _, p := range e.processes { // which have no real descriptors
 					p.files.Store(nil)
 				}
 				if errno == unix.EBADF && test.call != unix.SYS_PIDFD_OPEN {
-					require.Nil(t, err)
+					require.NoError(t, err)
 					continue
 				}
-				require.NotNil(t, err)
-				require.ErrorIs(t, *err, errno)
-				require.ErrorContains(t, *err, "copy the descriptors of a process")
+				require.ErrorIs(t, err, errno)
+				require.ErrorContains(t, err, "copy the descriptors of a process")
 			}
 		})
 	}
@@ -425,7 +425,7 @@ func TestUnshareRaces(t *testing.T) {
 	all := e.workers
 	for _, w := range all {
 		w.process.own.Load().sys = func(uintptr, uintptr, uintptr, uintptr, uintptr, uintptr, uintptr) int64 {
-			yield() // another worker would leave the table now
+			spin.Yield() // another worker would leave the table now
 			return 9
 		}
 	}
@@ -442,7 +442,7 @@ func TestUnshareRaces(t *testing.T) {
 				for begin.Add(1); begin.Load() < int32(len(all)); {
 					runtime.Gosched()
 				}
-				pinned(func() { w.unshare() })
+				engine.Pinned(func() { w.unshare() })
 			})
 		}
 		group.Wait()

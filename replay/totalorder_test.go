@@ -11,6 +11,7 @@ import (
 	"pianola/format"
 	"pianola/format/bin"
 	"pianola/internal/testkit/tracefuzz"
+	"pianola/replay/engine"
 )
 
 // at adds an event that took from one nanosecond of the recording to another.
@@ -24,12 +25,12 @@ func (t *roll) at(thread int32, from, to int64) {
 }
 
 // totalOrder builds an engine, which is not run.
-func totalOrder(t *testing.T, r *roll, limits Limits) (*engine, error) {
+func totalOrder(t *testing.T, r *roll, limits Limits) (*engine.Engine, error) {
 	o, err := Options{Backend: Null, Order: Total, Limits: limits}.complete(1)
 	require.NoError(t, err)
-	e := newEngine(&stage{clock: newClock()}, Part{Trace: r}, o)
-	t.Cleanup(func() { require.NoError(t, e.free()) })
-	return e, e.build(t.Context())
+	e := newPlaying(engine.NewStage(new(engine.Clock)), Part{Trace: r}, o, nil)
+	_, err = e.setUp(t.Context(), nil)
+	return e.Engine, err
 }
 
 func TestTotal(t *testing.T) {
@@ -44,8 +45,7 @@ func TestTotal(t *testing.T) {
 	e, err := totalOrder(t, r, Limits{})
 	require.NoError(t, err)
 	waits := func(thread int) []format.Wait {
-		w := e.workers[thread-1].waits
-		return w[:len(w)-1]
+		return e.Workers[thread-1].Waits()
 	}
 	require.Equal(t, []format.Wait{
 		{Event: 1, For: format.Edge{Thread: 3, Event: 0}},
@@ -85,7 +85,7 @@ func TestTotalOfVfork(t *testing.T) {
 	r.threads[0].durations[n] = 100
 	e, err := totalOrder(t, r, Limits{})
 	require.NoError(t, err)
-	require.Equal(t, []format.Wait{{Event: 1, For: format.Edge{Thread: child, Event: 1}}}, e.workers[0].waits[:1])
+	require.Equal(t, []format.Wait{{Event: 1, For: format.Edge{Thread: child, Event: 1}}}, e.Workers[0].Waits()[:1])
 }
 
 // For any overlap, the waits are those of the definition minus those that others imply,
@@ -131,7 +131,7 @@ func TestTotalIsWhatItSays(t *testing.T) {
 			if i > 0 {
 				take(n, i-1)
 			}
-			for _, v := range e.workers[n].waits {
+			for _, v := range e.Workers[n].Waits() {
 				if v.Event == int64(i) {
 					take(int(v.For.Thread-1), int(v.For.Event))
 				}
@@ -191,7 +191,7 @@ func TestTotalKeepsWaits(t *testing.T) {
 		require.NoError(t, err)
 		for n := range threads {
 			for _, v := range found[n] {
-				require.True(t, slices.ContainsFunc(e.workers[n].waits, func(w format.Wait) bool {
+				require.True(t, slices.ContainsFunc(e.Workers[n].Waits(), func(w format.Wait) bool {
 					return w.Event == v.Event && w.For.Thread == v.For.Thread && w.For.Event >= v.For.Event
 				}), "%v of thread %d", v, n+1)
 			}

@@ -73,7 +73,7 @@ func playMutated(t *testing.T, bases []*tracefuzz.Trace, data []byte) bool {
 // of a short run.
 func shareClock(tb testing.TB) {
 	before := makeClock
-	makeClock = sync.OnceValue(newClock)
+	makeClock = sync.OnceValue(makeClock)
 	tb.Cleanup(func() { makeClock = before })
 }
 

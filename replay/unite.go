@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/replay/engine"
 	"pianola/replay/fileset"
 	"pianola/stats"
 )
@@ -37,7 +38,7 @@ type Edges struct {
 }
 
 // collectRank fills in the part of this process.
-func (r *Result) collectRank(ctx context.Context, e *engine) error {
+func (r *Result) collectRank(ctx context.Context, e *playing) error {
 	s := e.Session
 	carried, err := s.End(ctx)
 	if err != nil {
@@ -46,11 +47,11 @@ func (r *Result) collectRank(ctx context.Context, e *engine) error {
 	var u unix.Rusage
 	_ = unix.Getrusage(unix.RUSAGE_SELF, &u)
 	own := RankResult{
-		Rank: s.Rank, Node: s.Nodes[s.Rank], Events: r.Executed, Elapsed: r.Elapsed, Late: time.Duration(e.lateStart), Offset: time.Duration(s.Offset), Clock: time.Duration(s.Error),
+		Rank: s.Rank, Node: s.Nodes[s.Rank], Events: r.Executed, Elapsed: r.Elapsed, Late: time.Duration(e.LateStart()), Offset: time.Duration(s.Offset), Clock: time.Duration(s.Error),
 		Memory: u.Maxrss << 10, Carrier: carried.Memory,
 	}
-	for i, player := range playersOf(e.whole.Header(), s.Size) {
-		if rank := e.whole.Header().Rank(int32(i + 1)); player == s.Rank && rank >= 0 && !slices.Contains(own.Recorded, rank) {
+	for i, player := range playersOf(e.Whole.Header(), s.Size) {
+		if rank := e.Whole.Header().Rank(int32(i + 1)); player == s.Rank && rank >= 0 && !slices.Contains(own.Recorded, rank) {
 			own.Recorded = append(own.Recorded, rank)
 		}
 	}
@@ -95,7 +96,7 @@ const (
 const logPiece = 4096
 
 // unite brings the Results of all players together at rank 0.
-func (r *Result) unite(ctx context.Context, e *engine) error {
+func (r *Result) unite(ctx context.Context, e *playing) error {
 	if err := r.collectRank(ctx, e); err != nil {
 		return err
 	}
@@ -116,7 +117,7 @@ func (r *Result) unite(ctx context.Context, e *engine) error {
 	return err
 }
 
-func (r *Result) give(ctx context.Context, e *engine) error {
+func (r *Result) give(ctx context.Context, e *playing) error {
 	s := e.Session
 	all := share{
 		Elapsed: r.Elapsed, Interrupted: r.Interrupted, Executed: r.Executed, Failed: r.Failed, Differed: r.Differed, ByOp: r.ByOp,
@@ -131,15 +132,15 @@ func (r *Result) give(ctx context.Context, e *engine) error {
 	if err := s.SendResult(ctx, append([]byte{pieceResult}, text...)); err != nil {
 		return err
 	}
-	entries := make([]entry, logPiece)
+	entries := make([]engine.Entry, logPiece)
 	for i := range r.logs {
-		for at := int64(0); at < r.logs[i].len(); {
-			n, err := r.logs[i].read(at, entries)
+		for at := int64(0); at < r.logs[i].Len(); {
+			n, err := r.logs[i].Read(at, entries)
 			if err != nil {
-				return noEOF(err)
+				return engine.NoEOF(err)
 			}
 			piece := binary.LittleEndian.AppendUint32([]byte{pieceLog}, uint32(i+1))
-			if err := s.SendResult(ctx, append(piece, bytesOf(entries[:n])...)); err != nil {
+			if err := s.SendResult(ctx, append(piece, engine.BytesOf(entries[:n])...)); err != nil {
 				return err
 			}
 			at += int64(n)
@@ -149,10 +150,10 @@ func (r *Result) give(ctx context.Context, e *engine) error {
 }
 
 // takeAll takes the Results of all others.
-func (r *Result) takeAll(ctx context.Context, e *engine) error {
+func (r *Result) takeAll(ctx context.Context, e *playing) error {
 	s := e.Session
-	players := playersOf(e.whole.Header(), s.Size)
-	entries := make([]entry, logPiece)
+	players := playersOf(e.Whole.Header(), s.Size)
+	entries := make([]engine.Entry, logPiece)
 	for left := s.Size - 1; left > 0; {
 		from, piece, err := s.TakeResult(ctx)
 		if err != nil {
@@ -172,11 +173,11 @@ func (r *Result) takeAll(ctx context.Context, e *engine) error {
 				thread = int64(binary.LittleEndian.Uint32(piece))
 				piece = piece[4:]
 			}
-			if n := len(piece) / int(entrySize); thread < 1 || thread > int64(len(players)) || players[thread-1] != from || n > logPiece || r.logs[thread-1].len()+int64(n) > e.whole.Len(int32(thread)) {
+			if n := len(piece) / int(engine.EntrySize); thread < 1 || thread > int64(len(players)) || players[thread-1] != from || n > logPiece || r.logs[thread-1].Len()+int64(n) > e.Whole.Len(int32(thread)) {
 				err = errors.New("the log of a thread that it does not replay, or too much of it")
 			} else {
-				copy(bytesOf(entries), piece)
-				err = r.logs[thread-1].append(entries[:n])
+				copy(engine.BytesOf(entries), piece)
+				err = r.logs[thread-1].Append(entries[:n])
 			}
 		default:
 			err = errors.New("a piece of an unknown kind")
@@ -229,19 +230,4 @@ func (r *Result) add(text []byte) error {
 		r.latency.Merge(latency)
 	}
 	return err
-}
-
-// append adds entries that another process has made.
-func (l *log) append(entries []entry) error {
-	for len(entries) > 0 {
-		if l.full() {
-			if err := l.spill(); err != nil {
-				return err
-			}
-		}
-		n := min(len(entries), cap(l.entries)-len(l.entries))
-		l.entries = append(l.entries, entries[:n]...)
-		entries = entries[n:]
-	}
-	return nil
 }

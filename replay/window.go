@@ -11,6 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/internal/limit"
+	"pianola/internal/spin"
 	"pianola/replay/sandbox"
 )
 
@@ -26,7 +28,7 @@ import (
 // A window is released when its process and all processes forked from it have ended.
 // Until then late threads may still use it, even after an exec.
 type fileSpace struct {
-	e       *engine
+	e       *executor
 	addr    uintptr
 	size    int64
 	beneath *fileSpace // of the process that forked this one; nil for none
@@ -35,7 +37,7 @@ type fileSpace struct {
 
 	copies atomic.Bool // it has had a private mapping
 
-	lock spinLock
+	lock spin.Lock
 	own  []extent // what this process has mapped or unmapped, by place; they don't overlap
 }
 
@@ -81,7 +83,7 @@ func windowSize(h *format.Header) int64 {
 }
 
 // newWindow reserves a window.
-func (e *engine) newWindow(beneath, before *fileSpace) (*fileSpace, error) {
+func (e *executor) newWindow(beneath, before *fileSpace) (*fileSpace, error) {
 	x := &fileSpace{e: e, beneath: beneath, before: before, size: e.windowSize}
 	if e.mapped.Add(x.size) > e.Limits.Mapped {
 		e.mapped.Add(-x.size)
@@ -116,8 +118,8 @@ func (x *fileSpace) release() {
 // forkWindow lets the windows of a new process be above those of the worker's.
 func (w *worker) forkWindow(child *process) {
 	p := w.process
-	p.mapping.take()
-	defer p.mapping.give()
+	p.mapping.Take()
+	defer p.mapping.Give()
 	if x := p.sees(); x != nil && child.inherited.CompareAndSwap(nil, x) {
 		x.users.Add(1)
 	}
@@ -157,7 +159,7 @@ func (w *worker) openWindow() *fileSpace {
 	if x := w.window(); x != nil || w.exited {
 		return x
 	}
-	p.mapping.take()
+	p.mapping.Take()
 	x, err := p.window.Load(), error(nil)
 	if x == nil {
 		if x, err = w.e.newWindow(p.inherited.Load(), p.former); err == nil {
@@ -165,9 +167,9 @@ func (w *worker) openWindow() *fileSpace {
 			p.window.Store(x)
 		}
 	}
-	p.mapping.give()
+	p.mapping.Give()
 	if err != nil {
-		w.failf("event %d of thread %d: reserve address space for mapped files: %w", w.event, w.number, err)
+		w.Failf("event %d of thread %d: reserve address space for mapped files: %w", w.Event, w.Number, err)
 		return nil
 	}
 	return x
@@ -177,8 +179,8 @@ func (w *worker) openWindow() *fileSpace {
 // Threads that are late can still use the window after an exec.
 func (w *worker) leaveWindow(ended bool) {
 	p := w.process
-	p.mapping.take()
-	defer p.mapping.give()
+	p.mapping.Take()
+	defer p.mapping.Give()
 	x, below := p.window.Swap(nil), p.inherited.Swap(nil)
 	switch {
 	case x != nil:
@@ -201,8 +203,8 @@ func (w *worker) empty(x *fileSpace, unmap bool) {
 	if x.addr == 0 && x.users.Load() > 1 {
 		return // in memory, the descriptors are the mappings
 	}
-	x.lock.take()
-	defer x.lock.give()
+	x.lock.Take()
+	defer x.lock.Give()
 	for i := range x.own {
 		w.closeExtent(&x.own[i])
 	}
@@ -243,8 +245,8 @@ func (x *fileSpace) first(place int64) int {
 
 // find returns the extent at a place.
 func (x *fileSpace) find(place int64) (extent, bool) {
-	x.lock.take()
-	defer x.lock.give()
+	x.lock.Take()
+	defer x.lock.Give()
 	if i := x.first(place); i < len(x.own) && x.own[i].from <= place {
 		return x.own[i], true
 	}
@@ -265,8 +267,8 @@ func (x *fileSpace) holder(place int64) *fileSpace {
 // put sets what the pages of an extent are. The descriptors of what was there are
 // closed.
 func (w *worker) put(x *fileSpace, n extent) {
-	x.lock.take()
-	defer x.lock.give()
+	x.lock.Take()
+	defer x.lock.Give()
 	i := x.first(n.from)
 	j := i
 	var parts [3]extent // what is left of the first one, the new one, what is left of the last one
@@ -308,17 +310,17 @@ func (w *worker) copied(x *fileSpace, from, to int64) bool {
 	if !x.copies.Load() {
 		return true
 	}
-	x.lock.take()
+	x.lock.Take()
 	i := x.first(from)
 	private := i < len(x.own) && x.own[i].from <= from && x.own[i].flags&unix.MAP_PRIVATE != 0
 	if private {
 		x.own[i].copied += to - from
 	}
-	x.lock.give()
+	x.lock.Give()
 	if !private || w.e.copied.Add(to-from) <= w.e.Limits.Memory {
 		return true
 	}
-	w.failf("event %d of thread %d writes to more than %d bytes of private mappings: %w", w.event, w.number, w.e.Limits.Memory, limitOf("memory"))
+	w.Failf("event %d of thread %d writes to more than %d bytes of private mappings: %w", w.Event, w.Number, w.e.Limits.Memory, limit.Of("memory"))
 	return false
 }
 
@@ -337,4 +339,4 @@ func (w *worker) duplicate(fd uintptr) uintptr {
 }
 
 // mayMap reports whether there is room for more mappings.
-func (e *engine) mayMap() bool { return e.mappings.Load() < e.mostMappings }
+func (e *executor) mayMap() bool { return e.mappings.Load() < e.mostMappings }

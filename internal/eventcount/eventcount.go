@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"unsafe"
-
-	"golang.org/x/sys/unix"
 )
 
 // Count is an event count on a futex. It can be in memory that processes share, so its
@@ -30,19 +28,19 @@ func (c *Count) Value() uint32 { return c.value.Load() }
 // caller must not be pinned: the call goes through the scheduler, so that a long sleep does
 // not delay a stop of all goroutines.
 func (c *Count) Wait(value uint32, until int64) {
-	var timeout *unix.Timespec
+	var timeout *syscall.Timespec
 	if until > 0 {
-		ts := unix.NsecToTimespec(until)
+		ts := syscall.NsecToTimespec(until)
 		timeout = &ts
 	}
-	_, _, _ = syscall.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(&c.value)), futexWaitBitset,
+	_, _, _ = syscall.Syscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(&c.value)), futexWaitBitset,
 		uintptr(value), uintptr(unsafe.Pointer(timeout)), 0, futexAnyBit)
 }
 
 // Advance adds one, and wakes all threads that wait.
 func (c *Count) Advance() {
 	c.Add()
-	_, _, _ = syscall.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(&c.value)), futexWake, wakeAll, 0, 0, 0)
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(&c.value)), futexWake, wakeAll, 0, 0, 0)
 }
 
 // Add adds one without waking threads: only those that have yet to sleep don't.

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/internal/limit"
 	"pianola/replay/sandbox"
 )
 
@@ -83,7 +84,7 @@ func TestBlocks(t *testing.T) {
 func TestBlocksAreLimited(t *testing.T) {
 	files := []format.File{{Path: "f", Type: format.TypeReg, Sparse: true, Blocks: []format.Stretch{{Allocation: format.Reserved, Bytes: 1 << 20}}}}
 	_, err := NewPlan(files, 1<<20-1, 10)
-	require.ErrorIs(t, err, ErrLimit)
+	require.ErrorIs(t, err, limit.Err)
 	p, err := NewPlan(files, 1<<20, 10)
 	require.NoError(t, err)
 	require.EqualValues(t, 1<<20, p.Bytes)

@@ -1,7 +1,6 @@
 package fileset
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -9,17 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/internal/limit"
 )
-
-// ErrLimit is wrapped by the error of a fileset that is larger than it may be.
-var ErrLimit = errors.New("limit exceeded")
-
-// LimitError is an ErrLimit with the name of the limit, by which an option raises
-// it.
-type LimitError struct{ Name string }
-
-func (e *LimitError) Error() string { return ErrLimit.Error() }
-func (e *LimitError) Unwrap() error { return ErrLimit }
 
 // Plan is a checked fileset, with its size. Several goroutines may read it.
 type Plan struct {
@@ -46,7 +36,7 @@ func NewPlan(files []format.File, maxBytes, maxFiles int64) (*Plan, error) {
 			}
 		}
 		if f.Size < 0 || max(f.Size, allocated(f)) > maxBytes-p.Bytes {
-			return nil, fmt.Errorf("the fileset holds more than %d bytes: %w", maxBytes, &LimitError{"bytes"})
+			return nil, fmt.Errorf("the fileset holds more than %d bytes: %w", maxBytes, limit.Of("bytes"))
 		}
 		p.Bytes += allocated(f)
 		listed[filepath.Dir(f.Path)] += format.DirentSize(filepath.Base(f.Path))
@@ -61,7 +51,7 @@ func NewPlan(files []format.File, maxBytes, maxFiles int64) (*Plan, error) {
 			}
 		}
 		if p.Files > maxFiles {
-			return nil, fmt.Errorf("the fileset has more than %d files: %w", maxFiles, &LimitError{"files"})
+			return nil, fmt.Errorf("the fileset has more than %d files: %w", maxFiles, limit.Of("files"))
 		}
 	}
 	return p, nil

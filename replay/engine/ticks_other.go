@@ -1,6 +1,6 @@
 //go:build !amd64
 
-package replay
+package engine
 
 const hasTicks = false
 

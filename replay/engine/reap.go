@@ -1,25 +1,21 @@
-package replay
+package engine
 
 import (
-	"pianola/device"
 	"pianola/format"
-	"pianola/replay/rings"
 )
 
 // reap takes completions from the kernel, and those that a model delayed until now, and
 // reports whether a request has ended.
-func (q *queue) reap(w *worker) bool {
+func (q *Ring) reap(w *Worker) bool {
 	n := 0
 	if o := q.under.Load(); o != nil {
-		o.enter(w)
-		n = o.Reap(q.completed[:])
-		o.leave(w)
+		n = (*o).Reap(w, q.completed[:])
 	}
 	if n == 0 && q.lates.Load() == 0 {
 		return false
 	}
-	now := w.e.now()
-	q.state.take()
+	now := w.e.Now()
+	q.state.Take()
 	came := q.release(now)
 	for _, c := range q.completed[:n] {
 		if !q.delay(c, now) {
@@ -28,31 +24,31 @@ func (q *queue) reap(w *worker) bool {
 		}
 	}
 	q.publish()
-	q.state.give()
+	q.state.Give()
 	return came
 }
 
 // delayed is a completion that the model has later than it came.
 type delayed struct {
-	rings.Completion
+	Completion
 	at int64
 }
 
 // delay keeps the completion of a request in flight for later, by the model, and
 // reports whether it did. The state is locked, as for release.
-func (q *queue) delay(c rings.Completion, now int64) bool {
+func (q *Ring) delay(c Completion, now int64) bool {
 	e := q.g.e
-	if e.device == nil || c.User >= uint64(len(q.flights)) {
+	if e.Model == nil || c.User >= uint64(len(q.flights)) {
 		return false
 	}
 	f := &q.flights[c.User]
-	took := max(now-f.begin-e.cost, 0)
-	if e.usesRecordedDurations() {
+	took := max(now-f.begin-e.Cost, 0)
+	if e.Recorded {
 		if took = f.recorded; took < 0 {
 			return false
 		}
 	}
-	at := e.device.until(f.record.Op, device.At(q.g.asked, f.event), c.Result, f.begin, took) + e.cost
+	at := e.Model.Until(q.g.Number, f.event, f.record.Op, c.Result, f.begin, took) + e.Cost
 	if at <= now {
 		return false
 	}
@@ -63,7 +59,7 @@ func (q *queue) delay(c rings.Completion, now int64) bool {
 
 // release completes the requests that end by now, and reports whether there were
 // any.
-func (q *queue) release(now int64) bool {
+func (q *Ring) release(now int64) bool {
 	left := q.late[:0]
 	for _, d := range q.late {
 		if d.at > now {
@@ -80,7 +76,7 @@ func (q *queue) release(now int64) bool {
 
 // finish records the completion of a request in flight. The caller holds the lock of
 // the state, as for the methods below.
-func (q *queue) finish(c rings.Completion, now int64) {
+func (q *Ring) finish(c Completion, now int64) {
 	if c.User >= uint64(len(q.flights)) {
 		return
 	}
@@ -90,10 +86,10 @@ func (q *queue) finish(c rings.Completion, now int64) {
 }
 
 // complete notes the end of a request.
-func (q *queue) complete(event, begin int64, r *format.Record, got, now int64) {
+func (q *Ring) complete(event, begin int64, r *format.Record, got, now int64) {
 	g := q.g
 	at := &q.entries[event-g.log.spilled]
-	at.ret, at.dur = got, max(now-begin-g.e.cost, 0)
+	at.Ret, at.Dur = got, max(now-begin-g.e.Cost, 0)
 	g.byOp[r.Op].Executed++
 	g.last = max(g.last, now-g.e.start)
 	if got != r.Ret {
@@ -105,18 +101,18 @@ func (q *queue) complete(event, begin int64, r *format.Record, got, now int64) {
 }
 
 // publish announces the requests that have ended with all before them.
-func (q *queue) publish() {
+func (q *Ring) publish() {
 	g := q.g
 	done, until := g.done.Load(), q.submitted.Load()
 	before := done
-	for done < until && q.entries[done-g.log.spilled].dur != inFlight {
+	for done < until && q.entries[done-g.log.spilled].Dur != inFlight {
 		done++
 	}
 	if done == before {
 		return
 	}
 	for ; g.targets[g.target] < done; g.target++ {
-		now := g.e.now()
+		now := g.e.Now()
 		g.ends[g.target].Store(now)
 		g.post(g.target, now, now)
 	}

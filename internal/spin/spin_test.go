@@ -1,4 +1,4 @@
-package replay
+package spin
 
 import (
 	"sync"
@@ -10,16 +10,16 @@ import (
 func TestLock(t *testing.T) {
 	const each, many = 1000, 8
 	var (
-		l     spinLock
+		l     Lock
 		n     int
 		group sync.WaitGroup
 	)
 	for range many {
 		group.Go(func() {
 			for range each {
-				l.take()
+				l.Take()
 				n++
-				l.give()
+				l.Give()
 			}
 		})
 	}

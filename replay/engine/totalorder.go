@@ -1,4 +1,4 @@
-package replay
+package engine
 
 import (
 	"container/heap"
@@ -10,11 +10,12 @@ import (
 
 	"pianola/format"
 	"pianola/format/schedule"
+	"pianola/internal/limit"
 )
 
 // moment is the position of a thread in the recording, while orderAll goes through it.
 type moment struct {
-	w        *worker
+	w        *Worker
 	from, to int64 // of the event that began last, in nanoseconds of the recording
 	begun    int64 // events
 	ended    int64 // events
@@ -25,7 +26,7 @@ type moment struct {
 	newer, older *moment // of those with an ended event, by its end
 }
 
-// maxWaits is the fraction of Limits.Memory for the waits of a total order.
+// maxWaits is the fraction of Options.Memory for the waits of a total order.
 const maxWaits = 4
 
 // ordering is the state of orderAll.
@@ -49,32 +50,32 @@ type ordering struct {
 // L waited for the others. They overlap, so there are at most as many as
 // threads. All edges lead to an event that began earlier, so there is no cycle,
 // unless there is one among the waits found by compile.
-func (e *engine) orderAll() error {
+func (e *Engine) orderAll() error {
 	o := &ordering{
-		threads: make([]moment, len(e.workers)), found: make([][]format.Wait, len(e.workers)), begun: -1,
-		room: e.Limits.Memory / maxWaits / int64(unsafe.Sizeof(format.Wait{})),
+		threads: make([]moment, len(e.Workers)), found: make([][]format.Wait, len(e.Workers)), begun: -1,
+		room: e.Memory / maxWaits / int64(unsafe.Sizeof(format.Wait{})),
 	}
-	for i, w := range e.workers {
+	for i, w := range e.Workers {
 		o.threads[i] = moment{w: w, place: -1}
 	}
-	l, err := newTimeline(e.trace, schedule.Options{})
+	l, err := newTimeline(e.Trace, schedule.Options{})
 	for err == nil {
 		var at schedule.Event
 		if at, err = l.Next(); err != nil {
 			break
 		}
-		if m := &o.threads[at.Thread-1]; m.w.queue == nil { // requests come in the order of their submissions
+		if m := &o.threads[at.Thread-1]; m.w.ring == nil { // requests come in the order of their submissions
 			o.begin(m, at.Start, at.End)
 		}
 		if o.room < 0 {
-			return fmt.Errorf("a total order of the events takes more than a quarter of %d bytes: %w", e.Limits.Memory, limitOf("memory"))
+			return fmt.Errorf("a total order of the events takes more than a quarter of %d bytes: %w", e.Memory, limit.Of("memory"))
 		}
 	}
 	if !errors.Is(err, io.EOF) {
 		return fmt.Errorf("order all events: %w", err)
 	}
-	for i, w := range e.workers {
-		if w.queue == nil {
+	for i, w := range e.Workers {
+		if w.ring == nil {
 			w.waits = o.found[i]
 		}
 	}
@@ -89,11 +90,11 @@ func (o *ordering) begin(m *moment, from, to int64) {
 	if m.place >= 0 { // its thread goes on at once, although the recorded duration is longer
 		o.end(m)
 	}
-	all := &o.found[m.w.number-1]
+	all := &o.found[m.w.Number-1]
 	before := len(*all)
 	for k := o.newest; k != nil && k.endedAt >= o.begun; k = k.older {
 		if k != m {
-			*all = append(*all, format.Wait{Event: m.begun, For: format.Edge{Thread: k.w.number, Event: k.ended - 1}})
+			*all = append(*all, format.Wait{Event: m.begun, For: format.Edge{Thread: k.w.Number, Event: k.ended - 1}})
 		}
 	}
 	for ; m.wait < len(m.w.waits) && m.w.waits[m.wait].Event == m.begun; m.wait++ {
@@ -140,7 +141,7 @@ type moments []*moment
 
 func (m moments) Len() int { return len(m) }
 func (m moments) Less(i, j int) bool {
-	return m[i].to < m[j].to || m[i].to == m[j].to && m[i].w.number < m[j].w.number
+	return m[i].to < m[j].to || m[i].to == m[j].to && m[i].w.Number < m[j].w.Number
 }
 func (m moments) Swap(i, j int) {
 	m[i], m[j] = m[j], m[i]

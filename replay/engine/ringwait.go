@@ -1,23 +1,21 @@
-package replay
+package engine
 
 import (
-	"errors"
 	"math"
 	"sync/atomic"
 
 	"pianola/format"
-	"pianola/replay/rings"
 )
 
 // waitsInside reports whether the waits of an event belong to its duration: a call that
 // submits nothing waits for requests that others submit in the meantime.
-func (w *worker) waitsInside(r *format.Record) bool {
-	if r.Args[1] > 0 || w.queueOf(r) == nil {
+func (w *Worker) waitsInside(r *format.Record) bool {
+	if r.Args[1] > 0 || w.Ring(r) == nil {
 		return false
 	}
 	for _, v := range w.waits[w.wait:] {
 		switch {
-		case v.Event != w.event:
+		case v.Event != w.Event:
 			return true
 		case v.For.Kind != format.EdgeMessage, v.For.Delay|v.Held|v.Expired != 0:
 			return false
@@ -28,10 +26,10 @@ func (w *worker) waitsInside(r *format.Record) bool {
 
 // reapUntil reaps completions as they arrive, until the worker's event no longer has to
 // wait.
-func (q *queue) reapUntil(w *worker) {
-	for i := w.wait; w.waits[i].Event == w.event; i++ {
+func (q *Ring) reapUntil(w *Worker) {
+	for i := w.wait; w.waits[i].Event == w.Event; i++ {
 		edge := &w.waits[i].For
-		for edge.Thread > 0 && !w.satisfied(w.e.workers[edge.Thread-1], edge.Event) && q.g.done.Load() < q.submitted.Load() && !w.e.stopped.Load() {
+		for edge.Thread > 0 && !w.satisfied(w.e.Workers[edge.Thread-1], edge.Event) && q.g.done.Load() < q.submitted.Load() && !w.e.Stopped() {
 			q.drive(w, &q.came, q.came.Load()+1)
 		}
 	}
@@ -40,15 +38,15 @@ func (q *queue) reapUntil(w *worker) {
 // awaitReaped waits, before an event that submits requests, for as many completions as
 // the application had reaped. The event is due after its compute, counted from the last
 // of them.
-func (w *worker) awaitReaped(r *format.Record) {
-	q, n := w.queueOf(r), r.Args[3]
+func (w *Worker) awaitReaped(r *format.Record) {
+	q, n := w.Ring(r), r.Args[3]
 	if q == nil || n <= 0 || r.Args[1] <= 0 {
 		return
 	}
 	if q.came.Load() < n {
 		q.watch(w, n)
 		q.drive(w, &q.came, n)
-		w.end = w.e.now()
+		w.end = w.e.Now()
 		w.edgeAt = w.end
 	}
 	if all := q.came.Load(); r.Args[4] > 0 && n <= all && all-n < keptTimes {
@@ -58,8 +56,8 @@ func (w *worker) awaitReaped(r *format.Record) {
 
 // watch reaps completions as they arrive, for a short time, until there have been n.
 // The application has reaped these without a call, so it may have spun as well.
-func (q *queue) watch(w *worker, n int64) {
-	for until := w.e.now() + watchTime; q.came.Load() < n && q.isBusy(w) && !w.e.stopped.Load() && w.e.now() < until; {
+func (q *Ring) watch(w *Worker, n int64) {
+	for until := w.e.Now() + watchTime; q.came.Load() < n && q.isBusy(w) && !w.e.Stopped() && w.e.Now() < until; {
 		q.look(w)
 	}
 }
@@ -69,36 +67,36 @@ func (q *queue) watch(w *worker, n int64) {
 // workers.
 const watchTime = 50_000
 
-// drain waits until no request is in flight.
-func (q *queue) drain(w *worker) { q.drive(w, &q.g.done, q.submitted.Load()) }
+// Drain waits until no request is in flight.
+func (q *Ring) Drain(w *Worker) { q.drive(w, &q.g.done, q.submitted.Load()) }
 
 // awaitEnd waits for the end of a request and of all before it. It does not wait for
 // requests that were not submitted, so that no deadlock can arise: an edge leads to
 // the event that submits them, too.
-func (q *queue) awaitEnd(w *worker, event int64) bool {
+func (q *Ring) awaitEnd(w *Worker, event int64) bool {
 	q.drive(w, &q.g.done, min(event+1, q.submitted.Load()))
-	return !w.e.stopped.Load()
+	return !w.e.Stopped()
 }
 
 // drive waits until a count of completions is so high, or no request is in flight, or
 // the run has stopped. Meanwhile it takes completions from the kernel, unless another
 // worker does.
-func (q *queue) drive(w *worker, count *atomic.Int64, until int64) {
+func (q *Ring) drive(w *Worker, count *atomic.Int64, until int64) {
 	for {
-		seq := q.g.wakeUp.Value()
+		seq := q.g.WakeUp.Value()
 		if count.Load() >= until || q.g.done.Load() >= q.submitted.Load() || w.e.hasStopped() {
 			return
 		}
 		if !q.canDrive() || !q.driving.CompareAndSwap(false, true) {
-			w.callBegins()
+			w.CallBegins()
 			q.sleepers.Add(1)
 			if count.Load() < until && (!q.canDrive() || q.driving.Load()) {
-				w.unpin()
-				q.g.wakeUp.Wait(seq, 0)
-				w.pin()
+				w.Unpin()
+				q.g.WakeUp.Wait(seq, 0)
+				w.Pin()
 			}
 			q.sleepers.Add(-1)
-			w.callEnds()
+			w.CallEnds()
 			continue
 		}
 		if count.Load() < until && !q.reap(w) && q.canDrive() {
@@ -110,61 +108,56 @@ func (q *queue) drive(w *worker, count *atomic.Int64, until int64) {
 }
 
 // wait waits in the kernel for a completion.
-func (q *queue) wait(w *worker) {
+func (q *Ring) wait(w *Worker) {
 	if q.lates.Load() > 0 {
 		q.awaitLate(w)
 		return
 	}
-	o := q.reach(w)
+	o := q.Reach(w)
 	if o == nil { // its descriptor is not in the table of this thread, but its memory is mapped
-		w.unpin()
-		q.g.wakeUp.Wait(q.g.wakeUp.Value(), w.e.deadline(w.e.now()+100_000))
-		w.pin()
+		w.Unpin()
+		q.g.WakeUp.Wait(q.g.WakeUp.Value(), w.e.deadline(w.e.Now()+100_000))
+		w.Pin()
 		return
 	}
-	o.enter(w)
-	w.callBegins()
-	err := o.Wait(1)
-	w.callEnds()
-	o.leave(w)
-	if err != nil && !errors.Is(err, rings.ErrBusy) {
-		w.failf("wait for requests of thread %d: %w", q.g.number, err)
+	if err := o.Wait(w); err != nil {
+		w.Failf("wait for requests of thread %d: %w", q.g.Number, err)
 	}
 }
 
 // awaitLate waits until the first of the delayed completions is due, or another one
 // comes. The worker drives.
-func (q *queue) awaitLate(w *worker) {
+func (q *Ring) awaitLate(w *Worker) {
 	e := w.e
-	q.state.take()
+	q.state.Take()
 	first := int64(math.MaxInt64)
 	for _, d := range q.late {
 		first = min(first, d.at)
 	}
-	q.state.give()
-	now := e.now()
+	q.state.Give()
+	now := e.Now()
 	if first <= now {
 		return
 	}
-	if o := q.under.Load(); o != nil && o.InFlight() > 0 {
-		if q.reach(w) != nil && !o.pool {
-			w.callBegins()
-			waited := o.WaitFor(first - now)
-			w.callEnds()
+	if o := q.under.Load(); o != nil && (*o).InFlight() > 0 {
+		if (*o).Reaches(w) && !(*o).WaitsInGo() {
+			w.CallBegins()
+			waited := (*o).WaitFor(w, first-now)
+			w.CallEnds()
 			if waited {
 				return
 			}
 		}
 		first = min(first, now+lateNap)
 	}
-	w.callBegins()
-	if first-now > e.margin {
-		now = w.sleepUntil(first - e.margin)
+	w.CallBegins()
+	if first-now > e.Margin {
+		now = w.SleepUntil(first - e.Margin)
 	}
-	for now < first && !e.stopped.Load() {
-		now = e.now()
+	for now < first && !e.Stopped() {
+		now = e.Now()
 	}
-	w.callEnds()
+	w.CallEnds()
 }
 
 // lateNap is how long a worker waits for delayed completions, in nanoseconds, before
@@ -173,12 +166,12 @@ const lateNap = 50_000
 
 // rest waits for a completion, or for so many nanoseconds, and takes what has come. It
 // reports whether it could wait: requests are in flight, and no other worker drives.
-func (q *queue) rest(w *worker, nanos int64) (waited bool) {
+func (q *Ring) rest(w *Worker, nanos int64) (waited bool) {
 	if !q.isBusy(w) || !q.driving.CompareAndSwap(false, true) {
 		return false
 	}
-	if o := q.reach(w); o != nil { // no worker has closed it meanwhile
-		waited = q.reap(w) || o.WaitFor(nanos)
+	if o := q.Reach(w); o != nil { // no worker has closed it meanwhile
+		waited = q.reap(w) || o.WaitFor(w, nanos)
 		q.reap(w)
 	}
 	q.endDrive()
@@ -187,12 +180,12 @@ func (q *queue) rest(w *worker, nanos int64) (waited bool) {
 
 // look takes the completions that have come. It does not drive until there are some,
 // because it is called often, and others would wake up each time.
-func (q *queue) look(w *worker) {
+func (q *Ring) look(w *Worker) {
 	if !q.isBusy(w) {
 		return
 	}
 	q.looking.Add(1)
-	o := q.reach(w)
+	o := q.Reach(w)
 	ready := o != nil && o.Ready()
 	q.looking.Add(-1)
 	if ready && q.driving.CompareAndSwap(false, true) {
@@ -201,9 +194,9 @@ func (q *queue) look(w *worker) {
 	}
 }
 
-// isBusy reports whether requests of a queue are in flight in the kernel, and the worker
+// isBusy reports whether requests of a ring are in flight in the kernel, and the worker
 // can wait for them.
-func (q *queue) isBusy(w *worker) bool {
-	o := q.reach(w)
-	return o != nil && !o.pool && q.g.done.Load() < q.submitted.Load()
+func (q *Ring) isBusy(w *Worker) bool {
+	o := q.Reach(w)
+	return o != nil && !o.WaitsInGo() && q.g.done.Load() < q.submitted.Load()
 }

@@ -1,9 +1,10 @@
-package replay
+package engine
 
 import (
 	"sync/atomic"
 
 	"pianola/format"
+	"pianola/internal/spin"
 )
 
 // anyOf holds the ends of the processes that a thread waits for without naming one
@@ -12,30 +13,30 @@ import (
 // is for as many ends as had been reaped at that point of the recording, of any
 // processes. Other dependencies of the following events have their own edges.
 type anyOf struct {
-	by      *worker // that waits
+	by      *Worker // that waits
 	targets []anyTarget
-	lock    spinLock       // for count
+	lock    spin.Lock      // for count
 	ended   atomic.Int64   // how many of targets
 	ends    []atomic.Int64 // times in the order of ending; those below ended are valid
 }
 
 // anyTarget is the end of a process, in the order of the recording's waits.
 type anyTarget struct {
-	worker *worker
+	worker *Worker
 	event  int64
 }
 
 // makeAny finds the threads that wait for any of several processes, and replaces the
 // target of such a wait by the number of processes that must have ended.
-func (e *engine) makeAny() {
-	for _, w := range e.workers {
+func (e *Engine) makeAny() {
+	for _, w := range e.Workers {
 		for i := range w.waits {
 			v := &w.waits[i]
 			if v.For.Kind != format.EdgeAny || v.For.Thread == 0 {
 				continue
 			}
-			k := e.workers[v.For.Thread-1]
-			if k.elsewhere {
+			k := e.Workers[v.For.Thread-1]
+			if k.Foreign() {
 				v.For.Kind = format.EdgeExit
 				continue
 			}
@@ -64,30 +65,30 @@ func (e *engine) makeAny() {
 
 // count records that one of the processes has ended.
 func (a *anyOf) count(end int64) {
-	a.lock.take()
+	a.lock.Take()
 	n := a.ended.Load()
 	a.ends[n].Store(end)
 	a.ended.Store(n + 1)
-	a.lock.give()
-	a.by.wakeUp.Advance()
+	a.lock.Give()
+	a.by.WakeUp.Advance()
 }
 
 // awaitAny waits until so many of the processes have ended. It reports false if the
 // run stopped first.
-func (w *worker) awaitAny(n int64) bool {
+func (w *Worker) awaitAny(n int64) bool {
 	a := w.any
 	if a.ended.Load() >= n {
 		return true
 	}
-	defer w.waitedFrom(w.e.now())
+	defer w.waitedFrom(w.e.Now())
 	for {
-		seq := w.wakeUp.Value()
+		seq := w.WakeUp.Value()
 		if a.ended.Load() >= n {
 			return true
 		}
 		for i := range a.targets[:n] {
 			if t := &a.targets[i]; !w.satisfied(t.worker, t.event) {
-				if !w.sleepFor(t.worker, t.event, &w.wakeUp, seq) {
+				if !w.sleepFor(t.worker, t.event, &w.WakeUp, seq) {
 					return false
 				}
 				break

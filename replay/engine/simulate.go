@@ -1,4 +1,4 @@
-package replay
+package engine
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 
-	"pianola/device"
 	"pianola/format"
 	"pianola/format/schedule"
 )
@@ -17,17 +16,18 @@ import (
 // takes no longer than reading the trace, and two simulations give the same times.
 type simulation struct {
 	*timeline
-	e     *engine
-	seat  *seat // for the counts of all threads
+	e     *Engine
+	seat  *Seat // for the counts of all threads
 	start int64 // of the next event; math.MaxInt64 if there is none
 }
 
 // contextEvents is after how many events a simulation looks whether it shall end.
 const contextEvents = 4096
 
-// simulate plays the traces of all engines. They share the device, which gets calls in the
-// order of time.
-func (s *stage) simulate(ctx context.Context) error {
+// Simulate is Play on a simulated clock, which begins at 0: each event has its recorded result,
+// and no Player is called. It takes no longer than reading the traces. The engines share the model, which gets calls
+// in the order of time.
+func (s *Stage) Simulate(ctx context.Context) error {
 	all := make([]*simulation, len(s.engines))
 	for i, e := range s.engines {
 		m, err := e.newSimulation()
@@ -61,29 +61,27 @@ func (s *stage) simulate(ctx context.Context) error {
 // orderedTrace is the trace of an engine with the waits that its order leaves.
 type orderedTrace struct {
 	format.Trace
-	workers []*worker
+	workers []*Worker
 }
 
 func (t orderedTrace) Waits(thread int32) ([]format.Wait, error) {
-	waits := t.workers[thread-1].waits
-	return waits[:len(waits)-1], nil
+	return t.workers[thread-1].Waits(), nil
 }
 
-func (e *engine) newSimulation() (m *simulation, err error) {
-	m = &simulation{e: e, seat: e.newSeat()}
+func (e *Engine) newSimulation() (m *simulation, err error) {
+	m = &simulation{e: e, seat: e.NewSeat()}
 	pace := format.Pace{Speed: e.Speed, Schedule: e.Timing == Schedule, Timed: e.Outside == Timed}
-	m.timeline, err = newTimeline(orderedTrace{e.trace, e.workers}, schedule.Options{Pace: pace, AFAP: e.Timing == AFAP, Duration: m.duration})
+	m.timeline, err = newTimeline(orderedTrace{e.Trace, e.Workers}, schedule.Options{Pace: pace, AFAP: e.Timing == AFAP, Duration: m.duration})
 	return m, err
 }
 
 // duration returns how long the model has an event take.
 func (m *simulation) duration(at *schedule.Event, recorded int64) int64 {
 	e := m.e
-	if e.device == nil || recorded < 0 || !device.Sees(at.Record.Op) {
-		return recorded
+	if op := at.Record.Op; recorded >= 0 && int(op) < len(e.sees) && e.sees[op] {
+		return e.Model.Until(at.Thread, at.Number, op, at.Record.Ret, at.Start, recorded) - at.Start
 	}
-	w := e.workers[at.Thread-1]
-	return e.device.until(at.Record.Op, device.At(w.asked, at.Number), at.Record.Ret, at.Start, recorded) - at.Start
+	return recorded
 }
 
 // look finds when the next event starts. At the end it completes the last events.
@@ -95,17 +93,17 @@ func (m *simulation) look() (err error) {
 		return fmt.Errorf("simulate: %w", err)
 	}
 	m.start = math.MaxInt64
-	for _, w := range m.e.workers {
-		m.complete(w, m.Ended(w.number))
+	for _, w := range m.e.Workers {
+		m.complete(w, m.Ended(w.Number))
 	}
 	return nil
 }
 
 // complete corrects the end of a thread's last event, which can have waited for completions.
-func (m *simulation) complete(w *worker, end int64) {
-	if n := len(w.log.entries); n > 0 && w.queue == nil {
+func (m *simulation) complete(w *Worker, end int64) {
+	if n := len(w.log.entries); n > 0 && w.ring == nil {
 		w.last = end
-		w.log.entries[n-1].dur = end - w.log.entries[n-1].start
+		w.log.entries[n-1].Dur = end - w.log.entries[n-1].Start
 	}
 }
 
@@ -116,9 +114,9 @@ func (m *simulation) play() error {
 		return fmt.Errorf("simulate: %w", err)
 	}
 	e, r := m.e, at.Record
-	w := e.workers[at.Thread-1]
+	w := e.Workers[at.Thread-1]
 	if !e.plays(r.Op) {
-		return fmt.Errorf(unplayable, w.event, w.number, r.Op)
+		return fmt.Errorf(unplayable, w.Event, w.Number, r.Op)
 	}
 	m.complete(w, at.Before)
 	if w.log.full() {
@@ -126,12 +124,12 @@ func (m *simulation) play() error {
 			return err
 		}
 	}
-	w.log.entries = append(w.log.entries, entry{at.Start, at.End - at.Start, r.Ret, at.Waited})
+	w.log.entries = append(w.log.entries, Entry{at.Start, at.End - at.Start, r.Ret, at.Waited})
 	if w.last = max(w.last, at.End); e.Timing == Schedule {
 		w.scheduled = at.Recorded
 	}
 	w.orderWait += at.Waited
-	w.event++
+	w.Event++
 	m.seat.byOp[r.Op].Executed++
 	return m.look()
 }

@@ -1,15 +1,65 @@
 package replay
 
 import (
+	"errors"
+
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/replay/engine"
 	"pianola/replay/rings"
 )
 
+// Translate implements engine.Requests.
+func (q *ring) Translate(k *engine.Worker, r *format.Record, how format.How, event int64) (engine.Outcome, int64) {
+	switch ok, errno := q.translate(k.Player().(*worker), r, how); {
+	case !ok:
+		return engine.AsCall, 0
+	case errno != 0:
+		return engine.Failed, -int64(errno)
+	}
+	if q.request.Flags&^rings.FixedFile != 0 {
+		q.deferred = event + 2 // the next one as well, if it is linked to this one
+	}
+	return engine.Taken, 0
+}
+
+// Prepare implements engine.Requests.
+func (q *ring) Prepare(w *engine.Worker, user uint64) (engine.Outcome, int64) {
+	q.request.User = user
+	q.enter(w)
+	err := q.queue.Prepare(&q.request)
+	q.leave(w)
+	switch {
+	case err == nil:
+		return engine.Taken, 0
+	case errors.Is(err, rings.ErrFull):
+		return engine.Full, 0
+	case errors.Is(err, rings.ErrBusy):
+		return engine.Busy, 0
+	}
+	switch errno := errnoOf(err); {
+	case errno == unix.EFAULT && (q.request.Op == rings.OpReadFixed || q.request.Op == rings.OpWriteFixed):
+		q.request.Op += rings.OpRead - rings.OpReadFixed // the buffer is not at its registered place
+		return q.Prepare(w, user)
+	case errno == unix.EINVAL: // the queue doesn't have the operation
+		return engine.AsCall, 0
+	default:
+		return engine.Failed, -int64(errno)
+	}
+}
+
+// errnoOf returns the errno of an error, EIO if it has none.
+func errnoOf(err error) (errno unix.Errno) {
+	if !errors.As(err, &errno) || errno == 0 {
+		return unix.EIO
+	}
+	return errno
+}
+
 // translate fills in the request for a record. It returns false for operations that
 // are executed as calls, and an errno for a request that fails at once.
-func (q *queue) translate(w *worker, r *format.Record, how format.How) (bool, unix.Errno) {
+func (q *ring) translate(w *worker, r *format.Record, how format.How) (bool, unix.Errno) {
 	if int(r.Op) >= len(ringOps) || ringOps[r.Op] == rings.OpNop {
 		return false, 0
 	}
@@ -19,7 +69,7 @@ func (q *queue) translate(w *worker, r *format.Record, how format.How) (bool, un
 	}
 	req := &q.request
 	*req = rings.Request{Op: ringOps[r.Op], Flags: rings.Flags(how.Flags) & (rings.Drain | rings.Link | rings.HardLink | rings.Async), FD: int32(s.real())}
-	if q.via == format.ViaAIO {
+	if q.Via == format.ViaAIO {
 		req.Flags = 0
 	}
 	if how.Flags&format.ReqFixed != 0 && uint64(how.Slot) < uint64(len(q.files)) && q.files[how.Slot] == r.Args[0] {
@@ -52,7 +102,7 @@ var ringOps = [...]rings.Op{
 }
 
 // transfer fills in a read or a write of one buffer.
-func (q *queue) transfer(w *worker, r *format.Record, how format.How) (bool, unix.Errno) {
+func (q *ring) transfer(w *worker, r *format.Record, how format.How) (bool, unix.Errno) {
 	req, m := &q.request, w.process.arena
 	writes := req.Op == rings.OpWrite
 	if writes {
@@ -85,7 +135,7 @@ func (q *queue) transfer(w *worker, r *format.Record, how format.How) (bool, uni
 }
 
 // vector fills in a read or a write of several buffers.
-func (q *queue) vector(w *worker, r *format.Record, how format.How) (bool, unix.Errno) {
+func (q *ring) vector(w *worker, r *format.Record, how format.How) (bool, unix.Errno) {
 	req, m := &q.request, w.process.arena
 	size, offset := r.Args[3], int64(-1)
 	if r.Op == format.OpPreadv || r.Op == format.OpPwritev {
@@ -112,7 +162,7 @@ func (q *queue) vector(w *worker, r *format.Record, how format.How) (bool, unix.
 }
 
 // mayWrite takes the bytes of a write from the budget.
-func (q *queue) mayWrite(w *worker, r *format.Record, size int64) bool {
+func (q *ring) mayWrite(w *worker, r *format.Record, size int64) bool {
 	if r.Op == format.OpWrite || r.Op == format.OpWritev {
 		return w.spend(size)
 	}

@@ -1,4 +1,4 @@
-package replay
+package engine
 
 import "pianola/format"
 
@@ -21,7 +21,7 @@ const (
 //
 // The delay of an event is taken from the next compute, because the next due
 // time is computed from the due time of this event, not from its start.
-func (w *worker) pace(r *format.Record) (due, now int64) {
+func (w *Worker) pace(r *format.Record) (due, now int64) {
 	computed := r.Compute - r.Off // reading ahead moves r
 	switch w.e.Timing {
 	case AFAP:
@@ -48,7 +48,7 @@ func (w *worker) pace(r *format.Record) (due, now int64) {
 	// The application computed during part of this time. A processor that sleeps all
 	// the time is slower at the call: its caches are cold and it has to wake up.
 	awake := min(w.e.scale(computed), warmUp)
-	near := max(awake, w.e.margin)
+	near := max(awake, w.e.Margin)
 	if w.e.Wait == Sleep {
 		near = 0
 	}
@@ -58,28 +58,28 @@ func (w *worker) pace(r *format.Record) (due, now int64) {
 // waitUntil waits until due or a stop, and returns the time then. It sleeps
 // while due is further away than near, and then spins. Times are in
 // nanoseconds.
-func (w *worker) waitUntil(due, near int64) int64 {
+func (w *Worker) waitUntil(due, near int64) int64 {
 	e := w.e
-	now := w.useGap(e.now(), due)
-	if e.Memory {
-		now = w.touch(now, due)
+	now := w.useGap(e.Now(), due)
+	if e.Idle {
+		now = w.player.Idle(now, due)
 	}
 	if due-now > near && e.Wait != Spin {
-		now = w.sleepUntil(due - near)
+		now = w.SleepUntil(due - near)
 	}
-	for now < due && !e.stopped.Load() {
+	for now < due && !e.Stopped() {
 		// With fewer processors than waiting threads, a spinning thread would
 		// keep others from their work, so the others sleep to the end.
 		mine := e.claimSpin()
 		if !mine && due-now > shortSpin {
-			now = w.sleepUntil(due)
+			now = w.SleepUntil(due)
 			continue
 		}
-		for now < due && !e.stopped.Load() {
-			if w.ring != nil && due-now > shortSpin {
-				w.ring.look(w)
+		for now < due && !e.Stopped() {
+			if w.used != nil && due-now > shortSpin {
+				w.used.look(w)
 			}
-			now = e.now()
+			now = e.Now()
 		}
 		if mine {
 			e.releaseSpin()
@@ -90,41 +90,41 @@ func (w *worker) waitUntil(due, near int64) int64 {
 
 // useGap publishes the worker's progress and reads ahead, if there is time for that
 // before due, and returns the time afterwards.
-func (w *worker) useGap(now, due int64) int64 {
+func (w *Worker) useGap(now, due int64) int64 {
 	if due-now <= refillGap {
 		return now
 	}
-	w.noted.Store(w.event)
-	if left := w.filled - w.at; left < lowRecords && w.event+int64(left) < w.length {
+	w.noted.Store(w.Event)
+	if left := w.filled - w.at; left < lowRecords && w.Event+int64(left) < w.length {
 		w.readAhead()
-		now = w.e.now()
+		now = w.e.Now()
 	}
 	return now
 }
 
-// sleepUntil sleeps until a time or a stop, and returns the time afterwards. While
+// SleepUntil sleeps until a time or a stop, and returns the time afterwards. While
 // requests are in flight, it reaps their completions as they arrive, so that their
 // times are right.
-func (w *worker) sleepUntil(t int64) int64 {
+func (w *Worker) SleepUntil(t int64) int64 {
 	e := w.e
-	now := e.now()
+	now := e.Now()
 	for now < t {
-		seq := w.wakeUp.Value()
-		if e.stopped.Load() {
+		seq := w.WakeUp.Value()
+		if e.Stopped() {
 			break
 		}
-		if w.ring == nil || !w.ring.rest(w, t-now) {
-			w.unpin()
-			w.wakeUp.Wait(seq, e.deadline(t))
-			w.pin()
+		if w.used == nil || !w.used.rest(w, t-now) {
+			w.Unpin()
+			w.WakeUp.Wait(seq, e.deadline(t))
+			w.Pin()
 		}
-		now = e.now()
+		now = e.Now()
 	}
 	return now
 }
 
 // scale returns recorded nanoseconds at the replay's speed.
-func (e *engine) scale(nanos int64) int64 {
+func (e *Engine) scale(nanos int64) int64 {
 	if e.Speed == 1 {
 		return nanos
 	}

@@ -1,4 +1,4 @@
-package replay
+package engine
 
 import (
 	"math"
@@ -14,7 +14,7 @@ type progress struct {
 	_       [64]byte
 	done    atomic.Int64     // number of events that have ended; the constant ended when the thread has ended
 	awaited atomic.Int64     // the earliest event that a worker sleeps for, or unawaited
-	wakeUp  eventcount.Count // woken when done has passed awaited, and by a stop
+	WakeUp  eventcount.Count // woken when done has passed awaited, and by a stop
 
 	// Waits that can end early do so when other workers need a later event of this one.
 	needed atomic.Int64                     // one more than the latest event that others have waited for, if hasEarly
@@ -26,39 +26,37 @@ type progress struct {
 	forThread atomic.Int32
 	forEvent  atomic.Int64
 
-	started   atomic.Bool // its creating event has been executed
-	inherited atomic.Bool // it has the descriptors of its process's start
-	locking   atomic.Bool // it waits for a record lock
-	submits   atomic.Bool // it has a queue's lock, and may wait for others while it holds it
-	_         [64]byte
+	started atomic.Bool // its creating event has been executed
+	submits atomic.Bool // it has a ring's lock, and may wait for others while it holds it
+	_       [64]byte
 }
 
 const (
 	ended     = math.MaxInt64     // of progress.done: more than any event
 	unawaited = math.MaxInt64     // of progress.awaited
 	creation  = math.MaxInt64 - 1 // of progress.forEvent: the thread's creation
-	release   = math.MaxInt64 - 2 // and of the lock of a queue that it has
+	release   = math.MaxInt64 - 2 // and of the lock of a ring that it has
 )
 
 // edgeSpin is how long a worker spins for an edge before it sleeps, in
 // nanoseconds: about the cost of going to sleep and waking up.
 const edgeSpin = 20_000
 
-// publish announces that the events before w.event have ended. Other workers wait for
+// publish announces that the events before w.Event have ended. Other workers wait for
 // the last of them.
-func (w *worker) publish() {
+func (w *Worker) publish() {
 	w.ends[w.target].Store(w.due)
 	w.target++
-	w.done.Store(w.event)
+	w.done.Store(w.Event)
 	w.tell(w.target - 1)
 	w.post(w.target-1, w.due, w.end)
-	if w.event > w.awaited.Load() {
+	if w.Event > w.awaited.Load() {
 		w.awake()
 	}
 }
 
 // tell notifies a worker that waits for any of several events of the end of a target.
-func (w *worker) tell(target int) {
+func (w *Worker) tell(target int) {
 	if w.tells != nil && w.tells[target] != nil {
 		w.tells[target].count(w.due)
 	}
@@ -67,14 +65,14 @@ func (w *worker) tell(target int) {
 // awake wakes the workers that sleep for this one. Those that wait for a later
 // event set awaited again; they read the futex before that, so no wake-up is
 // lost.
-func (w *worker) awake() {
+func (w *Worker) awake() {
 	w.awaited.Store(unawaited)
-	w.wakeUp.Advance()
+	w.WakeUp.Advance()
 }
 
 // finish announces that the worker will execute no more events. It starts the threads
 // that its remaining events should have created.
-func (w *worker) finish() {
+func (w *Worker) finish() {
 	w.done.Store(ended)
 	for ; w.target < len(w.targets)-1; w.target++ {
 		w.tell(w.target)
@@ -84,7 +82,7 @@ func (w *worker) finish() {
 	for _, k := range w.children {
 		if !k.started.Load() {
 			w.giveSeat(k)
-			k.wakeUp.Advance()
+			k.WakeUp.Advance()
 		}
 	}
 }
@@ -92,36 +90,40 @@ func (w *worker) finish() {
 // awaitStart waits for the event that creates the thread, and reports false if
 // the run stopped first. A parent that ends without that event releases the
 // thread, so that a wrong trace shows in results and does not hang.
-func (w *worker) awaitStart() bool {
+func (w *Worker) awaitStart() bool {
 	for w.parent != nil && !w.satisfied(w.parent, creation) {
-		seq := w.wakeUp.Value()
-		if !w.sleepFor(w.parent, creation, &w.wakeUp, seq) {
+		seq := w.WakeUp.Value()
+		if !w.sleepFor(w.parent, creation, &w.WakeUp, seq) {
 			return false
 		}
 	}
 	w.forThread.Store(0)
-	return !w.e.stopped.Load()
+	return !w.e.Stopped()
 }
 
 // setParent makes the worker wait for the worker that creates its thread.
-func (w *worker) setParent(parent *worker) {
+func (w *Worker) setParent(parent *Worker) {
 	w.parent = parent
 	parent.children = append(parent.children, w)
 	w.forEvent.Store(creation)
-	w.forThread.Store(parent.number)
+	w.forThread.Store(parent.Number)
 }
 
-// start starts a thread that the current event of its parent creates.
-func (w *worker) start() {
+// Start starts the thread, once. The worker of its parent calls it, during the event that
+// creates it.
+func (w *Worker) Start() {
+	if w.started.Load() {
+		return
+	}
 	w.bornAt = w.parent.current
 	w.started.Store(true)
-	w.wakeUp.Advance()
+	w.WakeUp.Advance()
 }
 
 // awaitEdges waits for all dependencies of the worker's next event, and returns false
 // if the run stopped first.
-func (w *worker) awaitEdges() bool {
-	for ; w.event == w.waits[w.wait].Event; w.wait++ {
+func (w *Worker) awaitEdges() bool {
+	for ; w.Event == w.waits[w.wait].Event; w.wait++ {
 		v := &w.waits[w.wait]
 		w.held += v.Held
 		w.early += v.Expired
@@ -138,7 +140,7 @@ func (w *worker) awaitEdges() bool {
 			}
 			from = w.any.ends[n-1].Load()
 		default:
-			k := w.e.workers[v.For.Thread-1]
+			k := w.e.Workers[v.For.Thread-1]
 			if k.hasEarly && v.For.Kind != format.EdgeTimer {
 				k.need(v.For.Event)
 			}
@@ -152,18 +154,18 @@ func (w *worker) awaitEdges() bool {
 	return true
 }
 
-func (w *worker) await(k *worker, event int64) bool {
+func (w *Worker) await(k *Worker, event int64) bool {
 	if w.satisfied(k, event) {
 		return true
 	}
-	begin := w.e.now()
+	begin := w.e.Now()
 	defer w.waitedFrom(begin)
-	if k.queue != nil {
-		return k.queue.awaitEnd(w, event)
+	if k.ring != nil {
+		return k.ring.awaitEnd(w, event)
 	}
 	ended := k.ended()
 	if w.e.claimSpin() {
-		for !w.satisfied(k, event) && !w.e.stopped.Load() && w.e.now()-begin < edgeSpin {
+		for !w.satisfied(k, event) && !w.e.Stopped() && w.e.Now()-begin < edgeSpin {
 		}
 		w.e.releaseSpin()
 	}
@@ -191,7 +193,7 @@ func (p *progress) need(event int64) {
 // due, the thread has been woken, or the event is needed, whichever comes first. The
 // thread's waker is its next event with an edge of EdgeTimed. awaitWaker returns when
 // the current event is due, or slightly earlier.
-func (w *worker) awaitWaker(due int64) int64 {
+func (w *Worker) awaitWaker(due int64) int64 {
 	i := max(w.timed, w.wait)
 	for w.waits[i].Event < math.MaxInt64 && w.waits[i].For.Kind != format.EdgeTimed {
 		i++
@@ -209,7 +211,7 @@ func (w *worker) awaitWaker(due int64) int64 {
 		}
 		from := w.e.start
 		if v.For.Thread > 0 {
-			k := w.e.workers[v.For.Thread-1]
+			k := w.e.Workers[v.For.Thread-1]
 			if !w.awaitUntil(k, v.For.Event, due-warmUp) {
 				least = due
 				break
@@ -218,7 +220,7 @@ func (w *worker) awaitWaker(due int64) int64 {
 		}
 		least = max(least, from+w.e.scale(v.For.Delay))
 	}
-	if w.end = w.e.now(); w.needed.Load() > w.event {
+	if w.end = w.e.Now(); w.needed.Load() > w.Event {
 		least = max(due-w.e.scale(w.early), w.end)
 	}
 	return min(due, least)
@@ -226,32 +228,32 @@ func (w *worker) awaitWaker(due int64) int64 {
 
 // awaitUntil waits for the end of an event of k, at most to a deadline, and reports
 // whether it has come. It returns early if another worker needs the current event.
-func (w *worker) awaitUntil(k *worker, event, deadline int64) bool {
+func (w *Worker) awaitUntil(k *Worker, event, deadline int64) bool {
 	defer w.naps.Store(nil)
 	for !w.satisfied(k, event) {
 		ended := k.ended()
 		seq := ended.Value()
-		if w.e.now() >= deadline || w.e.hasStopped() {
+		if w.e.Now() >= deadline || w.e.hasStopped() {
 			return false
 		}
 		k.expectedBy(event)
 		w.naps.Store(ended)
-		if w.needed.Load() > w.event {
+		if w.needed.Load() > w.Event {
 			return false
 		}
 		if !w.satisfied(k, event) {
-			w.unpin()
+			w.Unpin()
 			ended.Wait(seq, w.e.deadline(deadline))
-			w.pin()
+			w.Pin()
 		}
 	}
 	return true
 }
 
 // expectedBy makes the worker wake its sleepers after an event.
-func (w *worker) expectedBy(event int64) {
-	if w.source != nil {
-		w.source.Expect(event)
+func (w *Worker) expectedBy(event int64) {
+	if w.remote != nil {
+		w.remote.Expect(event)
 		return
 	}
 	p := &w.progress
@@ -260,42 +262,42 @@ func (w *worker) expectedBy(event int64) {
 }
 
 // waitedFrom records that the worker has waited for others, from begin until now.
-func (w *worker) waitedFrom(begin int64) {
-	w.end = w.e.now()
+func (w *Worker) waitedFrom(begin int64) {
+	w.end = w.e.Now()
 	w.edgeAt = w.end
 	w.orderWait += w.end - begin
 }
 
 // sleepFor sleeps once for an event of k, until f is woken. It returns false if
 // the run has stopped. It stops the run if there is a deadlock.
-func (w *worker) sleepFor(k *worker, event int64, f *eventcount.Count, seq uint32) bool {
+func (w *Worker) sleepFor(k *Worker, event int64, f *eventcount.Count, seq uint32) bool {
 	return w.napFor(k, event, f, seq, 0)
 }
 
 // napFor does the same, at most until CLOCK_MONOTONIC reaches a time; 0 means no limit.
-func (w *worker) napFor(k *worker, event int64, f *eventcount.Count, seq uint32, until int64) bool {
+func (w *Worker) napFor(k *Worker, event int64, f *eventcount.Count, seq uint32, until int64) bool {
 	w.forEvent.Store(event)
-	w.forThread.Store(k.number)
+	w.forThread.Store(k.Number)
 	defer w.forThread.Store(0)
 	if w.deadlocked() {
-		w.failf("event %d of thread %d and event %d of thread %d wait for each other", w.event, w.number, k.done.Load(), k.number)
+		w.Failf("event %d of thread %d and event %d of thread %d wait for each other", w.Event, w.Number, k.done.Load(), k.Number)
 	}
-	if w.e.stopped.Load() {
+	if w.e.Stopped() {
 		return false
 	}
 	if !w.satisfied(k, event) {
-		w.unpin()
+		w.Unpin()
 		f.Wait(seq, until)
-		w.pin()
+		w.Pin()
 	}
-	return !w.e.stopped.Load()
+	return !w.e.Stopped()
 }
 
 // satisfied reports whether the worker no longer needs to wait for an event of k.
-func (w *worker) satisfied(k *worker, event int64) bool {
+func (w *Worker) satisfied(k *Worker, event int64) bool {
 	done := k.done.Load()
-	if k.source != nil {
-		done = k.source.Done.Load()
+	if k.remote != nil {
+		done = k.remote.Done()
 	}
 	switch event {
 	case creation:
@@ -303,8 +305,8 @@ func (w *worker) satisfied(k *worker, event int64) bool {
 	case release:
 		return !k.submits.Load()
 	}
-	if k.queue != nil && event >= k.queue.submitted.Load() {
-		return true // see queue.awaitEnd
+	if k.ring != nil && event >= k.ring.submitted.Load() {
+		return true // see Ring.awaitEnd
 	}
 	return done > event
 }
@@ -313,7 +315,7 @@ func (w *worker) satisfied(k *worker, event int64) bool {
 // worker of a cycle to fall asleep sees all of it, so no cycle is missed. The
 // cycle is walked twice: counts of events never decrease, so two equal walks
 // mean that no worker moved in between.
-func (w *worker) deadlocked() bool {
+func (w *Worker) deadlocked() bool {
 	length, events, closed := w.chain()
 	if !closed {
 		return false
@@ -324,13 +326,13 @@ func (w *worker) deadlocked() bool {
 
 // chain follows, from w, which worker sleeps for which. It returns their number, the
 // sum of their ended events, and whether the chain leads back to w.
-func (w *worker) chain() (length int, events int64, closed bool) {
-	for k := w; length <= len(w.e.workers); length++ {
+func (w *Worker) chain() (length int, events int64, closed bool) {
+	for k := w; length <= len(w.e.Workers); length++ {
 		n := k.forThread.Load()
 		if n == 0 {
 			return length, events, false
 		}
-		on := w.e.workers[n-1]
+		on := w.e.Workers[n-1]
 		if k.satisfied(on, k.forEvent.Load()) {
 			return length, events, false
 		}

@@ -1,4 +1,4 @@
-package replay
+package engine
 
 import (
 	"context"
@@ -7,19 +7,18 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 	"time"
-
-	"pianola/replay/sandbox"
 )
 
-// stage is the state that all traces of a run share.
-type stage struct {
-	*clock
-	parts     int             // traces
-	engines   []*engine       // the engines that are set up
-	parents   []*sandbox.Root // of their roots, by place; none for a single trace or without a root
-	device    *modelled       // nil without a model
-	lateStart int64           // nanoseconds that the workers were released after the start that several processes agreed on
-	spinners  int32           // processors that waiting workers may keep busy
+// Stage is the state that all traces of a run share. Its engines are made before Play.
+type Stage struct {
+	*Clock
+	Extra   int                     // processor slots that executors need besides those of workers
+	Sleeper func()                  // makes the calling thread of a worker wake up on time; can be nil
+	Playing func(events, all int64) // see Play; can be nil
+
+	engines   []*Engine
+	lateStart int64 // nanoseconds that the workers were released after the start that several processes agreed on
+	spinners  int32 // processors that waiting workers may keep busy
 
 	_        [64]byte
 	stopped  atomic.Bool
@@ -30,20 +29,27 @@ type stage struct {
 	_        [64]byte
 }
 
+// NewStage returns a stage without engines.
+func NewStage(c *Clock) *Stage { return &Stage{Clock: c} }
+
 // usualThreads is the default maximum number of threads of a Go program.
 const usualThreads = 10_000
 
-// play starts the workers of all engines at the same time, waits until all have
-// ended, and returns the first error.
-func (s *stage) play(ctx context.Context, wait Wait) error {
-	n, pools := 0, 0
+// Play starts the workers of all engines at the same time, waits until all have
+// ended, and returns the first error. It sets GOMAXPROCS and the garbage collector of the
+// process meanwhile, so only one Play may run at a time.
+//
+// Playing is called about five times a second meanwhile, by one goroutine, with the number of
+// executed events and of all events. A thread's events count when it pauses, reads more of
+// the trace or ends. That costs the workers nothing.
+func (s *Stage) Play(ctx context.Context) error {
+	n := 0
 	for _, e := range s.engines {
-		n += e.mostSeats()
-		pools += e.pools
+		n += e.MostSeats()
 	}
 	// A raw call keeps its processor slot, so each worker needs one, and one
 	// more is needed to stop them.
-	slots := runtime.GOMAXPROCS(n + 4 + pools*poolThreads)
+	slots := runtime.GOMAXPROCS(n + 4 + s.Extra)
 	defer runtime.GOMAXPROCS(slots)
 	if n > usualThreads/2 {
 		defer debug.SetMaxThreads(debug.SetMaxThreads(2*n + usualThreads))
@@ -52,18 +58,18 @@ func (s *stage) play(ctx context.Context, wait Wait) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
 
-	s.spinners = mayWaitAwake(wait, n, runtime.NumCPU())
+	s.spinners = mayWaitAwake(s.engines[0].Wait, n, runtime.NumCPU())
 	for _, e := range s.engines {
 		e.startWorkers()
 	}
-	release := context.AfterFunc(ctx, s.stop)
+	release := context.AfterFunc(ctx, s.Stop)
 	defer release()
-	start, err := s.begin(ctx)
+	start, err := s.firstStart(ctx)
 	if err != nil {
-		s.fail(err)
+		s.Fail(err)
 	}
 	for _, e := range s.engines {
-		if e.start = start; e.Timing != AFAP && e.Session == nil {
+		if e.start = start; e.Timing != AFAP && e.Peers == nil {
 			// Time for the threads to wake up, so that their first events
 			// are not late.
 			e.start += 200_000 + int64(n)*20_000
@@ -72,14 +78,13 @@ func (s *stage) play(ctx context.Context, wait Wait) error {
 	for _, e := range s.engines {
 		close(e.begin)
 	}
-	s.lateStart = max(s.now()-start, 0)
-	if s.engines[0].Playing != nil {
-		defer s.show(s.engines[0].Playing)()
+	s.lateStart = max(s.Now()-start, 0)
+	if s.Playing != nil {
+		defer s.show(s.Playing)()
 	}
 	for _, e := range s.engines {
 		e.running.Wait()
 		e.seats.dismiss()
-		e.closeAll()
 	}
 	switch err := s.err.Load(); {
 	case err != nil:
@@ -90,12 +95,12 @@ func (s *stage) play(ctx context.Context, wait Wait) error {
 	return nil
 }
 
-// showEvery is the time between two calls of Options.Playing.
+// showEvery is the time between two calls of Stage.Playing.
 const showEvery = 200 * time.Millisecond
 
 // show calls playing from now on until end is called. When end returns, no call
 // runs.
-func (s *stage) show(playing func(events, all int64)) (end func()) {
+func (s *Stage) show(playing func(events, all int64)) (end func()) {
 	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -115,9 +120,9 @@ func (s *stage) show(playing func(events, all int64)) (end func()) {
 
 // shown returns how many events of all have been replayed, by what workers have
 // announced to others or noted.
-func (s *stage) shown() (events, all int64) {
+func (s *Stage) shown() (events, all int64) {
 	for _, e := range s.engines {
-		for _, w := range e.workers {
+		for _, w := range e.Workers {
 			events += min(max(w.done.Load(), w.noted.Load()), w.length)
 			all += w.length
 		}
@@ -125,29 +130,44 @@ func (s *stage) shown() (events, all int64) {
 	return events, all
 }
 
-// fail stops the run because of an error. Only the first error counts.
-func (s *stage) fail(err error) {
+// Fail stops the run because of an error. Only the first error counts.
+func (s *Stage) Fail(err error) {
 	s.err.CompareAndSwap(nil, &err)
-	s.stop()
+	s.Stop()
 }
 
-// stop ends the run: no worker begins another event, and all sleeping ones wake
+// Stop ends the run: no worker begins another event, and all sleeping ones wake
 // up.
-func (s *stage) stop() {
+func (s *Stage) Stop() {
 	s.stopped.Store(true)
 	for _, e := range s.engines {
-		for _, w := range e.workers {
-			w.wakeUp.Advance()
-			if w.source != nil {
-				w.source.Ends.Advance()
+		for _, w := range e.Workers {
+			w.WakeUp.Advance()
+			if w.remote != nil {
+				w.remote.Ended().Advance()
 			}
 		}
 	}
 }
 
+// Stopped reports whether the run has been stopped.
+func (s *Stage) Stopped() bool { return s.stopped.Load() }
+
+// Err returns the error that stopped the run, nil if there is none.
+func (s *Stage) Err() error {
+	if err := s.err.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// LateStart returns for how many nanoseconds the workers were late at a start that peers have
+// agreed on.
+func (s *Stage) LateStart() int64 { return s.lateStart }
+
 // hasStopped is for a worker that sleeps if the run goes on. The worker has read the
 // number of the futex before, so that a stop in the meantime wakes it.
-func (s *stage) hasStopped() bool {
+func (s *Stage) hasStopped() bool {
 	stopped := s.stopped.Load()
 	if s.asked != nil {
 		s.asked()
@@ -170,7 +190,7 @@ func mayWaitAwake(wait Wait, workers, processors int) int32 {
 }
 
 // claimSpin claims one of the processors for spinning workers.
-func (s *stage) claimSpin() bool {
+func (s *Stage) claimSpin() bool {
 	if s.spinning.Add(1) <= s.spinners {
 		return true
 	}
@@ -178,4 +198,4 @@ func (s *stage) claimSpin() bool {
 	return false
 }
 
-func (s *stage) releaseSpin() { s.spinning.Add(-1) }
+func (s *Stage) releaseSpin() { s.spinning.Add(-1) }

@@ -1,4 +1,4 @@
-package replay
+package engine
 
 import (
 	"math/bits"
@@ -11,17 +11,15 @@ import (
 
 	"pianola/internal/eventcount"
 	"pianola/stats"
-
-	"golang.org/x/sys/unix"
 )
 
-// clock measures nanoseconds since its base, at the rate of CLOCK_MONOTONIC.
+// Clock measures nanoseconds since its base, at the rate of CLOCK_MONOTONIC.
 //
 // If the kernel keeps time by the processor's counter, the clock reads that counter.
 // That takes 10 ns instead of 25 for time.Since, and reading the clock is most of the
 // engine's own cost of an event. The counter's rate is measured against CLOCK_MONOTONIC
 // at the start, to about a millionth.
-type clock struct {
+type Clock struct {
 	base time.Time
 	mono int64 // CLOCK_MONOTONIC at base
 
@@ -29,11 +27,12 @@ type clock struct {
 	tick0 uint64
 	at0   int64 // nanoseconds since base at tick0
 
-	cost   int64 // nanoseconds of one reading
-	margin int64 // how many nanoseconds before the due time to wake
+	Cost   int64 // nanoseconds of one reading
+	Margin int64 // how many nanoseconds before the due time to wake
 }
 
-func (c *clock) now() int64 {
+// Now returns the time.
+func (c *Clock) Now() int64 {
 	if c.rate == 0 {
 		return int64(time.Since(c.base))
 	}
@@ -43,13 +42,13 @@ func (c *clock) now() int64 {
 
 // deadline converts t to CLOCK_MONOTONIC. It is computed from now, so that the
 // error of the rate does not add up.
-func (c *clock) deadline(t int64) int64 {
-	return c.mono + int64(time.Since(c.base)) + t - c.now()
+func (c *Clock) deadline(t int64) int64 {
+	return c.mono + int64(time.Since(c.base)) + t - c.Now()
 }
 
 // at converts CLOCK_MONOTONIC, as deadline does the other way.
-func (c *clock) at(mono int64) int64 {
-	return c.now() + mono - c.mono - int64(time.Since(c.base))
+func (c *Clock) at(mono int64) int64 {
+	return c.Now() + mono - c.mono - int64(time.Since(c.base))
 }
 
 // The bounds of the margin. Below the first a wake-up is late. Above the
@@ -59,38 +58,34 @@ const (
 	maxMargin = 200_000
 )
 
-// makeClock makes the clock of a run. Fuzz tests share one among all of theirs.
-var makeClock = newClock
-
-// newClock makes a clock. It measures the cost of a reading and how late sleeps
-// end on this machine, which takes some twenty milliseconds.
-func newClock() *clock {
-	c := &clock{base: time.Now()}
+// NewClock makes a clock. It measures the cost of a reading, and how late sleeps of a thread
+// end that sleeper has made ready, which takes some twenty milliseconds. See Stage.Sleeper.
+func NewClock(sleeper func()) *Clock {
+	c := &Clock{base: time.Now()}
+	c.mono = nanotime() - int64(time.Since(c.base))
 	measured := make(chan struct{})
 	go func() {
 		defer close(measured)
 		// Never unlocked: no other goroutine should get this thread's timer
 		// slack.
 		runtime.LockOSThread()
-		fineTimers()
+		if sleeper != nil {
+			sleeper()
+		}
 		c.measure()
 	}()
 	<-measured
 	return c
 }
 
-func (c *clock) measure() {
-	offsets := make([]int64, 255)
-	for i := range offsets {
-		var ts unix.Timespec
-		before := c.now()
-		_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
-		offsets[i] = ts.Nano() - (before+c.now())/2
-	}
-	c.mono = stats.Median(offsets)
+// nanotime reads CLOCK_MONOTONIC, in nanoseconds.
+//
+//go:linkname nanotime runtime.nanotime
+func nanotime() int64
 
+func (c *Clock) measure() {
 	tick, at := c.simultaneous()
-	c.margin = min(max(c.lateSleep(), minMargin), maxMargin)
+	c.Margin = min(max(c.lateSleep(), minMargin), maxMargin)
 	if counts() {
 		var f eventcount.Count
 		f.Wait(f.Value(), c.deadline(at+calibration))
@@ -100,10 +95,10 @@ func (c *clock) measure() {
 
 	costs := make([]int64, 255)
 	for i := range costs {
-		before := c.now()
-		costs[i] = c.now() - before
+		before := c.Now()
+		costs[i] = c.Now() - before
 	}
-	c.cost = stats.Median(costs)
+	c.Cost = stats.Median(costs)
 }
 
 // calibration is the time for which the counter's rate is measured, in
@@ -111,7 +106,7 @@ func (c *clock) measure() {
 const calibration = 20_000_000
 
 // simultaneous returns a reading of the counter and the time of it.
-func (c *clock) simultaneous() (tick uint64, at int64) {
+func (c *Clock) simultaneous() (tick uint64, at int64) {
 	best := ^uint64(0)
 	for range 64 {
 		before := ticks()
@@ -124,14 +119,14 @@ func (c *clock) simultaneous() (tick uint64, at int64) {
 }
 
 // lateSleep returns how late sleeps end, as a high percentile, in nanoseconds.
-func (c *clock) lateSleep() int64 {
+func (c *Clock) lateSleep() int64 {
 	const nap = 50_000
 	late := make([]int64, 50)
 	var f eventcount.Count
 	for i := range late {
-		due := c.now() + nap
+		due := c.Now() + nap
 		f.Wait(f.Value(), c.deadline(due))
-		late[i] = c.now() - due
+		late[i] = c.Now() - due
 	}
 	slices.Sort(late)
 	return late[len(late)-2]
@@ -147,10 +142,6 @@ func counts() bool {
 	return err == nil && strings.TrimSpace(string(source)) == "tsc"
 }
 
-// fineTimers asks the kernel to end the calling thread's sleeps on time. The
-// default slack is 50 µs.
-func fineTimers() { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) }
-
 // pin keeps the calling goroutine on its processor slot until unpin. Without
 // it, the scheduler takes the slot away every 10 ms from a goroutine that only
 // makes raw system calls, and getting it back through two other threads costs
@@ -163,15 +154,23 @@ func pin() int
 //go:linkname unpin runtime.procUnpin
 func unpin()
 
-// unpin lets the goroutine of the worker, which calls it, block in Go until pin. Pairs of
+// Pinned runs f with the calling goroutine on its processor slot, as a worker is.
+func Pinned(f func()) {
+	pin()
+	defer unpin()
+	f()
+}
+
+// Unpin lets the goroutine of the worker, which calls it, block in Go until Pin. Pairs of
 // the two nest, so a function that needs this need not know whether its caller did it.
-func (w *worker) unpin() {
+func (w *Worker) Unpin() {
 	if w.unpinned++; w.unpinned == 1 {
 		unpin()
 	}
 }
 
-func (w *worker) pin() {
+// Pin ends an Unpin.
+func (w *Worker) Pin() {
 	if w.unpinned--; w.unpinned == 0 {
 		pin()
 	}

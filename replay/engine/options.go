@@ -1,0 +1,124 @@
+package engine
+
+import (
+	"pianola/format"
+	"pianola/internal/option"
+)
+
+// Timing says when an event is due.
+type Timing uint8
+
+// The timings.
+const (
+	Compute  Timing = iota // when the thread's last event ended, plus the recorded compute
+	Schedule               // at its recorded time since the start
+	AFAP                   // at once: as fast as possible
+)
+
+// Wait is how a worker waits until an event is due.
+type Wait uint8
+
+// The ways to wait.
+const (
+	Auto  Wait = iota // sleep while there is time, then spin if a processor is free
+	Spin              // spin, even if others need the processor
+	Sleep             // sleep, even if it wakes up late
+)
+
+// Order says for which events of other threads an event waits, in addition to the one
+// that creates its thread. The names are those of ROOT (Weiss et al., "ROOT: Replaying
+// Multithreaded Traces with Resource-Oriented Ordering", SOSP 2013).
+type Order uint8
+
+// The orders.
+const (
+	Resource Order = iota // events that created or last used its resources, as found by compile
+	Thread                // none: only the order within each thread
+	Total                 // all events that had ended in the recording before it began
+)
+
+// Outside says when messages of clients that are not part of the recording arrive.
+type Outside uint8
+
+// The ways of clients.
+const (
+	Closed Outside = iota // a client sends its next message as long after the reply as recorded
+	Timed                 // at their recorded times
+)
+
+// ignores reports whether the replay ignores edges of a kind.
+func (o Outside) ignores(k format.EdgeKind) bool {
+	return k == format.EdgeReply && o == Timed || k == format.EdgeArrival && o == Closed
+}
+
+var (
+	outsideNames = []string{Closed: "closed", Timed: "timed"}
+	timingNames  = []string{Compute: "compute", Schedule: "schedule", AFAP: "afap"}
+	waitNames    = []string{Auto: "auto", Spin: "spin", Sleep: "sleep"}
+	orderNames   = []string{Resource: "resource", Thread: "thread", Total: "total"}
+)
+
+func (t Timing) String() string { return timingNames[t] }
+func (w Wait) String() string   { return waitNames[w] }
+func (o Order) String() string  { return orderNames[o] }
+
+func (o Outside) String() string { return outsideNames[o] }
+
+// Valid reports whether the value is one of the timings.
+func (t Timing) Valid() bool { return int(t) < len(timingNames) }
+
+// Valid reports whether the value is one of the ways to wait.
+func (w Wait) Valid() bool { return int(w) < len(waitNames) }
+
+// Valid reports whether the value is one of the orders.
+func (o Order) Valid() bool { return int(o) < len(orderNames) }
+
+// Valid reports whether the value is one of the ways of clients.
+func (o Outside) Valid() bool { return int(o) < len(outsideNames) }
+
+// ParseOutside returns the client mode of that name.
+func ParseOutside(name string) (Outside, error) {
+	return option.Parse[Outside]("client mode", outsideNames, name)
+}
+
+// ParseTiming returns the timing of that name.
+func ParseTiming(name string) (Timing, error) {
+	return option.Parse[Timing]("timing", timingNames, name)
+}
+
+// ParseWait returns the wait method of that name.
+func ParseWait(name string) (Wait, error) { return option.Parse[Wait]("wait method", waitNames, name) }
+
+// ParseOrder returns the order of that name.
+func ParseOrder(name string) (Order, error) { return option.Parse[Order]("order", orderNames, name) }
+
+// Options are the choices of an engine.
+type Options struct {
+	Timing  Timing  // when events are due
+	Wait    Wait    // how a worker waits until then
+	Order   Order   // which events of other threads an event waits for
+	Outside Outside // when messages of unrecorded clients arrive
+	Speed   float64 // scales compute: 2 is twice as fast
+	Strict  bool    // end at the first result that differs
+
+	Model    Model // makes calls take longer; nil for none
+	Recorded bool  // calls take their recorded durations as changed by the model
+	Idle     bool  // Player.Idle uses the time between events
+
+	Threads int   // the limit of threads alive at a time; a ring counts as one
+	Memory  int64 // bytes: a quarter is for the log, another for a total order
+
+	Peers     Peers // nil if this process plays all threads
+	LogsOfAll bool  // there is room for the logs of all threads
+}
+
+// Model is a model of a device, which has a call end later than it did. Workers of several
+// traces call it.
+type Model interface {
+	// Sees reports whether the model is about an operation.
+	Sees(op format.Op) bool
+
+	// Until returns when an event of a thread ends, which began at a time and took so
+	// long. Times are in nanoseconds by one clock.
+	Until(thread int32, event int64, op format.Op, result, begin, took int64) int64
+}

@@ -1,0 +1,240 @@
+package engine
+
+import (
+	"sync/atomic"
+
+	"pianola/format"
+	"pianola/internal/spin"
+)
+
+// Ring replays a ring of the thread table: the requests of a ring of io_uring or of a
+// context of libaio. The worker of the ring has no goroutine. It has the records, the
+// edges and the log of the requests, which workers of threads submit and reap.
+//
+//	ring_submit ──► edges of its requests ──► Prepare, Submit
+//	waits for completions or for an edge to a request ──► drive: Reap, else wait in the kernel
+//
+// Two workers can be in a ring at a time: one that submits, which holds lock, and one
+// that drives. Others that wait for completions sleep until the driver wakes them.
+type Ring struct {
+	Via   format.Via
+	g     *Worker
+	under atomic.Pointer[Requests] // nil if requests are executed as calls, one after the other
+
+	lock  spin.Lock    // of those who submit, see Claim
+	taker atomic.Int32 // the number of the worker that holds lock
+	ways  format.WayReader
+	way   [1]format.Way // the next one, if some is left
+	some  bool
+
+	state   spin.Lock // of what follows
+	entries []Entry   // of the log, with all its room
+	flights []flight
+	free    []int32
+	late    []delayed // completions that a model of a device delays
+
+	lates atomic.Int32 // how many
+
+	submitted atomic.Int64 // requests
+	came      atomic.Int64 // completions
+	cameAt    [keptTimes]int64
+
+	driving   atomic.Bool
+	looking   atomic.Int32 // workers that use under without driving or lock
+	sleepers  atomic.Int32
+	completed [64]Completion // of the driver
+}
+
+// Requests executes the requests of a ring, without a thread that waits for each. The worker
+// that holds the lock of the ring, or that drives it, calls its methods; Close is called
+// with both. Calls that submit and calls that wait are concurrent. CallBegins and CallEnds
+// of the worker enclose calls of the kernel.
+type Requests interface {
+	// Reaches reports whether a worker can submit to it and wait in it.
+	Reaches(w *Worker) bool
+
+	// WaitsInGo reports whether a wait ends by other goroutines.
+	WaitsInGo() bool
+
+	// Translate makes the request of an event. Only the outcomes Taken, AsCall and Failed,
+	// which comes with -errno, are possible.
+	Translate(w *Worker, r *format.Record, how format.How, event int64) (Outcome, int64)
+
+	// Prepare adds the request that was translated last to those that Submit submits.
+	// Its completion has the number user. AsCall means that the executor can't do it.
+	Prepare(w *Worker, user uint64) (Outcome, int64)
+
+	// Submit submits the prepared requests. The outcomes are Taken, and Busy if
+	// completions must be reaped first.
+	Submit(w *Worker) (Outcome, error)
+
+	// Wait waits for a completion.
+	Wait(w *Worker) error
+
+	// WaitFor waits for a completion or for so many nanoseconds, and reports whether it
+	// can.
+	WaitFor(w *Worker, nanos int64) bool
+
+	// Ready reports whether there are completions, and InFlight how many requests there
+	// are without one. Any worker calls them.
+	Ready() bool
+	InFlight() int
+
+	// Reap takes completions, and returns how many.
+	Reap(w *Worker, completed []Completion) int
+
+	// Hold is called when there can be so many requests in flight.
+	Hold(requests int)
+
+	// Close ends it. No request is in flight unless the run has stopped.
+	Close(w *Worker) error
+}
+
+// Outcome is what became of a request.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Taken  Outcome = iota
+	AsCall         // the request has to be executed as a call
+	Full           // there is no room before Submit
+	Busy           // there is no room before a completion
+	Failed         // the request fails at once
+)
+
+// Completion is the end of a request.
+type Completion struct {
+	User   uint64 // of Prepare
+	Result int64  // or -errno
+}
+
+// keptTimes is the number of completions whose times are kept.
+const keptTimes = 4096
+
+// flight is a request that was submitted and has not completed.
+type flight struct {
+	record format.Record
+	event  int64
+	begin  int64 // by the clock
+
+	recorded int64 // recorded duration in nanoseconds, if calls take their recorded durations
+}
+
+// inFlight is entry.dur of a request that has not completed.
+const inFlight = -1
+
+func newRing(g *Worker, via format.Via) *Ring {
+	return &Ring{g: g, Via: via, ways: g.e.Trace.Ways(g.Number), entries: g.log.entries[:cap(g.log.entries)]}
+}
+
+// Ring returns the ring that an event is about, nil if there is none.
+func (w *Worker) Ring(r *format.Record) *Ring {
+	if n := r.Args[0]; n > 0 && n <= int64(len(w.e.Workers)) {
+		return w.e.Workers[n-1].ring
+	}
+	return nil
+}
+
+// Holds returns the ring that the worker holds, nil for that of a thread. Any goroutine may
+// call it.
+func (w *Worker) Holds() *Ring { return w.ring }
+
+// Number returns the number of the ring in the thread table.
+func (q *Ring) Number() int32 { return q.g.Number }
+
+// Done returns how many requests have ended with all before them.
+func (q *Ring) Done() int64 { return q.g.done.Load() }
+
+// Open has the requests of the ring executed by under, until Close.
+func (q *Ring) Open(under Requests) { q.under.Store(&under) }
+
+// Claim takes the lock of those who submit. A worker that has the lock may wait for other
+// events, so Claim waits for that worker. It returns false if the run has stopped.
+func (q *Ring) Claim(w *Worker) bool {
+	for !q.lock.TryTake() {
+		seq := q.g.WakeUp.Value()
+		switch k := q.taker.Load(); {
+		case w.e.Stopped():
+			return false
+		case k == 0: // it is being taken or given back
+			spin.Yield()
+		case !w.napFor(w.e.Workers[k-1], release, &q.g.WakeUp, seq, w.e.deadline(w.e.Now()+lockNap)):
+			return false
+		}
+	}
+	q.taken(w)
+	if w.e.Stopped() { // the ring can have been closed before its last request
+		q.Give(w)
+		return false
+	}
+	return true
+}
+
+// taken notes that the worker has the lock.
+func (q *Ring) taken(w *Worker) {
+	w.submits.Store(true)
+	q.taker.Store(w.Number)
+}
+
+// lockNap is how long a worker sleeps at most before it looks for the lock again, in
+// nanoseconds: no other worker wakes it then.
+const lockNap = 50_000
+
+// Give gives back the lock that Claim took.
+func (q *Ring) Give(w *Worker) {
+	q.taker.Store(0)
+	w.submits.Store(false)
+	q.lock.Give()
+}
+
+// Close ends the ring after its last request. After a stop, the log ends where
+// requests are missing.
+func (q *Ring) Close(w *Worker) {
+	if !q.Claim(w) { // the run has stopped, so the one that has the lock gives it back soon
+		q.lock.Take()
+		q.taken(w)
+	}
+	defer q.Give(w)
+	q.Drain(w) // with the lock: no other worker submits from now on
+	for !q.driving.CompareAndSwap(false, true) {
+		spin.Yield()
+	}
+	if o := q.under.Swap(nil); o != nil {
+		for q.looking.Load() > 0 {
+			spin.Yield()
+		}
+		if err := (*o).Close(w); err != nil {
+			w.Failf("close the ring of thread %d: %w", q.g.Number, err)
+		}
+	}
+	q.endDrive()
+	g := q.g
+	g.Event = g.done.Load()
+	g.log.entries = g.log.entries[:g.Event-g.log.spilled]
+}
+
+// Reach returns what executes the requests if a worker can submit to it: it is open, and in
+// the worker's table of descriptors. Otherwise it returns nil.
+func (q *Ring) Reach(w *Worker) Requests {
+	if o := q.under.Load(); o != nil && (*o).Reaches(w) {
+		return *o
+	}
+	return nil
+}
+
+// endDrive lets another worker drive.
+func (q *Ring) endDrive() {
+	q.driving.Store(false)
+	q.wakeWaiters()
+}
+
+// wakeWaiters wakes the workers that wait while another one drives the ring.
+func (q *Ring) wakeWaiters() {
+	if q.sleepers.Load() > 0 {
+		q.g.WakeUp.Advance()
+	}
+}
+
+// canDrive reports whether completions do not come from the workers that submit, but
+// from the kernel or from the model of a device.
+func (q *Ring) canDrive() bool { return q.under.Load() != nil || q.lates.Load() > 0 }

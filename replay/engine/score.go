@@ -1,0 +1,158 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"pianola/format"
+	"pianola/stats"
+)
+
+// OpResult is the result of one operation.
+type OpResult struct {
+	Executed int64
+	Failed   int64
+	Differed int64
+}
+
+// Difference is a kind of differing result, with its first example.
+type Difference struct {
+	Op       format.Op
+	Recorded int64 // result in the recording, as Event.Ret
+	Got      int64 // result in the replay
+	Count    int64
+
+	At     time.Duration // of the first example, since the start of the replay
+	Thread int32
+	Event  int64  // position in the thread, from 0
+	Path   string // below the root; "" where none is known
+	Name   string // the application's of Path; "" where the trace has none
+	Reason string // what is known of why; "" if nothing
+}
+
+// String describes the difference in one line.
+func (d *Difference) String() string {
+	text := fmt.Sprintf("%d × %s: recorded %s, got %s; first %s, event %d of thread %d",
+		d.Count, d.Op, resultText(d.Recorded), resultText(d.Got), format.BothNames(d.Path, d.Name), d.Event, d.Thread)
+	if d.Reason != "" {
+		text += ": " + d.Reason
+	}
+	return text
+}
+
+func resultText(ret int64) string {
+	switch {
+	case ret == format.NoResult:
+		return "?"
+	case ret < 0:
+		return format.ErrnoName(int(-ret))
+	}
+	return fmt.Sprint(ret)
+}
+
+// ErrDiffers is wrapped by the error of a strict replay that ended because a
+// result differed.
+var ErrDiffers = errors.New("result differs")
+
+// maxDifferences bounds the kinds that a seat distinguishes. Results of further kinds
+// only count as differing.
+const maxDifferences = 64
+
+// latenessDigits makes a histogram small, because each living thread has one.
+const latenessDigits = 1
+
+// Counts are what workers have counted.
+type Counts struct {
+	Elapsed     time.Duration // from the start to the end of the last event
+	Scheduled   int64         // by a schedule, the recorded start of the last event, in nanoseconds
+	Interrupted bool          // some events were not executed
+	ByOp        [format.NumOps]OpResult
+	Late        stats.Histogram // delay between due time and issue of events, in nanoseconds
+	OrderWait   time.Duration   // sum of the waits of threads for events of others
+	LateReads   int64           // batches of records that could not be read ahead
+	Differences []Difference    // those of each thread are apart
+}
+
+// Count adds up what the workers counted, after the end.
+func (e *Engine) Count() Counts {
+	c := Counts{Late: stats.Histogram{Digits: latenessDigits}}
+	for _, w := range e.Workers {
+		if w.Foreign() {
+			continue
+		}
+		c.Elapsed = max(c.Elapsed, time.Duration(w.last))
+		c.Scheduled = max(c.Scheduled, w.scheduled)
+		c.OrderWait += time.Duration(w.orderWait)
+		c.LateReads += w.lateReads
+		c.Interrupted = c.Interrupted || w.Event < w.length
+	}
+	for _, s := range e.seats.all {
+		c.Late.Merge(&s.late)
+		for op := range s.byOp {
+			from, to := &s.byOp[op], &c.ByOp[op]
+			to.Executed += from.Executed
+			to.Failed += from.Failed
+			to.Differed += from.Differed
+		}
+		c.Differences = append(c.Differences, s.differences...)
+	}
+	return c
+}
+
+// Add adds another count of the same kind.
+func (d *Difference) Add(other *Difference) {
+	count := d.Count + other.Count
+	if other.At < d.At {
+		*d = *other
+	}
+	d.Count = count
+}
+
+// Same reports whether a difference is of a kind. Which number a descriptor has makes no
+// other kind of it.
+func (d *Difference) Same(op format.Op, recorded, got int64) bool {
+	if d.Op != op || d.Got != got {
+		return false
+	}
+	return d.Recorded == recorded || op.Info().Result == format.ResultFD && d.Recorded >= 0 && recorded >= 0
+}
+
+// score compares an event's result with the recorded one if the numbers differ, and
+// records a difference. It returns false if the run must end.
+func (w *Worker) score(r *format.Record, event, got int64) bool {
+	if r.Ret == format.NoResult {
+		return true
+	}
+	if (r.Ret < 0) != (got < 0) {
+		w.byOp[r.Op].Failed++
+	}
+	if r.Same(got) {
+		return true
+	}
+	w.byOp[r.Op].Differed++
+	w.note(r, event, got)
+	if w.e.Strict {
+		path, _ := w.player.Explain(r, got)
+		w.Failf("event %d of thread %d: %s %s returned %v, recorded %v: %w",
+			event, w.Number, r.Op, format.BothNames(path, w.e.Trace.Header().AppNames().Of(path)), result(got), result(r.Ret), ErrDiffers)
+		return false
+	}
+	return true
+}
+
+func (w *Worker) note(r *format.Record, event, got int64) {
+	for i := range w.differences {
+		if d := &w.differences[i]; d.Same(r.Op, r.Ret, got) {
+			d.Count++
+			return
+		}
+	}
+	if len(w.differences) < cap(w.differences) {
+		path, reason := w.player.Explain(r, got)
+		w.differences = append(w.differences, Difference{
+			Op: r.Op, Recorded: r.Ret, Got: got, Count: 1, At: time.Duration(w.e.Elapsed()),
+			Thread: w.Number, Event: event, Path: path, Reason: reason,
+		})
+	}
+}

@@ -1,0 +1,203 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"pianola/format"
+)
+
+// Submit plays an event that submits the next requests of a ring, and waits for
+// completions. The worker's time before and after the call of the kernel is subtracted from
+// the following compute, as for other events. Other events of rings do
+// nothing. It returns false if there is no such ring.
+func (w *Worker) Submit(r *format.Record) bool {
+	q := w.Ring(r)
+	if q == nil || r.Op != format.OpRingSubmit {
+		return false
+	}
+	w.used = q
+	if r.Args[1] > 0 {
+		q.submit(w, r.Args[1])
+	}
+	if r.Args[2] > 0 {
+		q.drive(w, &q.came, r.Args[2]+r.Args[3])
+	}
+	return true
+}
+
+// submit submits the next n requests, after all their dependencies.
+func (q *Ring) submit(w *Worker, n int64) {
+	g := q.g
+	if !q.Claim(w) {
+		return
+	}
+	defer q.Give(w)
+	n = min(n, g.length-g.Event)
+	for ; g.waits[g.wait].Event < g.Event+n; g.wait++ {
+		if v := &g.waits[g.wait]; v.For.Thread > 0 && !w.await(w.e.Workers[v.For.Thread-1], v.For.Event) {
+			return
+		}
+	}
+	for ; n > 0; n-- {
+		if g.at == g.filled && !g.more() {
+			break
+		}
+		if g.log.full() && !q.spill(w) {
+			return
+		}
+		r := &g.batch[g.at]
+		if int(r.Op) < len(w.e.operation) && w.e.operation[r.Op].Readies {
+			w.player.Ready(r)
+		}
+		q.begin(w, r)
+		g.at++
+	}
+	q.flush(w, g.Event)
+}
+
+// spill writes the log's entries out once all of them are whole.
+func (q *Ring) spill(w *Worker) bool {
+	q.Drain(w)
+	return q.g.spill()
+}
+
+// begin begins a request: it prepares it, or executes it as a call.
+func (q *Ring) begin(w *Worker, r *format.Record) {
+	g, e := q.g, w.e
+	how := q.how(w, g.Event)
+	at := e.Now()
+	event := g.Event
+	g.Event++
+	g.log.entries = append(g.log.entries, Entry{Start: at - e.start, Dur: inFlight})
+	if !e.plays(r.Op) || bookkeeping[r.Op] || submits[r.Op] {
+		w.Failf("event %d of thread %d: operation %d can't be a request", event, g.Number, r.Op)
+		return
+	}
+	if o := q.Reach(w); o != nil && q.prepare(w, o, r, how, event, at) {
+		return
+	}
+	// The ring does not execute this operation. Prepared requests may use the same
+	// descriptors.
+	q.flush(w, event)
+	if how.Flags != 0 && q.Reach(w) != nil {
+		q.Drain(w)
+	}
+	q.submitted.Store(g.Event)
+	got := w.player.Play(r)
+	place := q.addInFlight(w, r, event, at)
+	q.state.Take()
+	if c, now := (Completion{User: uint64(place), Result: got}), e.Now(); !q.delay(c, now) {
+		q.finish(c, now)
+	}
+	q.publish()
+	q.state.Give()
+	q.wakeWaiters()
+}
+
+// addInFlight records a request as in flight, and returns its place.
+func (q *Ring) addInFlight(w *Worker, r *format.Record, event, at int64) int32 {
+	q.state.Take()
+	defer q.state.Give()
+	if len(q.free) == 0 {
+		w.Unpin()
+		q.grow()
+		w.Pin()
+		if o := q.under.Load(); o != nil {
+			(*o).Hold(len(q.flights))
+		}
+	}
+	place := q.free[len(q.free)-1]
+	q.free = q.free[:len(q.free)-1]
+	q.flights[place] = flight{record: *r, event: event, begin: at}
+	if g := q.g; g.nanos != nil {
+		q.flights[place].recorded = g.nanos[g.at]
+	}
+	return place
+}
+
+// grow makes room for more requests in flight. The state is locked.
+func (q *Ring) grow() {
+	n := len(q.flights)
+	q.flights = append(q.flights, make([]flight, max(n, 64))...)
+	q.free = make([]int32, 0, len(q.flights))
+	for i := len(q.flights) - 1; i >= n; i-- {
+		q.free = append(q.free, int32(i))
+	}
+}
+
+// how returns how the request of an event is made.
+func (q *Ring) how(w *Worker, event int64) (how format.How) {
+	if event == 0 {
+		q.nextWay(w)
+	}
+	for q.some && q.way[0].Event < event {
+		q.nextWay(w)
+	}
+	if q.some && q.way[0].Event == event {
+		return q.way[0].How
+	}
+	return how
+}
+
+func (q *Ring) nextWay(w *Worker) {
+	w.Unpin()
+	n, err := q.ways.Read(q.way[:])
+	w.Pin()
+	if q.some = n == 1; err != nil && !errors.Is(err, io.EOF) {
+		q.g.e.Fail(fmt.Errorf("requests of thread %d: %w", q.g.Number, err))
+	}
+}
+
+// prepare adds a request to the batch. It returns false for one that is executed as a
+// call.
+func (q *Ring) prepare(w *Worker, o Requests, r *format.Record, how format.How, event, at int64) bool {
+	outcome, result := o.Translate(w, r, how, event)
+	if outcome == AsCall {
+		return false
+	}
+	place := q.addInFlight(w, r, event, at)
+	for outcome != Failed {
+		switch outcome, result = o.Prepare(w, uint64(place)); outcome {
+		case Taken:
+			return true
+		case AsCall:
+			q.state.Take()
+			q.free = append(q.free, place)
+			q.state.Give()
+			return false
+		case Full:
+			q.flush(w, event)
+		case Busy:
+			q.flush(w, event)
+			q.drive(w, &q.came, q.came.Load()+1)
+		}
+	}
+	q.flush(w, event)
+	q.submitted.Store(q.g.Event)
+	q.state.Take()
+	q.finish(Completion{User: uint64(place), Result: result}, w.e.Now())
+	q.publish()
+	q.state.Give()
+	q.wakeWaiters()
+	return true
+}
+
+// flush submits the prepared requests before an event. It does not wait for a request
+// that has only begun, because that wait would not end.
+func (q *Ring) flush(w *Worker, event int64) {
+	q.submitted.Store(event)
+	for o := q.Reach(w); o != nil && !w.e.Stopped(); {
+		switch outcome, err := o.Submit(w); {
+		case err != nil:
+			w.Failf("submit requests of thread %d: %w", q.g.Number, err)
+		case outcome == Taken:
+			return
+		case o.InFlight() == 0:
+			w.Failf("submit requests of thread %d: the kernel has no room, and none is in flight", q.g.Number)
+		default:
+			q.drive(w, &q.came, q.came.Load()+1)
+		}
+	}
+}
