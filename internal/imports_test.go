@@ -60,7 +60,7 @@ var allowed = map[string][]string{
 	"pianola/replay/fileset":             {"pianola/format", "pianola/internal/fiemap", "pianola/internal/limit", "pianola/internal/option", "pianola/replay/sandbox", "golang.org/x/sys/"},
 	"pianola/replay/rings":               {"pianola/replay/sandbox", "golang.org/x/sys/"},
 	"pianola/replay/sandbox":             {"pianola/internal/mounts", "golang.org/x/sys/"},
-	"pianola/replay/spans":               {"pianola/format", "pianola/format/script", "pianola/layer", "pianola/plugin", "pianola/replay", "pianola/replay/fileset", "pianola/stats", "pianola/table", "golang.org/x/sys/"},
+	"pianola/replay/spans":               {"pianola/format", "pianola/format/script", "pianola/layer", "pianola/plugin", "pianola/replay", "pianola/replay/engine", "pianola/replay/fileset", "pianola/stats", "pianola/table"},
 	"pianola/layer":                      {},
 	"pianola/memfs":                      {"golang.org/x/sys/"},
 	"pianola/workloads":                  {"pianola/coverage", "pianola/format", "pianola/format/bin", "pianola/format/process", "pianola/internal/glob", "pianola/profile", "go.yaml.in/yaml/v3"},

@@ -107,7 +107,7 @@ func (e *executor) build(ctx context.Context) error {
 	if err := e.makeProcesses(); err != nil {
 		return err
 	}
-	e.workers = make([]*worker, len(engine.Threads(e.Trace)))
+	e.workers = make([]*worker, len(engine.ThreadsOf(e.Trace.Header())))
 	e.rings = make([]*ring, len(e.workers))
 	if err := e.Build(ctx, e); err != nil {
 		return err
@@ -142,7 +142,7 @@ func (e *executor) makeNames() error {
 
 // makeProcesses makes a process for each number in the thread table.
 func (e *executor) makeProcesses() error {
-	for i, th := range engine.Threads(e.Trace) {
+	for i, th := range engine.ThreadsOf(e.Trace.Header()) {
 		if isForeign(e.Trace, int32(i+1)) {
 			continue
 		}

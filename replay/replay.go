@@ -100,7 +100,7 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 		clock = makeClock()
 	}
 	s := engine.NewStage(clock)
-	s.Playing, s.Sleeper = o.Playing, readyThread
+	s.Playing, s.Sleeper, s.Collect = o.Playing, ReadyThread, o.Backend.opener() != nil
 	var parents parents
 	defer func() {
 		if err := parents.close(); err != nil && outcome == nil {
@@ -266,7 +266,7 @@ func (d *unprepared) free() error {
 }
 
 // makeClock makes the clock of a run. Fuzz tests share one among all of theirs.
-var makeClock = func() *engine.Clock { return engine.NewClock(readyThread) }
+var makeClock = func() *engine.Clock { return engine.NewClock(ReadyThread) }
 
 // setUp implements backing.
 func (e *executor) setUp(ctx context.Context, bind func(*sandbox.Guard) error) (done fileset.Prepared, err error) {

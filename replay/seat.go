@@ -32,7 +32,7 @@ type worker struct {
 
 // Player implements engine.Executor.
 func (e *executor) Player(k *engine.Worker) (engine.Player, error) {
-	th := engine.Threads(e.Trace)[k.Number-1]
+	th := engine.ThreadsOf(e.Trace.Header())[k.Number-1]
 	w := &worker{Worker: k, e: e, process: e.processes[th.Process], touchNanos: firstTouch}
 	if k.Holds() != nil {
 		e.rings[k.Number-1] = &ring{Ring: k.Holds(), e: e}
@@ -168,9 +168,9 @@ func (s *seat) Enter() error {
 	return nil
 }
 
-// readyThread makes the calling thread one of a worker: it sleeps on time, and no signal
+// ReadyThread makes the calling thread one of a worker: it sleeps on time, and no signal
 // interrupts its calls.
-func readyThread() {
+func ReadyThread() {
 	blockSignals()
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // else sleeps end up to 50 µs late
 }

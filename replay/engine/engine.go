@@ -132,7 +132,7 @@ func (e *Engine) Build(ctx context.Context, x Executor) (err error) {
 	for op := range e.sees {
 		e.sees[op] = e.Model != nil && e.Model.Sees(format.Op(op))
 	}
-	threads := Threads(e.Trace)
+	threads := ThreadsOf(e.Trace.Header())
 	lengths := make([]int64, len(threads))
 	for i := range threads {
 		lengths[i] = e.Trace.Len(int32(i + 1))
@@ -171,10 +171,10 @@ func (e *Engine) Build(ctx context.Context, x Executor) (err error) {
 	return e.makeWaits(ctx)
 }
 
-// Threads returns the threads of a trace, which has at least one.
-func Threads(t format.Trace) []format.Thread {
-	if threads := t.Header().Threads; len(threads) > 0 {
-		return threads
+// ThreadsOf returns the threads of a trace with a header, which has at least one.
+func ThreadsOf(h *format.Header) []format.Thread {
+	if len(h.Threads) > 0 {
+		return h.Threads
 	}
 	return []format.Thread{{Process: 1}}
 }

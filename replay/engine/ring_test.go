@@ -154,6 +154,7 @@ func TestStopsAreNotLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e.stopped.Store(false)
+			e.done = make(chan struct{})
 			e.asked = sync.OnceFunc(e.Stop)
 			ended := make(chan struct{})
 			go func() {

@@ -14,6 +14,7 @@ type Stage struct {
 	*Clock
 	Extra   int                     // processor slots that executors need besides those of workers
 	Sleeper func()                  // makes the calling thread of a worker wake up on time; can be nil
+	Collect bool                    // executors allocate: the garbage collector stays on
 	Playing func(events, all int64) // see Play; can be nil
 
 	engines   []*Engine
@@ -22,6 +23,7 @@ type Stage struct {
 
 	_        [64]byte
 	stopped  atomic.Bool
+	done     chan struct{}         // closed by a stop
 	err      atomic.Pointer[error] // why it stopped, unless by cancellation
 	asked    func()                // for tests: called when a worker that may sleep has read stopped; else nil
 	_        [64]byte
@@ -30,7 +32,7 @@ type Stage struct {
 }
 
 // NewStage returns a stage without engines.
-func NewStage(c *Clock) *Stage { return &Stage{Clock: c} }
+func NewStage(c *Clock) *Stage { return &Stage{Clock: c, done: make(chan struct{})} }
 
 // usualThreads is the default maximum number of threads of a Go program.
 const usualThreads = 10_000
@@ -54,9 +56,11 @@ func (s *Stage) Play(ctx context.Context) error {
 	if n > usualThreads/2 {
 		defer debug.SetMaxThreads(debug.SetMaxThreads(2*n + usualThreads))
 	}
-	runtime.GC() // the collector is off until the end
-	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
+	if !s.Collect {
+		runtime.GC()
+		defer debug.SetGCPercent(debug.SetGCPercent(-1))
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
+	}
 
 	s.spinners = mayWaitAwake(s.engines[0].Wait, n, runtime.NumCPU())
 	for _, e := range s.engines {
@@ -139,7 +143,9 @@ func (s *Stage) Fail(err error) {
 // Stop ends the run: no worker begins another event, and all sleeping ones wake
 // up.
 func (s *Stage) Stop() {
-	s.stopped.Store(true)
+	if !s.stopped.Swap(true) {
+		close(s.done)
+	}
 	for _, e := range s.engines {
 		for _, w := range e.Workers {
 			w.WakeUp.Advance()
@@ -152,6 +158,9 @@ func (s *Stage) Stop() {
 
 // Stopped reports whether the run has been stopped.
 func (s *Stage) Stopped() bool { return s.stopped.Load() }
+
+// Done is closed when the run has been stopped.
+func (s *Stage) Done() <-chan struct{} { return s.done }
 
 // Err returns the error that stopped the run, nil if there is none.
 func (s *Stage) Err() error {

@@ -1,12 +1,15 @@
 package spans
 
 import (
-	"context"
+	"errors"
+	"fmt"
 	"strings"
+	"time"
 	"unsafe"
 
 	"pianola/format"
 	"pianola/layer"
+	"pianola/replay"
 )
 
 // outer is a span of a thread that no other encloses.
@@ -23,18 +26,17 @@ func (o *outer) within(e *format.Event) bool {
 
 const outerBytes = int64(unsafe.Sizeof(outer{}))
 
-// item is a span that a worker plays.
+// item is a span that is to be played.
 type item struct {
 	event format.Event
 	place int // of its function in the layer; -1 for one that the layer lacks
 	gap   int64
-	after []ref // spans of other threads that it waits for
 }
 
-// ref is a span of a thread, by its position among those that are dealt.
+// ref is a span of a thread, by its number among those that are played.
 type ref struct {
 	thread *thread
-	seq    int64
+	number int64
 	end    int64 // in the recording
 }
 
@@ -53,84 +55,101 @@ type thing struct {
 // threads may come to use one in another order.
 const maxThings = 1 << 20
 
-// deal gives each thread its spans. A queue that is full keeps it waiting; a span waits
-// only for spans that were dealt before, so the queue empties.
-func (r *Replay) deal(ctx context.Context) error {
-	last := map[thing]ref{}
-	several := 0
+// outermost calls f with the spans that are played and their threads, in the order of their
+// ends, and other with the other events of threads.
+func (r *Replay) outermost(f func(t *thread, e *format.Event) error, other func(t *thread, e *format.Event)) error {
 	for _, t := range r.threads {
-		if len(t.outer) > 0 {
-			several++
-		}
+		t.spans, t.next = 0, 0
 	}
 	return r.each(func(e *format.Event) error {
 		t := r.threads[e.TID-1]
 		if e.Span == nil {
-			if len(t.outer) > 0 && t.outer[0].start <= e.Start && e.End() <= t.outer[0].end {
-				r.result.Inside++
-			} else {
-				r.result.Outside++
-				r.result.OutNanos += max(e.Dur, 0)
-			}
+			other(t, e)
 			return nil
 		}
 		if e.Span.Layer != r.layer.Name {
 			return nil
 		}
 		index := t.spans
-		if t.spans++; len(t.outer) == 0 || t.outer[0].index != index {
+		if t.spans++; t.next == len(t.outer) || t.outer[t.next].index != index {
 			return nil
 		}
-		t.outer = t.outer[1:]
+		t.next++
+		return f(t, e)
+	})
+}
+
+// deal gives each thread its spans. A queue that is full keeps it waiting; a span waits
+// only for spans that were dealt before, so the queue empties.
+func (r *Replay) deal(stopped <-chan struct{}) error {
+	return r.outermost(func(t *thread, e *format.Event) error {
 		it := &item{event: e.Clone(), place: -1, gap: e.Start - t.end}
 		t.end = e.End()
-		r.result.Recorded = max(r.result.Recorded, duration(t.end))
+		r.result.Recorded = max(r.result.Recorded, time.Duration(t.end))
 		if i, ok := r.byName[e.Span.Function]; ok {
 			it.place = i
 		}
-		if several > 1 {
-			r.order(it, t, last)
-		}
-		t.dealt++
 		select {
 		case t.queue <- it:
 			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		case <-stopped:
+			return errStopped
+		}
+	}, func(t *thread, e *format.Event) {
+		if t.next < len(t.outer) && t.outer[t.next].start <= e.Start && e.End() <= t.outer[t.next].end {
+			r.result.Inside++
+		} else {
+			r.result.Outside++
+			r.result.OutNanos += max(e.Dur, 0)
 		}
 	})
 }
 
-// order finds what a span waits for: the last span of another thread that used one of
-// its handles or files and had ended.
-func (r *Replay) order(it *item, t *thread, last map[thing]ref) {
-	use := func(k thing) {
-		if before, ok := last[k]; ok && before.thread != t && before.end <= it.event.Start {
-			it.after = append(it.after, before)
-		}
-		if len(last) >= maxThings {
-			clear(last)
-		}
-		last[k] = ref{t, t.dealt, it.event.End()}
+// errStopped ends deal after a stop. It comes after the error that stopped the run.
+var errStopped = errors.New("the replay was stopped")
+
+// order finds what spans wait for: the last span of another thread that used one of their
+// handles or files and had ended. The waits may take so many bytes.
+func (r *Replay) order(memory int64) error {
+	if len(r.threads) == 1 {
+		return nil
 	}
-	s := it.event.Span
-	for _, v := range s.Args {
-		if v.Kind == format.ValuePath {
-			use(thing{path: r.places[string(v.Text)]})
+	last, all := map[thing]ref{}, int64(0)
+	return r.outermost(func(t *thread, e *format.Event) error {
+		number := int64(t.next - 1)
+		use := func(k thing) {
+			if before, ok := last[k]; ok && before.thread != t && before.end <= e.Start {
+				t.waits = append(t.waits, format.Wait{Event: number, For: format.Edge{Thread: before.thread.number, Event: before.number}})
+				all++
+			}
+			if len(last) >= maxThings {
+				clear(last)
+			}
+			last[k] = ref{t, number, e.End()}
 		}
-	}
-	if it.place < 0 {
-		return
-	}
-	f := r.layer.Functions[it.place]
-	for _, list := range [][]layer.Handle{f.Map, f.Undefine, f.Define} {
-		for _, h := range list {
-			if n, ok := valueOf(f, h, &it.event); ok {
-				use(thing{process: t.process, kind: h.Type, value: n})
+		for _, v := range e.Span.Args {
+			if v.Kind == format.ValuePath {
+				use(thing{path: string(v.Text)})
 			}
 		}
-	}
+		if i, ok := r.byName[e.Span.Function]; ok {
+			f := r.layer.Functions[i]
+			for _, list := range [][]layer.Handle{f.Map, f.Undefine, f.Define} {
+				for _, h := range list {
+					if n, ok := valueOf(f, h, e); ok {
+						use(thing{process: t.process, kind: h.Type, value: n})
+					}
+				}
+			}
+		}
+		if all*waitBytes > memory {
+			return fmt.Errorf("the waits of spans take more than %d bytes: %w", memory, replay.ErrLimit)
+		}
+		return nil
+	}, func(*thread, *format.Event) {})
 }
+
+const waitBytes = int64(unsafe.Sizeof(format.Wait{}))
 
 // valueOf returns the value of a handle in a span, if it was recorded.
 func valueOf(f *layer.Function, h layer.Handle, e *format.Event) (int64, bool) {

@@ -90,8 +90,8 @@ func (r *Result) WriteText(w io.Writer) error {
 		}
 		fmt.Fprintf(&b, "differed: first %s of thread %d: recorded %d, which %s, got %d\n", n.Function, n.Thread, n.Recorded, was, n.Got)
 	}
-	micros := func(nanos int64) time.Duration { return duration(nanos).Round(time.Microsecond) }
-	tens := func(nanos int64) time.Duration { return duration(nanos).Round(10 * time.Nanosecond) }
+	micros := func(nanos int64) time.Duration { return time.Duration(nanos).Round(time.Microsecond) }
+	tens := func(nanos int64) time.Duration { return time.Duration(nanos).Round(10 * time.Nanosecond) }
 	fmt.Fprintf(&b, "run time: recorded %v, replayed %v\n", micros(int64(r.Recorded)), micros(int64(r.Elapsed)))
 	fmt.Fprintf(&b, "system calls: %s within these calls; %s others, of %v, are not replayed\n", table.Count(r.Inside), table.Count(r.Outside), micros(r.OutNanos))
 	fmt.Fprintf(&b, "lateness: p50 %v, p99 %v, max %v\n", tens(r.Lateness.P50), tens(r.Lateness.P99), tens(r.Lateness.Max))

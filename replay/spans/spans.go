@@ -2,8 +2,8 @@
 // its system calls. A program that calls the library itself, a player, executes them: one
 // for each process of the recording, since handles belong to a process.
 //
-//	trace ──survey──► outermost spans of each thread
-//	trace ──deal────► a queue for each thread ──► worker ──► player
+//	trace ──survey──► outermost spans of each thread, and what they wait for
+//	trace ──deal────► a queue for each thread ──► worker of the engine ──► player
 //
 // Spans that others of their layer enclose are not replayed: the outer call makes them
 // again. Those within a call with a callback of the program are the program's, and are
@@ -28,6 +28,7 @@ import (
 	"pianola/layer"
 	"pianola/plugin"
 	"pianola/replay"
+	"pianola/replay/engine"
 	"pianola/stats"
 )
 
@@ -114,12 +115,12 @@ type Replay struct {
 	layer   *layer.Layer
 	header  *format.Header
 	source  Source
+	memory  int64             // bytes
 	byName  map[string]int    // of the layer's functions
 	places  map[string]string // of files, by the application's names; "" for one that has none
 	threads []*thread
 	players map[int32]Player
-	base    time.Time // the start of the replay
-	stop    context.CancelCauseFunc
+	engine  *engine.Engine
 
 	lock    sync.Mutex
 	result  Result
@@ -127,7 +128,6 @@ type Replay struct {
 	logged  [1]format.Event
 	calls   []Function // by the place of the function in the layer
 	reasons map[string]int64
-	late    stats.Histogram
 	args    []int64 // of the span that is accounted for
 }
 
@@ -135,8 +135,8 @@ type Replay struct {
 // bytes it may take for what it remembers of them.
 func New(s Source, l *layer.Layer, memory int64) (*Replay, error) {
 	r := &Replay{
-		layer: l, header: s.Header(), source: s, byName: map[string]int{}, places: map[string]string{}, players: map[int32]Player{},
-		calls: make([]Function, len(l.Functions)), reasons: map[string]int64{}, late: stats.Histogram{Digits: 2},
+		layer: l, memory: memory, header: s.Header(), source: s, byName: map[string]int{}, places: map[string]string{}, players: map[int32]Player{},
+		calls: make([]Function, len(l.Functions)), reasons: map[string]int64{},
 	}
 	for i, f := range l.Functions {
 		r.byName[f.Name] = i
@@ -149,9 +149,7 @@ func (r *Replay) Paths() []string { return slices.Collect(maps.Keys(r.places)) }
 
 // Run replays the spans, once. After an error the Result is that of the spans until then.
 func (r *Replay) Run(ctx context.Context, o Options) (*Result, error) {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	r.Options, r.stop = o, stop
+	r.Options = o
 	r.Speed = cmp.Or(r.Speed, 1)
 	for app := range r.places {
 		if name, ok := r.Place(app); ok {
@@ -207,24 +205,31 @@ func (r *Replay) open(ctx context.Context) error {
 	return nil
 }
 
-// play runs a worker for each thread with spans, and deals the spans out.
+// play has the engine play the spans of each thread, and deals them out meanwhile.
 func (r *Replay) play(ctx context.Context) error {
-	var running sync.WaitGroup
-	r.base = time.Now()
-	for _, t := range r.threads {
-		if len(t.outer) > 0 {
-			t.player = r.players[t.process]
-			running.Go(func() { t.run(ctx) })
+	s := engine.NewStage(engine.NewClock(replay.ReadyThread))
+	s.Sleeper, s.Collect = replay.ReadyThread, true
+	t := &trace{r}
+	r.engine = s.NewEngine("", t, t, engine.Options{
+		Timing: r.Timing, Wait: r.Wait, Speed: r.Speed, Threads: len(r.threads), Memory: r.memory,
+	})
+	if err := r.engine.Build(ctx, executor{r}); err != nil {
+		return err
+	}
+	var dealing sync.WaitGroup
+	dealing.Go(func() {
+		if err := r.deal(s.Done()); err != nil {
+			s.Fail(err)
 		}
-	}
-	if err := r.deal(ctx); err != nil {
-		r.stop(err)
-	}
-	for _, t := range r.threads {
-		close(t.queue)
-	}
-	running.Wait()
-	return context.Cause(ctx)
+		for _, t := range r.threads {
+			close(t.queue)
+		}
+	})
+	err := s.Play(ctx)
+	s.Stop() // deal may wait for a thread that ended early
+	dealing.Wait()
+	r.result.Lateness = r.lateness()
+	return err
 }
 
 // each reads the events and spans of the trace.
@@ -235,16 +240,11 @@ func (r *Replay) each(take func(e *format.Event) error) error {
 // ErrNoSpans is the error of a trace without spans of the layer.
 var ErrNoSpans = errors.New("no calls of the layer were recorded")
 
-// survey finds the spans of each thread that no other span of the layer encloses, and
-// the files that they name.
+// survey finds the spans of each thread that no other span of the layer encloses, the files
+// that they name, and what they wait for.
 func (r *Replay) survey(memory int64) error {
-	for i := range max(len(r.header.Threads), 1) {
-		t := &thread{r: r, number: int32(i + 1), process: 1, queue: make(chan *item, queued)}
-		if len(r.header.Threads) > 0 {
-			t.process = r.header.Threads[i].Process
-		}
-		t.moved = sync.NewCond(&t.lock)
-		r.threads = append(r.threads, t)
+	for i, th := range engine.ThreadsOf(r.header) {
+		r.threads = append(r.threads, &thread{r: r, number: int32(i + 1), process: th.Process, queue: make(chan *item, queued)})
 	}
 	total := 0
 	err := r.each(func(e *format.Event) error {
@@ -270,10 +270,10 @@ func (r *Replay) survey(memory int64) error {
 	if err == nil && total == 0 {
 		err = ErrNoSpans
 	}
-	for _, t := range r.threads {
-		t.spans = 0
+	if err != nil {
+		return err
 	}
-	return err
+	return r.order(memory)
 }
 
 // name remembers the files that a span names.
@@ -310,6 +310,6 @@ func (r *Replay) collect() *Result {
 	slices.SortFunc(r.result.Reasons, func(a, b Reason) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Text, b.Text))
 	})
-	r.result.Layer, r.result.Lateness = r.layer.Name, r.late.Quantiles()
+	r.result.Layer = r.layer.Name
 	return &r.result
 }

@@ -2,18 +2,14 @@ package spans
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"runtime"
-	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"pianola/format"
 	"pianola/layer"
 	"pianola/plugin"
-	"pianola/replay"
+	"pianola/replay/engine"
+	"pianola/stats"
 )
 
 // thread is a recorded thread.
@@ -21,107 +17,84 @@ type thread struct {
 	r       *Replay
 	number  int32
 	process int32
-	player  Player
 	queue   chan *item
 
-	// For survey and deal.
-	outer []outer // that are left
-	spans int64   // of the layer that were read
-	dealt int64
+	outer []outer // its spans that are played
+	waits []format.Wait
+
+	// For survey, order and deal.
+	spans int64 // of the layer that were read
+	next  int   // of outer
 	end   int64 // of the span that was dealt last, in the recording
 
-	due int64 // nanoseconds since the start: end of the span before if none had been late
-
-	lock  sync.Mutex
-	moved *sync.Cond
-	done  int64 // spans that were played
+	items  []*item // that were read and not played
+	opened bool
 }
 
-func duration(nanos int64) time.Duration { return time.Duration(nanos) }
-
-func (r *Replay) now() int64 { return int64(time.Since(r.base)) }
-
-func (r *Replay) scale(nanos int64) int64 { return int64(float64(nanos) / r.Speed) }
-
-// run is the body of the goroutine of a thread.
-func (t *thread) run(ctx context.Context) {
-	runtime.LockOSThread() // never unlocked: no other goroutine gets the timer slack
-	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
-	defer context.AfterFunc(ctx, func() { // wakes those that wait for this thread
-		t.lock.Lock()
-		defer t.lock.Unlock()
-		t.moved.Broadcast()
-	})()
-	for it := range t.queue {
-		if ctx.Err() != nil {
-			continue // deal may wait for the queue
-		}
-		for _, a := range it.after {
-			a.thread.await(ctx, a.seq)
-		}
-		if err := t.play(ctx, it); err != nil {
-			t.r.stop(fmt.Errorf("span %d of thread %d, %s: %w", t.done, t.number, it.event.Span.Function, err))
-			continue
-		}
-		t.lock.Lock()
-		t.done++
-		t.moved.Broadcast()
-		t.lock.Unlock()
-	}
+// player plays the spans of a thread. It implements engine.Player.
+type player struct {
+	engine.Stateless
+	*thread
+	worker *engine.Worker
+	to     Player
 }
 
-// await waits until a span was played, or for the end.
-func (t *thread) await(ctx context.Context, seq int64) {
-	t.lock.Lock()
-	defer t.lock.Unlock()
-	for t.done <= seq && ctx.Err() == nil {
-		t.moved.Wait()
-	}
+// executor has players play spans. It implements engine.Executor.
+type executor struct{ *Replay }
+
+// Operations implements engine.Executor.
+func (x executor) Operations() *[format.NumOps]engine.Operation { return &engine.All }
+
+// Place implements engine.Executor.
+func (x executor) Place(*engine.Seat, int) engine.Place { return nil }
+
+// Player implements engine.Executor.
+func (x executor) Player(w *engine.Worker) (engine.Player, error) {
+	t := x.threads[w.Number-1]
+	return &player{thread: t, worker: w, to: x.players[t.process]}, nil
 }
 
-// play plays a span when it is due.
-func (t *thread) play(ctx context.Context, it *item) error {
-	r, e := t.r, &it.event
-	due := t.due + r.scale(it.gap)
-	switch r.Timing {
-	case replay.Schedule:
-		due = r.scale(e.Start)
-	case replay.AFAP:
-		due = r.now()
-	}
-	begin := r.waitUntil(ctx, due)
-	if ctx.Err() != nil {
-		return nil
-	}
-	recorded := max(e.Dur, 0)
+// Play implements engine.Player. The duration of a span is what its program says.
+func (p *player) Play(rec *format.Record) int64 {
+	r, w, it := p.r, p.worker, p.items[0]
+	p.items = p.items[1:]
+	w.Unpin()
+	defer w.Pin()
+	begin := r.engine.Elapsed()
+	w.CallBegins()
 	answer, err := plugin.Answer{Refused: "the layer lacks the function"}, error(nil)
 	if it.place >= 0 {
-		answer, err = t.ask(e)
+		answer, err = p.ask(&it.event)
+	}
+	w.CallEnds()
+	took := w.LastCall - w.FirstCall
+	switch {
+	case err != nil:
+	case answer.Refused != "":
+		// The application's time passes all the same.
+		w.Ran = took - int64(float64(max(it.event.Dur, 0))/r.Speed)
+		r.refused(it, answer.Refused)
+	default:
+		if answer.Dur == format.Unknown {
+			answer.Dur = took
+		}
+		w.Ran = took - answer.Dur
+		err = r.account(it, answer, begin)
 	}
 	if err != nil {
-		return err
+		r.engine.Fail(fmt.Errorf("span %d of thread %d, %s: %w", w.Event, w.Number, it.event.Span.Function, err))
 	}
-	end := r.now()
-	if answer.Refused != "" {
-		// The application's time passes all the same.
-		t.due = due + r.scale(recorded)
-		return r.refused(it, answer.Refused)
-	}
-	if answer.Dur == format.Unknown {
-		answer.Dur = end - begin
-	}
-	t.due = due + answer.Dur
-	return r.account(it, answer, begin, begin-due, recorded)
+	return rec.Ret
 }
 
 // ask has the player play a span, with names of files as the player knows them.
-func (t *thread) ask(e *format.Event) (plugin.Answer, error) {
+func (p *player) ask(e *format.Event) (plugin.Answer, error) {
 	for i := range e.Span.Args {
 		v := &e.Span.Args[i]
 		if v.Kind != format.ValuePath || v.Text == nil {
 			continue
 		}
-		name := t.r.places[string(v.Text)]
+		name := p.r.places[string(v.Text)]
 		if name == "" || v.Cut {
 			return plugin.Answer{Refused: "the file has no place below the root"}, nil
 		}
@@ -129,11 +102,11 @@ func (t *thread) ask(e *format.Event) (plugin.Answer, error) {
 		v.Text = []byte(name)
 		defer func() { v.Text = app }()
 	}
-	return t.player.PlaySpan(t.number, e)
+	return p.to.PlaySpan(p.number, e)
 }
 
 // refused counts a span that was not played.
-func (r *Replay) refused(it *item, why string) error {
+func (r *Replay) refused(it *item, why string) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	if it.place >= 0 {
@@ -142,24 +115,20 @@ func (r *Replay) refused(it *item, why string) error {
 	if r.reasons[why] > 0 || len(r.reasons) < maxReasons {
 		r.reasons[why]++
 	}
-	return nil
 }
 
 const maxReasons = 100
 
 // account counts a span that was played.
-func (r *Replay) account(it *item, got plugin.Answer, begin, late, recorded int64) error {
+func (r *Replay) account(it *item, got plugin.Answer, begin int64) error {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	e := &it.event
-	r.result.Elapsed = max(r.result.Elapsed, duration(begin+got.Dur))
-	if r.Timing != replay.AFAP {
-		r.late.Add(max(late, 0))
-	}
+	r.result.Elapsed = max(r.result.Elapsed, time.Duration(begin+got.Dur))
 	c, f := &r.calls[it.place], r.layer.Functions[it.place]
 	c.Calls++
 	c.Nanos += got.Dur
-	c.Recorded += recorded
+	c.Recorded += max(e.Dur, 0)
 	args := r.numbers(f, e.Span.Args)
 	failed := f.Failed(args, got.Result)
 	if failed {
@@ -203,37 +172,8 @@ func (r *Replay) numbers(f *layer.Function, args []format.Value) []int64 {
 	return r.args
 }
 
-const (
-	coarse = 2_000_000 // nanoseconds that a timer of Go may be late
-	near   = 80_000    // nanoseconds that a sleep of the kernel may be late
-)
-
-// waitUntil waits for a time, or for the end, and returns the time then.
-func (r *Replay) waitUntil(ctx context.Context, due int64) int64 {
-	now := r.now()
-	if r.Wait != replay.Spin {
-		if left := due - now - coarse; left > 0 {
-			timer := time.NewTimer(duration(left))
-			select {
-			case <-timer.C:
-			case <-ctx.Done():
-				timer.Stop()
-				return r.now()
-			}
-			now = r.now()
-		}
-		end := due
-		if r.Wait == replay.Auto {
-			end -= near
-		}
-		if end > now {
-			ts := unix.NsecToTimespec(end - now)
-			_ = unix.Nanosleep(&ts, nil)
-			now = r.now()
-		}
-	}
-	for now < due && ctx.Err() == nil {
-		now = r.now()
-	}
-	return now
+// lateness returns how late spans began.
+func (r *Replay) lateness() stats.Quantiles {
+	c := r.engine.Count()
+	return c.Late.Quantiles()
 }
