@@ -207,6 +207,7 @@ func (e *executor) noteRing(q rings.Queue) {
 
 // closeAll closes the descriptors of processes that did not end.
 func (e *executor) closeAll() {
+	e.closeRings()
 	for _, p := range e.processes {
 		if files := p.files.Swap(nil); files != nil {
 			files.release()

@@ -104,14 +104,10 @@ func (e *executor) separateTable(p *process) (own, left *table, got int64) {
 	return own, files, got
 }
 
-// leave records the end of a thread, and reports whether it was the last one of its
-// process. The descriptors are closed with the last thread, not with an earlier
-// exit_group: in the replay, other threads may still have events that ended before it
-// in the recording.
-func (e *executor) leave(p *process) (last bool) {
-	if p.threads.Add(-1) > 0 {
-		return false
-	}
+// leave closes the descriptors of a process whose last thread ends, unless others share
+// them. An earlier exit_group closes none: in the replay, other threads may still have
+// events that ended before it in the recording.
+func (e *executor) leave(p *process) {
 	e.sharing.Take()
 	files := p.files.Swap(nil)
 	alone := files != nil && files.users.Add(-1) == 0
@@ -125,7 +121,6 @@ func (e *executor) leave(p *process) (last bool) {
 	if alone {
 		files.closeAll()
 	}
-	return true
 }
 
 // The calls that start, change and end processes. A replay does not make them.
@@ -144,6 +139,7 @@ func callClone(w *worker, r *format.Record) int64 {
 	}
 	share := r.Args[0]&format.CloneFiles != 0
 	w.forkWindow(child.process)
+	w.passRings(child.process, r.Args[0]&format.CloneVM != 0)
 	switch {
 	case w.process.private || child.process.private:
 		w.handOver(child, share)
@@ -155,6 +151,8 @@ func callClone(w *worker, r *format.Record) int64 {
 
 func callExecve(w *worker, r *format.Record) int64 {
 	if r.Ret == 0 {
+		w.awaitRequests()
+		w.giveUpRings(true)
 		w.holdCopies(w.process.files.Load())
 		if files := w.unshare(); files != nil {
 			files.closeExec()

@@ -12,8 +12,8 @@ import (
 	"pianola/replay/rings"
 )
 
-// registered has the files and buffers that a ring has registered. It belongs to the worker that has the lock
-// of the queue. Lists keep their memory, because the garbage collector is off.
+// registered has the files and buffers that a ring has registered. It belongs to the taker
+// of the ring. Lists keep their memory, because the garbage collector is off.
 type registered struct {
 	files    []int64       // recorded descriptors, -1 for an empty place or one whose file is not known
 	fds      []int32       // of a registration: the descriptors of the replay
@@ -95,7 +95,7 @@ func (q *ring) failed(what int, err error) {
 // overLimit is the error if lists or buffers would take more than Limits.Memory.
 const overLimit = unix.ENOBUFS
 
-// claimOpen takes the lock of a queue in which something can be registered, and returns
+// claimOpen claims a ring in which something can be registered, and returns
 // its queue, nil if there is none.
 func (q *ring) claimOpen(w *worker) rings.Queue {
 	if q.Via == format.ViaAIO || !q.Claim(w.Worker) {
@@ -129,7 +129,8 @@ func callRingFiles(w *worker, r *format.Record) int64 {
 
 // registerFiles registers a whole table.
 func (q *ring) registerFiles(w *worker, o rings.Queue, l *format.List) {
-	q.Drain(w.Worker)
+	q.Alone(w.Worker)
+	defer q.EndDrive()
 	n := l.Len()
 	if !w.holdRing(&q.holds.files, int64(n)*holdDescriptor) {
 		return
@@ -222,7 +223,8 @@ func callRingBuffers(w *worker, r *format.Record) int64 {
 		return r.Ret
 	}
 	defer q.Give(w.Worker)
-	q.Drain(w.Worker)
+	q.Alone(w.Worker)
+	defer q.EndDrive()
 	l := w.itemsOf(r)
 	w.Unpin()
 	defer w.Pin()

@@ -151,7 +151,8 @@ func (s *scriptedQueue) Reap(done []rings.Completion) int {
 	return n
 }
 
-func (s *scriptedQueue) Wait(int) error { return nil }
+func (s *scriptedQueue) Wait(int) error     { return nil }
+func (s *scriptedQueue) WaitFor(int64) bool { return false }
 
 func (s *scriptedQueue) Close() error {
 	s.did = append(s.did, fmt.Sprintf("close with %d in flight", s.flying))
@@ -202,13 +203,14 @@ func built(t *testing.T, r *roll) *executor {
 	return e
 }
 
-// ringOn returns the workers of a trace and its only ring, thread 2, which has the
-// scripted queue.
-func ringOn(t *testing.T, r *roll, s *scriptedQueue) ([]*worker, *ring) {
+// ringOn returns the workers of a trace and its only ring, thread 2, which is made
+// of a queue.
+func ringOn(t *testing.T, r *roll, s rings.Queue) ([]*worker, *ring) {
 	t.Helper()
 	e := built(t, r)
 	q := e.rings[1]
 	q.owner.Store(e.workers[0].process)
+	q.hold(e.workers[0].process)
 	q.queue = s
 	q.Open(q)
 	return e.workers, q

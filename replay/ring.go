@@ -19,8 +19,10 @@ type ring struct {
 	*engine.Ring
 	e     *executor
 	owner atomic.Pointer[process] // that opens or has opened it
-	queue rings.Queue             // nil if requests are executed as calls, one after the other
-	pool  bool                    // the queue waits in Go
+	holders
+	queue rings.Queue // nil if requests are executed as calls, one after the other
+	pool  bool        // the queue waits in Go
+	most  int         // requests in flight whose completions surely find room; 0 for any number
 
 	registered
 	holds     struct{ ring, files, buffers int64 } // bytes of kernel memory for the ring and its registered files and buffers
@@ -29,9 +31,10 @@ type ring struct {
 	completed [64]rings.Completion // of the driver
 }
 
-// ringOf returns the ring that an event is about, nil if there is none.
+// ringOf returns the ring that an event is about, nil if there is none, or if the thread
+// has exited: in a forged trace, requests can follow the exit.
 func (w *worker) ringOf(r *format.Record) *ring {
-	if n := r.Args[0]; n > 0 && n <= int64(len(w.e.rings)) {
+	if n := r.Args[0]; n > 0 && n <= int64(len(w.e.rings)) && !w.exited {
 		return w.e.rings[n-1]
 	}
 	return nil
@@ -44,6 +47,9 @@ func callRingOpen(w *worker, r *format.Record) int64 {
 	if q == nil || !q.owner.CompareAndSwap(nil, w.process) {
 		return errInvalid
 	}
+	w.Unpin()
+	q.hold(w.process)
+	w.Pin()
 	if w.e.Backend.Has().Roots {
 		q.open(w, r)
 	}
@@ -58,6 +64,12 @@ func callRingSubmit(w *worker, r *format.Record) int64 {
 	}
 	if r.Args[1] > 0 {
 		q.owner.CompareAndSwap(nil, w.process) // a trace that does not open it
+		if q.last.Load() != w.process {
+			q.last.Store(w.process)
+			w.Unpin()
+			q.hold(w.process) // a trace need not say how it got it
+			w.Pin()
+		}
 	}
 	w.Submit(r)
 	return r.Ret
@@ -84,6 +96,9 @@ func (q *ring) open(w *worker, r *format.Record) {
 			return guard.Enter(guard.Jailed())
 		},
 	}
+	if q.Via == format.ViaUring && c.CQEntries < leastCompletions {
+		c.Flags, c.CQEntries = c.Flags|rings.CQSize, leastCompletions
+	}
 	if !w.holdRing(&q.holds.ring, heldRing+int64(c.Entries)*heldEntry+int64(max(c.CQEntries, 2*c.Entries))*heldResult) {
 		return
 	}
@@ -106,8 +121,16 @@ func (q *ring) open(w *worker, r *format.Record) {
 		return
 	}
 	w.e.noteRing(queue)
+	if q.Via == format.ViaUring && !q.pool {
+		q.most = c.CQEntries - c.Entries
+	}
 	q.Open(q)
 }
+
+// leastCompletions is for how many completions each ring of io_uring has room. The kernel
+// keeps those that find no room until a thread of a process that has the ring asks for
+// them, and such a thread can wait for one that waits for them.
+const leastCompletions = 1 << 12
 
 // poolThreads is the maximum number of requests in flight if threads execute them.
 const poolThreads = 64
@@ -140,13 +163,16 @@ func refused(via format.Via, k sandbox.Kernel) bool {
 	return q.Close() == nil && threads > 0
 }
 
-// WaitsInGo implements engine.Requests.
-func (q *ring) WaitsInGo() bool { return q.pool }
-
 // Reaches implements engine.Requests: the ring has to be in the worker's table of
 // descriptors.
 func (q *ring) Reaches(w *engine.Worker) bool {
-	p, owner := w.Player().(*worker).process, q.owner.Load()
+	return q.isIn(w.Player().(*worker).process)
+}
+
+// isIn reports whether the ring is in the table of descriptors that a process uses in
+// the kernel.
+func (q *ring) isIn(p *process) bool {
+	owner := q.owner.Load()
 	return p == owner || !owner.private && !p.private
 }
 
@@ -182,9 +208,7 @@ func (q *ring) Submit(w *engine.Worker) (engine.Outcome, error) {
 // Wait implements engine.Requests.
 func (q *ring) Wait(w *engine.Worker) error {
 	q.enter(w)
-	w.CallBegins()
 	err := q.queue.Wait(1)
-	w.CallEnds()
 	q.leave(w)
 	if errors.Is(err, rings.ErrBusy) {
 		return nil
@@ -193,7 +217,11 @@ func (q *ring) Wait(w *engine.Worker) error {
 }
 
 // WaitFor implements engine.Requests.
-func (q *ring) WaitFor(_ *engine.Worker, nanos int64) bool { return q.queue.WaitFor(nanos) }
+func (q *ring) WaitFor(w *engine.Worker, nanos int64) bool {
+	q.enter(w)
+	defer q.leave(w)
+	return q.queue.WaitFor(nanos)
+}
 
 // Ready implements engine.Requests.
 func (q *ring) Ready() bool { return q.queue.Ready() }
@@ -218,13 +246,10 @@ func (q *ring) Hold(requests int) {
 }
 
 // Close implements engine.Requests.
-func (q *ring) Close(w *engine.Worker) error {
-	w.Unpin()
+func (q *ring) Close() error {
 	q.e.noteRing(q.queue) // registrations can have added notes
-	err := q.queue.Close()
-	w.Pin()
 	q.release()
-	return err
+	return q.queue.Close()
 }
 
 // release gives back what the ring holds of the kernel's memory.
@@ -235,11 +260,12 @@ func (q *ring) release() {
 	}
 }
 
-// closeRings closes the rings that the worker's process has opened.
-func (w *worker) closeRings() {
-	for _, q := range w.e.rings {
-		if q != nil && q.owner.Load() == w.process {
-			q.Ring.Close(w.Worker)
+// closeRings closes the rings that are left when no worker runs: after a stop, a
+// process that has a ring need not begin.
+func (e *executor) closeRings() {
+	for _, q := range e.rings {
+		if q != nil {
+			q.Shut()
 		}
 	}
 }

@@ -26,6 +26,9 @@ func (q *ring) Translate(k *engine.Worker, r *format.Record, how format.How, eve
 
 // Prepare implements engine.Requests.
 func (q *ring) Prepare(w *engine.Worker, user uint64) (engine.Outcome, int64) {
+	if q.most > 0 && q.queue.InFlight() >= q.most {
+		return engine.Busy, 0
+	}
 	q.request.User = user
 	q.enter(w)
 	err := q.queue.Prepare(&q.request)

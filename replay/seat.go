@@ -83,8 +83,10 @@ func (w *worker) Idle(now, due int64) int64 { return w.touch(now, due) }
 // process's table and memory.
 func (w *worker) End() {
 	w.exited = true
-	if w.endsProcess = w.e.leave(w.process); w.endsProcess {
-		w.closeRings()
+	if w.endsProcess = w.process.threads.Add(-1) == 0; w.endsProcess {
+		w.awaitRequests()
+		w.e.leave(w.process)
+		w.giveUpRings(false)
 		w.leaveWindow(true)
 		w.giveAllBack()
 	}

@@ -144,7 +144,7 @@ func (e *Engine) Build(ctx context.Context, x Executor) (err error) {
 		return err
 	}
 	for i := range threads {
-		e.Workers = append(e.Workers, e.newWorker(int32(i+1)))
+		e.Workers = append(e.Workers, e.newWorker(int32(i+1), threads[i].Process))
 	}
 	for i, th := range threads {
 		w := e.Workers[i]
@@ -179,8 +179,8 @@ func ThreadsOf(h *format.Header) []format.Thread {
 	return []format.Thread{{Process: 1}}
 }
 
-func (e *Engine) newWorker(number int32) *Worker {
-	w := &Worker{e: e, Number: number, length: e.Trace.Len(number), log: &e.Logs[number-1]}
+func (e *Engine) newWorker(number, process int32) *Worker {
+	w := &Worker{e: e, Number: number, Process: process, length: e.Trace.Len(number), log: &e.Logs[number-1]}
 	w.foreign = e.Peers != nil && e.Peers.Plays(number)
 	w.awaited.Store(unawaited)
 	return w

@@ -27,7 +27,7 @@ type progress struct {
 	forEvent  atomic.Int64
 
 	started atomic.Bool // its creating event has been executed
-	submits atomic.Bool // it has a ring's lock, and may wait for others while it holds it
+	submits atomic.Bool // it is the taker of a ring, and may wait for others meanwhile
 	_       [64]byte
 }
 
@@ -35,7 +35,7 @@ const (
 	ended     = math.MaxInt64     // of progress.done: more than any event
 	unawaited = math.MaxInt64     // of progress.awaited
 	creation  = math.MaxInt64 - 1 // of progress.forEvent: the thread's creation
-	release   = math.MaxInt64 - 2 // and of the lock of a ring that it has
+	release   = math.MaxInt64 - 2 // and of the ring whose taker it is
 )
 
 // edgeSpin is how long a worker spins for an edge before it sleeps, in

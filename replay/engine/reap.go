@@ -82,6 +82,7 @@ func (q *Ring) finish(c Completion, now int64) {
 	}
 	f := &q.flights[c.User]
 	q.complete(f.event, f.begin, &f.record, c.Result, now)
+	f.by = 0
 	q.free = append(q.free, int32(c.User))
 }
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"sync/atomic"
 
 	"pianola/format"
@@ -14,15 +15,23 @@ import (
 //	ring_submit ──► edges of its requests ──► Prepare, Submit
 //	waits for completions or for an edge to a request ──► drive: Reap, else wait in the kernel
 //
-// Two workers can be in a ring at a time: one that submits, which holds lock, and one
-// that drives. Others that wait for completions sleep until the driver wakes them.
+// Two workers can be in a ring at a time: the taker, which submits, and one that drives.
+// Others that wait for completions sleep until the driver wakes them. Who closes the ring
+// or registers something is both (Alone). A worker gets these three in this order:
+//
+//	taker    of the worker that submits, which may wait for events of others meanwhile
+//	driving  of the worker that takes completions, which may wait in the kernel meanwhile
+//	state    of a worker that begins or ends a request, which neither waits nor allocates,
+//	         unless it stops the run
+//
+// A worker that only looks has none of them; looking keeps the ring open for it. No worker
+// waits for events of others while it drives.
 type Ring struct {
 	Via   format.Via
 	g     *Worker
 	under atomic.Pointer[Requests] // nil if requests are executed as calls, one after the other
 
-	lock  spin.Lock    // of those who submit, see Claim
-	taker atomic.Int32 // the number of the worker that holds lock
+	taker atomic.Int32 // the number of the worker that submits, 0 for none; see Claim
 	ways  format.WayReader
 	way   [1]format.Way // the next one, if some is left
 	some  bool
@@ -40,21 +49,17 @@ type Ring struct {
 	cameAt    [keptTimes]int64
 
 	driving   atomic.Bool
-	looking   atomic.Int32 // workers that use under without driving or lock
+	looking   atomic.Int32 // workers that use under and neither submit nor drive
 	sleepers  atomic.Int32
 	completed [64]Completion // of the driver
 }
 
-// Requests executes the requests of a ring, without a thread that waits for each. The worker
-// that holds the lock of the ring, or that drives it, calls its methods; Close is called
-// with both. Calls that submit and calls that wait are concurrent. CallBegins and CallEnds
+// Requests executes the requests of a ring, without a thread that waits for each. The taker
+// of the ring and the worker that drives it call its methods; who calls Close is both. Calls that submit and calls that wait are concurrent. CallBegins and CallEnds
 // of the worker enclose calls of the kernel.
 type Requests interface {
 	// Reaches reports whether a worker can submit to it and wait in it.
 	Reaches(w *Worker) bool
-
-	// WaitsInGo reports whether a wait ends by other goroutines.
-	WaitsInGo() bool
 
 	// Translate makes the request of an event. Only the outcomes Taken, AsCall and Failed,
 	// which comes with -errno, are possible.
@@ -68,12 +73,13 @@ type Requests interface {
 	// completions must be reaped first.
 	Submit(w *Worker) (Outcome, error)
 
+	// WaitFor waits for a completion, or for so many nanoseconds. It can return earlier.
+	// It reports whether it could wait: not if nothing is in flight, nor after an error,
+	// which Wait returns.
+	WaitFor(w *Worker, nanos int64) bool
+
 	// Wait waits for a completion.
 	Wait(w *Worker) error
-
-	// WaitFor waits for a completion or for so many nanoseconds, and reports whether it
-	// can.
-	WaitFor(w *Worker, nanos int64) bool
 
 	// Ready reports whether there are completions, and InFlight how many requests there
 	// are without one. Any worker calls them.
@@ -83,11 +89,12 @@ type Requests interface {
 	// Reap takes completions, and returns how many.
 	Reap(w *Worker, completed []Completion) int
 
-	// Hold is called when there can be so many requests in flight.
+	// Hold is called when there can be so many more requests in flight.
 	Hold(requests int)
 
-	// Close ends it. No request is in flight unless the run has stopped.
-	Close(w *Worker) error
+	// Close ends it. No request is in flight unless the run has stopped. The caller is not
+	// pinned.
+	Close() error
 }
 
 // Outcome is what became of a request.
@@ -113,6 +120,7 @@ const keptTimes = 4096
 
 // flight is a request that was submitted and has not completed.
 type flight struct {
+	by     int32 // number of the process that submitted it; 0 once it has completed
 	record format.Record
 	event  int64
 	begin  int64 // by the clock
@@ -127,9 +135,10 @@ func newRing(g *Worker, via format.Via) *Ring {
 	return &Ring{g: g, Via: via, ways: g.e.Trace.Ways(g.Number), entries: g.log.entries[:cap(g.log.entries)]}
 }
 
-// Ring returns the ring that an event is about, nil if there is none.
+// Ring returns the ring that an event is about, nil if there is none, or if the thread
+// has exited: in a forged trace, requests can follow the exit.
 func (w *Worker) Ring(r *format.Record) *Ring {
-	if n := r.Args[0]; n > 0 && n <= int64(len(w.e.Workers)) {
+	if n := r.Args[0]; n > 0 && n <= int64(len(w.e.Workers)) && !w.exited {
 		return w.e.Workers[n-1].ring
 	}
 	return nil
@@ -142,27 +151,29 @@ func (w *Worker) Holds() *Ring { return w.ring }
 // Number returns the number of the ring in the thread table.
 func (q *Ring) Number() int32 { return q.g.Number }
 
+// HasMore reports whether requests of the ring are to come.
+func (q *Ring) HasMore() bool { return q.submitted.Load() < q.g.length }
+
 // Done returns how many requests have ended with all before them.
 func (q *Ring) Done() int64 { return q.g.done.Load() }
 
 // Open has the requests of the ring executed by under, until Close.
 func (q *Ring) Open(under Requests) { q.under.Store(&under) }
 
-// Claim takes the lock of those who submit. A worker that has the lock may wait for other
-// events, so Claim waits for that worker. It returns false if the run has stopped.
+// Claim makes the worker the taker. The present taker may wait for other events, so Claim
+// waits for that worker. It returns false if the run has stopped.
 func (q *Ring) Claim(w *Worker) bool {
-	for !q.lock.TryTake() {
+	for !q.take(w) {
 		seq := q.g.WakeUp.Value()
 		switch k := q.taker.Load(); {
 		case w.e.Stopped():
 			return false
-		case k == 0: // it is being taken or given back
+		case k == 0 || !w.e.Workers[k-1].submits.Load(): // it begins or ends
 			spin.Yield()
-		case !w.napFor(w.e.Workers[k-1], release, &q.g.WakeUp, seq, w.e.deadline(w.e.Now()+lockNap)):
+		case !w.napFor(w.e.Workers[k-1], release, &q.g.WakeUp, seq, w.e.deadline(w.e.Now()+takerNap)):
 			return false
 		}
 	}
-	q.taken(w)
 	if w.e.Stopped() { // the ring can have been closed before its last request
 		q.Give(w)
 		return false
@@ -170,45 +181,53 @@ func (q *Ring) Claim(w *Worker) bool {
 	return true
 }
 
-// taken notes that the worker has the lock.
-func (q *Ring) taken(w *Worker) {
+// take makes the worker the taker if there is none.
+func (q *Ring) take(w *Worker) bool {
+	if !q.taker.CompareAndSwap(0, w.Number) {
+		return false
+	}
 	w.submits.Store(true)
-	q.taker.Store(w.Number)
+	return true
 }
 
-// lockNap is how long a worker sleeps at most before it looks for the lock again, in
+// takerNap is how long a worker sleeps at most before it tries to be the taker again, in
 // nanoseconds: no other worker wakes it then.
-const lockNap = 50_000
+const takerNap = 50_000
 
-// Give gives back the lock that Claim took.
+// Give ends what Claim began.
 func (q *Ring) Give(w *Worker) {
-	q.taker.Store(0)
 	w.submits.Store(false)
-	q.lock.Give()
+	q.taker.Store(0)
 }
 
 // Close ends the ring after its last request. After a stop, the log ends where
 // requests are missing.
 func (q *Ring) Close(w *Worker) {
-	if !q.Claim(w) { // the run has stopped, so the one that has the lock gives it back soon
-		q.lock.Take()
-		q.taken(w)
+	if !q.Claim(w) { // the run has stopped, so the taker ends soon
+		for !q.take(w) {
+			spin.Yield()
+		}
 	}
 	defer q.Give(w)
-	q.Drain(w) // with the lock: no other worker submits from now on
-	for !q.driving.CompareAndSwap(false, true) {
-		spin.Yield()
-	}
+	q.Alone(w)
+	w.Unpin()
+	q.Shut()
+	w.Pin()
+	q.EndDrive()
+}
+
+// Shut ends the ring in the kernel, and its log where requests are missing. No
+// other worker submits or drives. The caller is not pinned.
+func (q *Ring) Shut() {
+	g, e := q.g, q.g.e
 	if o := q.under.Swap(nil); o != nil {
 		for q.looking.Load() > 0 {
 			spin.Yield()
 		}
-		if err := (*o).Close(w); err != nil {
-			w.Failf("close the ring of thread %d: %w", q.g.Number, err)
+		if err := (*o).Close(); err != nil {
+			e.Fail(fmt.Errorf("close the ring of thread %d: %w", g.Number, err))
 		}
 	}
-	q.endDrive()
-	g := q.g
 	g.Event = g.done.Load()
 	g.log.entries = g.log.entries[:g.Event-g.log.spilled]
 }
@@ -222,8 +241,8 @@ func (q *Ring) Reach(w *Worker) Requests {
 	return nil
 }
 
-// endDrive lets another worker drive.
-func (q *Ring) endDrive() {
+// EndDrive lets another worker drive.
+func (q *Ring) EndDrive() {
 	q.driving.Store(false)
 	q.wakeWaiters()
 }

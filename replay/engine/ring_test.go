@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"math"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -19,22 +20,34 @@ type scriptedRequests struct {
 	did      []string
 	onReap   func(done []Completion) int
 	onReady  func() bool
+	onWait   func(nanos int64) // 0 without a limit
 	flying   int
+	held     int // requests in flight that there is room for
 	closed   chan struct{}
 }
 
 func (s *scriptedRequests) Reaches(*Worker) bool { return true }
-func (s *scriptedRequests) WaitsInGo() bool      { return false }
 func (s *scriptedRequests) InFlight() int        { return s.flying }
 func (s *scriptedRequests) Ready() bool          { return s.onReady() }
-func (s *scriptedRequests) Hold(int)             {}
-func (s *scriptedRequests) Wait(*Worker) error   { return nil }
+func (s *scriptedRequests) Hold(more int)        { s.held += more }
 
 func (s *scriptedRequests) Translate(*Worker, *format.Record, format.How, int64) (Outcome, int64) {
 	return Taken, 0
 }
 func (s *scriptedRequests) Prepare(*Worker, uint64) (Outcome, int64) { return Taken, 0 }
 func (s *scriptedRequests) Submit(*Worker) (Outcome, error)          { return Taken, nil }
+
+func (s *scriptedRequests) Wait(w *Worker) error {
+	s.WaitFor(w, 0)
+	return nil
+}
+
+func (s *scriptedRequests) WaitFor(_ *Worker, nanos int64) bool {
+	if s.onWait != nil {
+		s.onWait(nanos)
+	}
+	return s.onWait != nil
+}
 
 func (s *scriptedRequests) Reap(_ *Worker, done []Completion) int {
 	if s.onReap == nil {
@@ -45,7 +58,7 @@ func (s *scriptedRequests) Reap(_ *Worker, done []Completion) int {
 	return n
 }
 
-func (s *scriptedRequests) Close(*Worker) error {
+func (s *scriptedRequests) Close() error {
 	s.did = append(s.did, fmt.Sprintf("close with %d in flight", s.flying))
 	if s.closed != nil {
 		close(s.closed)
@@ -74,10 +87,10 @@ func TestCloseQueueOfOthers(t *testing.T) {
 	s := &scriptedRequests{}
 	w, q := ringOn(t, 3, s)
 	s.onReap = func(done []Completion) int {
-		if q.lock.TryTake() { // another worker would submit now
+		if q.taker.CompareAndSwap(0, 9) { // another worker would submit now
 			q.submitted.Add(1)
 			s.flying++
-			q.lock.Give()
+			q.taker.Store(0)
 		}
 		done[0] = Completion{Result: 10}
 		return 1
@@ -128,7 +141,7 @@ func TestLookAtClosedQueue(t *testing.T) {
 // A queue that can't be taken or given back at this moment is waited for, until a stop.
 func TestClaimEndsByStop(t *testing.T) {
 	w, q := ringOn(t, 1, nil)
-	q.lock.Take() // by a worker that has yet to say who it is
+	q.taker.Store(w.Number) // by a worker that has yet to say so
 	ended := make(chan bool)
 	go func() {
 		claimed := false
@@ -137,9 +150,9 @@ func TestClaimEndsByStop(t *testing.T) {
 	}()
 	w.e.Stop()
 	require.False(t, <-ended)
-	q.lock.Give()
+	q.taker.Store(0)
 	Pinned(func() { require.False(t, q.Claim(w), "after a stop") })
-	require.True(t, q.lock.TryTake())
+	require.Zero(t, q.taker.Load())
 }
 
 // A stop that comes right after a worker has found that there is none ends the waits for
@@ -170,4 +183,208 @@ func TestStopsAreNotLost(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A stop ends the waits of a worker in a ring: they have a limit, after which it looks
+// for a stop.
+func TestStopsEndWaitsInRings(t *testing.T) {
+	for name, wait := range map[string]func(w *Worker, q *Ring){
+		"completion": func(w *Worker, q *Ring) { q.drive(w, &q.came, 1) },
+		"gap":        func(w *Worker, q *Ring) { w.SleepUntil(math.MaxInt64 / 2) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &scriptedRequests{}
+			w, q := ringOn(t, 1, s)
+			w.used = q
+			var limits []int64
+			s.onWait = func(nanos int64) {
+				if limits = append(limits, nanos); len(limits) == 3 {
+					w.e.Stop()
+				}
+			}
+			Pinned(func() {
+				q.submit(w, 1)
+				wait(w, q)
+			})
+			require.Equal(t, []int64{stopNap, stopNap, stopNap}, limits)
+		})
+	}
+}
+
+// The list of requests in flight grows while another worker ends requests: each place is
+// free or has a request, and none is both.
+func TestFlightsGrowBesideReaps(t *testing.T) {
+	const n = 5000
+	s := &scriptedRequests{}
+	w, q := ringOn(t, n, s)
+	places := make(chan int32, n)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for place := range places {
+			q.state.Take()
+			q.finish(Completion{User: uint64(place), Result: 10}, 0)
+			q.state.Give()
+		}
+	}()
+	kept := map[int32]bool{}
+	Pinned(func() {
+		for i := range int64(n) {
+			place := q.addInFlight(w, &format.Record{Op: format.OpPread64}, i, 0)
+			if i%3 == 0 {
+				places <- place
+				continue
+			}
+			require.False(t, kept[place], "it has a request")
+			kept[place] = true
+		}
+	})
+	close(places)
+	<-ended
+	require.Len(t, q.free, len(q.flights)-len(kept))
+	for _, place := range q.free {
+		require.False(t, kept[place])
+		kept[place] = true
+	}
+	require.Len(t, kept, len(q.flights))
+	require.Equal(t, len(q.flights), s.held)
+}
+
+// playedRequests end with the result 10 once they are submitted.
+type playedRequests struct {
+	scriptedRequests
+	batch, flying []uint64
+	onPrepare     func() Outcome
+}
+
+func (p *playedRequests) Prepare(_ *Worker, user uint64) (Outcome, int64) {
+	if p.onPrepare != nil {
+		if outcome := p.onPrepare(); outcome != Taken {
+			return outcome, 0
+		}
+	}
+	p.batch = append(p.batch, user)
+	return Taken, 0
+}
+
+func (p *playedRequests) Submit(*Worker) (Outcome, error) {
+	p.flying, p.batch = append(p.flying, p.batch...), nil
+	return Taken, nil
+}
+
+func (p *playedRequests) InFlight() int { return len(p.flying) }
+
+func (p *playedRequests) Reap(_ *Worker, done []Completion) (n int) {
+	for n = 0; n < min(len(done), len(p.flying)); n++ {
+		done[n] = Completion{User: p.flying[n], Result: 10}
+	}
+	p.flying = p.flying[n:]
+	return n
+}
+
+// onPlayed returns a worker and a ring with a number of requests, whose
+// log keeps so many of them in memory.
+func onPlayed(t *testing.T, requests, kept int, p *playedRequests) (*Worker, *Ring) {
+	t.Helper()
+	w, q := ringOn(t, requests, nil)
+	q.Open(p)
+	l, err := os.CreateTemp(t.TempDir(), "")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, l.Close()) })
+	q.g.log.entries, q.g.log.file = make([]Entry, 0, kept), l
+	q.entries = q.g.log.entries[:kept]
+	return w, q
+}
+
+// The log of requests is written out when all in it have ended: before a batch for which
+// it has no room, and within one that is longer than the log.
+func TestRequestsAreWrittenOutWhole(t *testing.T) {
+	const n = 3 + 3 + 10
+	w, q := onPlayed(t, n, 4, &playedRequests{})
+	var spilled []int64
+	Pinned(func() {
+		for _, batch := range []int64{3, 3, 10} {
+			q.submit(w, batch)
+			spilled = append(spilled, q.g.log.spilled)
+		}
+		q.Drain(w)
+	})
+	require.NoError(t, w.e.Err())
+	require.Equal(t, []int64{0, 3, 14}, spilled)
+	entries := make([]Entry, n)
+	for at := 0; at < n; {
+		k, err := q.g.log.Read(int64(at), entries[at:])
+		require.NoError(t, err)
+		at += k
+	}
+	for _, e := range entries {
+		require.EqualValues(t, 10, e.Ret)
+		require.NotEqual(t, int64(inFlight), e.Dur)
+	}
+}
+
+// After a stop, a log with requests that have not ended is not written out: their
+// completions still go there.
+func TestStopBeforeRequestsAreWrittenOut(t *testing.T) {
+	w, q := onPlayed(t, 5, 2, &playedRequests{})
+	Pinned(func() {
+		q.submit(w, 2)
+		w.e.Stop()
+		require.False(t, q.spill(w))
+		require.Zero(t, q.g.log.spilled)
+		q.reap(w)
+		q.Close(w)
+	})
+	require.EqualValues(t, 2, q.g.log.Len())
+}
+
+// A stop ends a submission whose batch is full.
+func TestStopEndsFullBatch(t *testing.T) {
+	for _, refuses := range []Outcome{Full, Busy} {
+		p, tries := &playedRequests{}, 0
+		w, q := onPlayed(t, 5, 5, p)
+		p.onPrepare = func() Outcome {
+			switch tries++; tries {
+			case 3:
+				w.e.Stop()
+			case 100:
+				return Taken
+			}
+			return refuses
+		}
+		Pinned(func() { q.submit(w, 5) })
+		require.Equal(t, 3, tries)
+	}
+}
+
+// A worker waits for the requests of its process and not for those of others.
+func TestAwaitThoseOf(t *testing.T) {
+	p := &playedRequests{}
+	w, q := onPlayed(t, 5, 5, p)
+	other := &Worker{e: w.e, Number: 1, Process: 2, Seat: w.e.NewSeat()}
+	other.player = w.player
+	Pinned(func() {
+		q.submit(other, 2)
+		q.AwaitThoseOf(w, 1)
+		require.Zero(t, q.Done())
+		q.AwaitThoseOf(w, 2)
+	})
+	require.EqualValues(t, 2, q.Done())
+	require.False(t, q.hasThoseOf(2))
+}
+
+// While a worker is alone in a ring, as for a registration, no other one takes completions.
+func TestAloneExcludesReaps(t *testing.T) {
+	s := &scriptedRequests{}
+	w, q := ringOn(t, 1, s)
+	other := &Worker{e: w.e, Number: 3, Seat: w.e.NewSeat()}
+	Pinned(func() {
+		q.Alone(w)
+		q.submitted.Add(1) // so that another worker would wait for it
+		s.flying++
+		require.False(t, q.rest(other, 1))
+		q.EndDrive()
+		s.onReap = func(done []Completion) int { return 1 }
+		require.True(t, q.rest(other, 1))
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"pianola/format"
+	"pianola/internal/spin"
 )
 
 // waitsInside reports whether the waits of an event belong to its duration: a call that
@@ -70,6 +71,39 @@ const watchTime = 50_000
 // Drain waits until no request is in flight.
 func (q *Ring) Drain(w *Worker) { q.drive(w, &q.g.done, q.submitted.Load()) }
 
+// Alone waits until no request is in flight, and drives, so that no other worker reaps.
+// The worker is the taker, so no other one submits either. It calls EndDrive afterwards.
+func (q *Ring) Alone(w *Worker) {
+	q.Drain(w)
+	for !q.driving.CompareAndSwap(false, true) {
+		spin.Yield() // the driver finds nothing, or that the run has stopped
+	}
+}
+
+// AwaitThoseOf waits until no request that a process has submitted is in flight: until
+// then the kernel uses the memory of the process.
+func (q *Ring) AwaitThoseOf(w *Worker, process int32) {
+	for came := q.came.Load(); q.hasThoseOf(process) && !w.e.Stopped(); came = q.came.Load() {
+		q.drive(w, &q.came, came+1)
+	}
+}
+
+// hasThoseOf reports whether requests that a process has submitted are in flight.
+func (q *Ring) hasThoseOf(process int32) bool {
+	submitted := q.submitted.Load()
+	if q.g.done.Load() >= submitted {
+		return false
+	}
+	q.state.Take()
+	defer q.state.Give()
+	for i := range q.flights {
+		if f := &q.flights[i]; f.by == process && f.event < submitted {
+			return true
+		}
+	}
+	return false
+}
+
 // awaitEnd waits for the end of a request and of all before it. It does not wait for
 // requests that were not submitted, so that no deadlock can arise: an edge leads to
 // the event that submits them, too.
@@ -103,7 +137,7 @@ func (q *Ring) drive(w *Worker, count *atomic.Int64, until int64) {
 			q.wait(w)
 			q.reap(w)
 		}
-		q.endDrive()
+		q.EndDrive()
 	}
 }
 
@@ -120,7 +154,13 @@ func (q *Ring) wait(w *Worker) {
 		w.Pin()
 		return
 	}
-	if err := o.Wait(w); err != nil {
+	w.CallBegins()
+	var err error
+	if !o.WaitFor(w, stopNap) {
+		err = o.Wait(w)
+	}
+	w.CallEnds()
+	if err != nil {
 		w.Failf("wait for requests of thread %d: %w", q.g.Number, err)
 	}
 }
@@ -140,9 +180,9 @@ func (q *Ring) awaitLate(w *Worker) {
 		return
 	}
 	if o := q.under.Load(); o != nil && (*o).InFlight() > 0 {
-		if (*o).Reaches(w) && !(*o).WaitsInGo() {
+		if (*o).Reaches(w) {
 			w.CallBegins()
-			waited := (*o).WaitFor(w, first-now)
+			waited := (*o).WaitFor(w, min(first-now, stopNap))
 			w.CallEnds()
 			if waited {
 				return
@@ -164,6 +204,10 @@ func (q *Ring) awaitLate(w *Worker) {
 // it looks for those that it can't wait for at the same time.
 const lateNap = 50_000
 
+// stopNap is how long a worker waits in a ring at most before it looks for a stop, in
+// nanoseconds: a stop can't wake it there.
+const stopNap = 20_000_000
+
 // rest waits for a completion, or for so many nanoseconds, and takes what has come. It
 // reports whether it could wait: requests are in flight, and no other worker drives.
 func (q *Ring) rest(w *Worker, nanos int64) (waited bool) {
@@ -171,10 +215,10 @@ func (q *Ring) rest(w *Worker, nanos int64) (waited bool) {
 		return false
 	}
 	if o := q.Reach(w); o != nil { // no worker has closed it meanwhile
-		waited = q.reap(w) || o.WaitFor(w, nanos)
+		waited = q.reap(w) || o.WaitFor(w, min(nanos, stopNap))
 		q.reap(w)
 	}
-	q.endDrive()
+	q.EndDrive()
 	return waited
 }
 
@@ -190,7 +234,7 @@ func (q *Ring) look(w *Worker) {
 	q.looking.Add(-1)
 	if ready && q.driving.CompareAndSwap(false, true) {
 		q.reap(w)
-		q.endDrive()
+		q.EndDrive()
 	}
 }
 
@@ -198,5 +242,5 @@ func (q *Ring) look(w *Worker) {
 // can wait for them.
 func (q *Ring) isBusy(w *Worker) bool {
 	o := q.Reach(w)
-	return o != nil && !o.WaitsInGo() && q.g.done.Load() < q.submitted.Load()
+	return o != nil && q.g.done.Load() < q.submitted.Load()
 }

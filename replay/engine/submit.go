@@ -40,7 +40,10 @@ func (q *Ring) submit(w *Worker, n int64) {
 			return
 		}
 	}
-	for ; n > 0; n-- {
+	if int64(cap(g.log.entries)-len(g.log.entries)) < n && !q.spill(w) { // rather than within the batch
+		return
+	}
+	for ; n > 0 && !w.e.Stopped(); n-- {
 		if g.at == g.filled && !g.more() {
 			break
 		}
@@ -57,10 +60,12 @@ func (q *Ring) submit(w *Worker, n int64) {
 	q.flush(w, g.Event)
 }
 
-// spill writes the log's entries out once all of them are whole.
+// spill writes the log's entries out once all of them are whole, and reports whether it
+// has. After a stop they may never be.
 func (q *Ring) spill(w *Worker) bool {
+	q.flush(w, q.g.Event)
 	q.Drain(w)
-	return q.g.spill()
+	return q.g.done.Load() == q.g.Event && q.g.spill()
 }
 
 // begin begins a request: it prepares it, or executes it as a call.
@@ -99,31 +104,42 @@ func (q *Ring) begin(w *Worker, r *format.Record) {
 // addInFlight records a request as in flight, and returns its place.
 func (q *Ring) addInFlight(w *Worker, r *format.Record, event, at int64) int32 {
 	q.state.Take()
-	defer q.state.Give()
-	if len(q.free) == 0 {
-		w.Unpin()
-		q.grow()
-		w.Pin()
-		if o := q.under.Load(); o != nil {
-			(*o).Hold(len(q.flights))
-		}
+	if len(q.free) == 0 { // other workers only add to it
+		q.state.Give()
+		q.grow(w)
+		q.state.Take()
 	}
+	defer q.state.Give()
 	place := q.free[len(q.free)-1]
 	q.free = q.free[:len(q.free)-1]
-	q.flights[place] = flight{record: *r, event: event, begin: at}
+	q.flights[place] = flight{by: w.Process, record: *r, event: event, begin: at}
 	if g := q.g; g.nanos != nil {
 		q.flights[place].recorded = g.nanos[g.at]
 	}
 	return place
 }
 
-// grow makes room for more requests in flight. The state is locked.
-func (q *Ring) grow() {
+// grow makes room for more requests in flight. It allocates before it locks the state,
+// because pinned workers spin for that lock.
+func (q *Ring) grow(w *Worker) {
 	n := len(q.flights)
-	q.flights = append(q.flights, make([]flight, max(n, 64))...)
-	q.free = make([]int32, 0, len(q.flights))
-	for i := len(q.flights) - 1; i >= n; i-- {
-		q.free = append(q.free, int32(i))
+	size := n + max(n, 64)
+	w.Unpin()
+	flights, free := make([]flight, size), make([]int32, 0, size)
+	var late []delayed
+	if w.e.Model != nil {
+		late = make([]delayed, 0, size)
+	}
+	w.Pin()
+	for i := size - 1; i >= n; i-- {
+		free = append(free, int32(i))
+	}
+	q.state.Take()
+	copy(flights, q.flights)
+	q.flights, q.free, q.late = flights, append(free, q.free...), append(late, q.late...)
+	q.state.Give()
+	if o := q.under.Load(); o != nil {
+		(*o).Hold(size - n)
 	}
 }
 
@@ -159,6 +175,9 @@ func (q *Ring) prepare(w *Worker, o Requests, r *format.Record, how format.How, 
 	}
 	place := q.addInFlight(w, r, event, at)
 	for outcome != Failed {
+		if w.e.Stopped() {
+			return true // the batch may stay full
+		}
 		switch outcome, result = o.Prepare(w, uint64(place)); outcome {
 		case Taken:
 			return true

@@ -25,6 +25,7 @@ type Worker struct {
 	e       *Engine
 	player  Player // nil if a peer plays the thread
 	Number  int32  // of the thread, from 1
+	Process int32  // of the thread
 	Event   int64  // position of the next event in the thread
 	length  int64  // events that the thread has
 	foreign bool   // a peer plays it

@@ -67,8 +67,8 @@ type syncCancel struct {
 	_     [4]uint64
 }
 
-// closing is what Close gives the kernel: struct io_uring_sync_cancel_reg, and
-// struct io_uring_getevents_arg with its time limit.
+// closing is what Close and WaitFor give the kernel: struct io_uring_sync_cancel_reg,
+// struct io_uring_getevents_arg with its time limit, and struct pollfd.
 type closing struct {
 	cancel syncCancel
 	arg    struct {
@@ -76,6 +76,7 @@ type closing struct {
 		limit uint64
 	}
 	limit unix.Timespec
+	poll  unix.PollFd
 }
 
 const (

@@ -27,8 +27,9 @@ type aio struct {
 	refused refusals
 	limit   *unix.Timespec // of WaitFor
 
-	events      []aioEvent // that io_getevents has returned
-	first, last int        // of those that were not reaped
+	events      []aioEvent   // that io_getevents has returned
+	first, last int          // of those that were not reaped
+	left        atomic.Int32 // how many these are
 }
 
 // refusals are completions of requests that io_submit has refused. One thread adds
@@ -166,7 +167,7 @@ func (q *aio) Submit(n int) (int, error) {
 }
 
 // atHand returns how many completions can be reaped without a call.
-func (q *aio) atHand() int { return q.refused.len() + q.last - q.first }
+func (q *aio) atHand() int { return q.refused.len() + int(q.left.Load()) }
 
 // Wait implements Queue. It gets as many events as there are by one call of
 // io_getevents.
@@ -248,7 +249,10 @@ func (q *aio) fetch(n int, limit *unix.Timespec) int64 {
 		return 0
 	}
 	got := q.kernel(unix.SYS_IO_GETEVENTS, q.id, uintptr(min(n, room)), uintptr(room), address(&q.events[q.last]), address(limit), 0)
-	q.last += int(max(got, 0))
+	if got > 0 {
+		q.last += int(got)
+		q.left.Add(int32(got))
+	}
 	return got
 }
 
@@ -261,10 +265,13 @@ func (q *aio) Reap(done []Completion) int {
 			q.fetch(0, nil)
 		}
 	}
-	for ; n < len(done) && q.first < q.last; n++ {
-		e := &q.events[q.first]
-		done[n] = Completion{User: e.data, Result: e.res}
-		q.first++
+	if q.first < q.last {
+		some := q.events[q.first:min(q.last, q.first+len(done)-n)]
+		for i := range some {
+			done[n+i] = Completion{User: some[i].data, Result: some[i].res}
+		}
+		n, q.first = n+len(some), q.first+len(some)
+		q.left.Add(-int32(len(some)))
 	}
 	q.out.Add(-int32(n))
 	return n

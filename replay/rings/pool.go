@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -35,12 +36,14 @@ type pool struct {
 	running  int  // chains that are being executed
 	draining bool // one of them is drained
 	closing  bool
-	awaited  int // completions that the submitter sleeps for; 0 if it does not
-	sleeping int // threads that sleep
-	alive    int // threads
+	awaited  int  // completions that a worker sleeps for; 0 if it does not
+	late     bool // the time limit of WaitFor has passed
+	sleeping int  // threads that sleep
+	alive    int  // threads
 
 	work  sync.Cond // there may be something to take
-	ended sync.Cond // awaited completions are there, or the last thread ends
+	ended sync.Cond // awaited completions are there or late, or the last thread ends
+	alarm *time.Timer
 }
 
 // scheduled is the kernel of a pool. The Go scheduler sees its calls, so that one
@@ -100,6 +103,8 @@ func openPool(c Config) (*pool, error) {
 		done:    fifo{places: make([]uint32, n)},
 	}
 	p.work.L, p.ended.L = &p.lock, &p.lock
+	p.alarm = time.AfterFunc(time.Hour, p.passes)
+	p.alarm.Stop()
 	p.idle = func() bool { return p.out.Load() == 0 && len(p.batch) == 0 }
 	for i := range p.places {
 		p.places[i].slot, p.free[i] = &slots[i], uint32(n-1-i)
@@ -308,7 +313,31 @@ func (p *pool) Wait(n int) error {
 }
 
 // WaitFor implements Queue.
-func (p *pool) WaitFor(int64) bool { return false }
+func (p *pool) WaitFor(nanos int64) bool {
+	if p.InFlight() == 0 {
+		return false
+	}
+	p.lock.Lock()
+	if p.late = false; p.done.len() == 0 {
+		p.alarm.Reset(time.Duration(nanos))
+		for p.done.len() == 0 && !p.late {
+			p.awaited = 1
+			p.ended.Wait()
+		}
+		p.awaited = 0
+		p.alarm.Stop()
+	}
+	p.lock.Unlock()
+	return true
+}
+
+// passes ends a wait whose time limit has passed.
+func (p *pool) passes() {
+	p.lock.Lock()
+	p.late = true
+	p.ended.Signal()
+	p.lock.Unlock()
+}
 
 // Ready implements Queue.
 func (p *pool) Ready() bool { return false }

@@ -9,8 +9,9 @@ import (
 )
 
 // Queue takes requests and returns their completions, one for each. Prepare, Submit(0)
-// and UpdateFiles may be called while another thread is in Wait, WaitFor or Reap; other
-// calls may not overlap. Waiting means waiting in the kernel.
+// and UpdateFiles may be called while another thread is in Wait, WaitFor or Reap, Ready
+// and InFlight at any time before Close; other calls may not overlap. Waiting means
+// waiting in the kernel.
 type Queue interface {
 	// Prepare adds a request to the batch, and copies all of it but the buffers. It
 	// returns ErrFull, or a unix.Errno for a request that is forbidden or impossible.
@@ -27,8 +28,9 @@ type Queue interface {
 	// come.
 	Wait(n int) error
 
-	// WaitFor waits until a completion can be reaped, or for so many nanoseconds. It
-	// reports whether it could do that: a pool can't, nor a ring before Linux 5.11.
+	// WaitFor waits until a completion can be reaped, or for so many nanoseconds. It can
+	// return earlier. It reports whether it could wait: not if nothing is in flight, nor
+	// after an error, which Wait returns.
 	WaitFor(nanos int64) bool
 
 	// Ready reports without a call whether a completion can be reaped. It can miss

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"sync/atomic"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
@@ -599,4 +601,64 @@ func ExampleOpenRing() {
 	// 2 <nil>
 	// 1 4096
 	// 2 0
+}
+
+// A wait with a time limit ends by a completion or by its limit, also with a ring of a
+// kernel whose calls have no limits.
+func TestWaitFor(t *testing.T) {
+	wait := func(t *testing.T, k kind, q Queue) {
+		require.False(t, q.WaitFor(time.Hour.Nanoseconds()), "nothing is in flight")
+		mem := mapping(t, 4096)
+		read := Request{Op: OpRead, FD: file(t, 10), Addr: addr(mem), Length: 10, User: 7}
+		r, w := pipe(t)
+		if k.name != ofAIO.name { // which reads a pipe when it submits
+			read.FD, read.Offset = r, -1
+		}
+		for range 3 {
+			prepare(t, q, read)
+			_, err := q.Submit(0)
+			require.NoError(t, err)
+			var done [2]Completion
+			if read.FD == r {
+				require.True(t, q.WaitFor(1))
+				require.Zero(t, q.Reap(done[:]), "the limit has passed")
+				go func() { _, _ = unix.Write(int(w), make([]byte, 10)) }()
+			}
+			n := 0
+			for ; n == 0; n = q.Reap(done[:]) {
+				require.True(t, q.WaitFor(time.Hour.Nanoseconds()))
+			}
+			require.Equal(t, []Completion{{User: 7, Result: 10}}, done[:n])
+		}
+		require.False(t, q.WaitFor(time.Hour.Nanoseconds()))
+	}
+	each(t, kinds, Config{Entries: 4}, wait)
+	t.Run("old", func(t *testing.T) {
+		// Kernels without limits have no other ring that is different here.
+		each(t, ofRings[:1], Config{Entries: 4}, func(t *testing.T, k kind, q Queue) {
+			q.(*ring).limits = false
+			wait(t, k, q)
+		})
+	})
+}
+
+// A thread can ask whether completions are there while another one waits and reaps.
+func TestReadyBesideReap(t *testing.T) {
+	each(t, kinds, Config{Entries: 8}, func(t *testing.T, _ kind, q Queue) {
+		fd, mem := file(t, 4096), mapping(t, 4096)
+		var ends atomic.Bool
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for !ends.Load() {
+				q.Ready()
+				q.InFlight()
+			}
+		}()
+		for range 200 {
+			play(t, q, Request{Op: OpRead, FD: fd, Addr: addr(mem), Length: 10, User: 1}, Request{Op: OpRead, FD: fd, Addr: addr(mem), Length: 10, User: 2})
+		}
+		ends.Store(true)
+		<-ended
+	})
 }

@@ -26,7 +26,7 @@ type ring struct {
 	fd    uintptr
 	flags SetupFlags // that are in effect
 
-	limits bool // waits can have a time limit
+	limits bool // waits can have a time limit: since Linux 5.11
 
 	sqes           []sqe
 	slots          []slot // of each sqe
@@ -41,7 +41,7 @@ type ring struct {
 	reaped         atomic.Uint32
 
 	memory  [][]byte
-	control []byte // a page: parameters of set-up, later those of cancellation
+	control []byte // a page: parameters of set-up, later those of waits and of cancellation
 }
 
 // OpenRing sets up a ring of io_uring for the calling thread. Features that the kernel
@@ -108,6 +108,7 @@ func openRing(c Config) (_ *ring, err error) {
 		q.kernel.Call(unix.SYS_CLOSE, q.fd, 0, 0)
 		return nil, err
 	}
+	clear(q.control)
 	return q, nil
 }
 
@@ -252,14 +253,27 @@ func (q *ring) Wait(n int) error {
 
 // WaitFor implements Queue.
 func (q *ring) WaitFor(nanos int64) bool {
-	if !q.limits || q.InFlight() <= 0 {
+	if q.InFlight() <= 0 {
 		return false
 	}
 	p := field[closing](q.control, 0) // Close has not begun
 	p.limit = unix.NsecToTimespec(nanos)
+	if !q.limits {
+		return q.poll(p)
+	}
 	p.arg.limit = uint64(address(&p.limit))
 	got := q.kernel(unix.SYS_IO_URING_ENTER, q.fd, 0, 1, enterGetEvents|enterTimeLimit, address(&p.arg), unsafe.Sizeof(p.arg))
 	return got >= 0 || got == -int64(unix.ETIME) || got == -int64(unix.EINTR)
+}
+
+// poll waits for a completion on the ring's descriptor, with a time limit.
+func (q *ring) poll(p *closing) bool {
+	if q.flags&IOPoll != 0 {
+		return false // only a call that asks for completions finds any
+	}
+	p.poll = unix.PollFd{Fd: int32(q.fd), Events: unix.POLLIN}
+	got := q.kernel(unix.SYS_PPOLL, address(&p.poll), 1, address(&p.limit), 0, 0, 0)
+	return got >= 0 || got == -int64(unix.EINTR)
 }
 
 // Ready implements Queue.
