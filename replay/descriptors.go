@@ -10,7 +10,7 @@ import (
 
 // opened adds a new descriptor to the table, with the recorded number, and returns that
 // number. If the recorded call failed, there is no number, and opened closes the
-// descriptor.
+// descriptor, as it does if the process has ended.
 func (w *worker) opened(r *format.Record, fd int64, name int32, marks slot) int64 {
 	if fd < 0 {
 		return fd
@@ -18,9 +18,13 @@ func (w *worker) opened(r *format.Record, fd int64, name int32, marks slot) int6
 	w.holdKernel(holdDescriptor)
 	s := newSlot(fd, name, marks)
 	files := w.process.files.Load()
-	if r.Ret < 0 || files == nil {
+	switch {
+	case r.Ret < 0:
 		s.close(w.sys)
 		return fd
+	case files == nil:
+		s.close(w.sys)
+		return errBadFD
 	}
 	fits := false
 	if r.Op.Info().At.NewFD >= 0 {

@@ -36,6 +36,7 @@ type executor struct {
 	files   *memfs.FS       // of Memory
 	ahead   int64           // bytes of it that are populated before the start
 	guard   sandbox.Guard   // for each thread to copy and enter
+	direct  bool            // its kernel is Linux
 
 	workers   []*worker // by the number of the thread, from 0; nil for those of other processes
 	rings     []*ring
@@ -81,10 +82,15 @@ type stock struct {
 }
 
 func newExecutor(s *engine.Stage, e *engine.Engine, o Options) *executor {
-	return &executor{
+	x := &executor{
 		stage: s, Engine: e, Options: o, guard: sandbox.Guard{Kernel: sandbox.Linux, Landlock: o.Landlock},
 		processes: make(map[int32]*process), sink: -1, startDirs: make(map[startDir]int64),
+		direct: o.Backend == Posix && o.faulty == nil,
 	}
+	if o.faulty != nil {
+		x.guard.Kernel = o.faulty
+	}
+	return x
 }
 
 // operations says which calls the table has, and which read into memory that is made
@@ -164,7 +170,9 @@ func (e *executor) makeProcesses() error {
 	_ = canPopulate() // not while a worker is pinned
 	e.windowSize = windowSize(e.Trace.Header())
 	e.mostMappings = mapLimit() / int64(max(e.parts, 1))
-	growKernelTable()
+	if err := growKernelTable(); err != nil {
+		e.Note(fmt.Sprintf("opens and dups can take longer, because the descriptor table grows while events run: %v", err))
+	}
 	return nil
 }
 

@@ -75,14 +75,18 @@ func (w *worker) mapExtent(x *fileSpace, n extent, fd, prot, flags uintptr) int6
 			// The kernel leaves a hole if it fails after it has unmapped what was there.
 			// This program must not get the addresses for its own memory.
 			if w.advised(unix.SYS_MSYNC, x, n.from, n.to, unix.MS_ASYNC) == errNoMemory {
-				x.reserve(n.from, n.to)
+				w.stays(x.reserve(w.e.guard.Kernel, n.from, n.to))
 				w.put(x, extent{from: n.from, to: n.to, fd: none})
 			}
 			return got
 		}
 	}
-	n.fd = w.duplicate(fd)
+	own := w.duplicate(fd)
+	n.fd = uintptr(max(own, -1))
 	w.put(x, n)
+	if !w.holds(own) {
+		return own
+	}
 	return 0
 }
 
@@ -102,10 +106,8 @@ func (w *worker) unmapFile(r *format.Record) int64 {
 	if !w.holdKernel(holdExtent) { // it can make two of one
 		return errNoMemory
 	}
-	got := int64(0)
-	if x.addr != 0 {
-		got = w.sys(unix.SYS_MMAP, x.addr+uintptr(from), uintptr(to-from), unix.PROT_NONE, reserving, none, 0)
-	}
+	got := x.reserve(w.sys, from, to)
+	w.stays(got)
 	w.put(x, extent{from: from, to: to, fd: none})
 	return min(got, 0)
 }
@@ -126,7 +128,11 @@ func (w *worker) remapFile(r *format.Record) int64 {
 	if !found || n.fd == none {
 		return r.Ret
 	}
-	fd := w.duplicate(n.fd)
+	own := w.duplicate(n.fd)
+	if !w.holds(own) {
+		return own
+	}
+	fd := uintptr(own)
 	defer w.e.guard.Kernel.Call(unix.SYS_CLOSE, fd, 0, 0)
 	n.offset += from - n.from
 	n.from, n.to = to, last
@@ -139,7 +145,7 @@ func (w *worker) remapFile(r *format.Record) int64 {
 		to = from
 	}
 	if to < end && r.Args[1] > 0 && r.Args[3]&format.MremapDontunmap == 0 {
-		x.reserve(to, end)
+		w.stays(x.reserve(w.e.guard.Kernel, to, end))
 		w.put(x, extent{from: to, to: end, fd: none})
 	}
 	return r.Ret
@@ -283,18 +289,45 @@ func callMsync(w *worker, r *format.Record) int64 {
 	return w.advised(unix.SYS_MSYNC, x, from, to, uintptr(r.Args[2]))
 }
 
+// The notes of calls on mapped files that are not made.
+const (
+	inheritedProtection = "mappings that a process inherits keep the protection that the parent gave them: mprotect of them is not replayed"
+	noRoom              = "some mprotect and madvise calls on mapped files are not replayed, because they would split mappings, and there is no room for more"
+)
+
+// remark adds a note to the result, unless it is there.
+func (w *worker) remark(text string) {
+	w.Unpin()
+	w.e.Note(text)
+	w.Pin()
+}
+
 // callMprotect executes mprotect of mapped files. Mappings inherited from the parent
 // keep the parent's protection.
 func callMprotect(w *worker, r *format.Record) int64 {
+	if !onFile(r.Args[0]) {
+		return r.Ret
+	}
 	x := w.window()
-	if !onFile(r.Args[0]) || x == nil || !w.e.mayMap() {
+	switch {
+	case x == nil:
+		if below := w.sees(); below != nil && below.addr != 0 {
+			w.remark(inheritedProtection)
+		}
+		return r.Ret
+	case !w.e.mayMap():
+		w.remark(noRoom)
 		return r.Ret
 	}
 	from, to, ok := x.within(r.Args[0], r.Args[1])
 	if !ok {
 		return errNoMemory
 	}
-	if x.addr == 0 || x.holder(from) != x {
+	switch {
+	case x.addr == 0:
+		return r.Ret
+	case x.holder(from) != x:
+		w.remark(inheritedProtection)
 		return r.Ret
 	}
 	w.e.mappings.Add(2) // it can make three of one
@@ -325,7 +358,10 @@ func (w *worker) adviseFile(r *format.Record) int64 {
 	}
 	a := fileAdvices[r.Args[2]]
 	switch {
-	case !a.told || x.addr == 0 || a.splits && !w.e.mayMap():
+	case !a.told || x.addr == 0:
+		return r.Ret
+	case a.splits && !w.e.mayMap():
+		w.remark(noRoom)
 		return r.Ret
 	case r.Args[2] == unix.MADV_POPULATE_READ && r.Ret == errInvalid:
 		return r.Ret // the application's mapping could only be written

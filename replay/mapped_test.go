@@ -236,6 +236,40 @@ func TestMappedFilesAreBounded(t *testing.T) {
 	}
 }
 
+// A call that is not made, because the pages are the parent's or there is no room for more
+// mappings, has a note.
+func TestMappedFilesNotes(t *testing.T) {
+	r := newRoll(1)
+	r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 40960, Cached: -1})
+	child := r.child(2, 1)
+	r.add(1, format.OpOpen, 3, "f", format.RDWR)
+	r.add(1, format.OpMmap, int64(on(1)), 0, 40960, readWrite, shared, 3, 0)
+	r.add(1, format.OpMprotect, 0, on(1), 4096, read)
+	r.add(1, format.OpClone, int64(child), 0)
+	r.add(child, format.OpMprotect, 0, on(2), 4096, read)
+	r.add(child, format.OpMunmap, 0, on(3), 4096)
+	r.add(child, format.OpMprotect, 0, on(2), 4096, read)
+	_, res := play(t, r, byOpenat2)
+	faultless(t, r, res)
+	require.Contains(t, res.Notes, inheritedProtection)
+
+	for _, call := range []func(r *roll){
+		func(r *roll) { r.add(1, format.OpMprotect, 0, on(1), 4096, read) },
+		func(r *roll) { r.add(1, format.OpMadvise, 0, on(1), 4096, unix.MADV_RANDOM) },
+	} {
+		r := newRoll(1)
+		r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 4096, Cached: -1})
+		r.add(1, format.OpOpen, 3, "f", format.RDWR)
+		for i := range int(mapLimit()) {
+			r.add(1, format.OpMmap, int64(on(1+2*i)), 0, 4096, read, shared, 3, 0)
+		}
+		call(r)
+		_, res := play(t, r, byOpenat2)
+		faultless(t, r, res)
+		require.Contains(t, res.Notes, noRoom)
+	}
+}
+
 // Ten thousand mappings are not too many.
 func TestManyMappings(t *testing.T) {
 	r := newRoll(1)

@@ -90,6 +90,7 @@ type Options struct {
 
 	ofFree bool                 // Limits.Bytes is not given: see freeSpace
 	left   func(sandbox.Kernel) // for tests: called with the memory file system before it is closed
+	faulty sandbox.Kernel       // for tests: the kernel of the machine, with failures; nil for none
 }
 
 // Limits bound the resources of a run, because a trace can be untrusted. They are

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -8,7 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/replay/sandbox"
 )
 
 // A process of one thread does not share its table of descriptors, so the
@@ -32,8 +32,16 @@ func (e *executor) separate() {
 	if _, sharing := e.Trace.Header().Value(format.MetaSharing); sharing || !e.Backend.Has().Roots {
 		return
 	}
-	// Containers forbid unshare, even without flags.
-	if unix.Unshare(0) != nil || len(e.processes) > 1 && !threadsCanFetch() {
+	err := unix.Unshare(0) // containers forbid it, even without flags
+	if err == nil && len(e.processes) > 1 {
+		err = threadsCanFetch()
+	}
+	switch {
+	case err == nil:
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EINVAL): // a container, an older kernel
+		return
+	default:
+		e.Note(fmt.Sprintf("all processes share one descriptor table, in which calls take longer: %v", err))
 		return
 	}
 	for _, p := range e.processes {
@@ -48,23 +56,22 @@ func (e *executor) separate() {
 	}
 }
 
-// threadsCanFetch reports whether a thread can take descriptors from another's
-// table. The kernel may lack pidfds of threads, and a container may forbid one
-// of the two calls.
-func threadsCanFetch() bool {
+// threadsCanFetch returns an error unless a thread can take descriptors from another's
+// table. The kernel may lack pidfds of threads, and a container may forbid one of the two
+// calls.
+func threadsCanFetch() error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	thread, err := unix.PidfdOpen(unix.Gettid(), pidfdThread)
 	if err != nil {
-		return false
+		return fmt.Errorf("pidfd_open of a thread (Linux 6.9): %w", err)
 	}
 	defer unix.Close(thread)
 	twin, err := unix.PidfdGetfd(thread, thread, 0)
 	if err != nil {
-		return false
+		return fmt.Errorf("pidfd_getfd: %w", err)
 	}
-	_ = unix.Close(twin)
-	return true
+	return unix.Close(twin)
 }
 
 // leaveTable gives the thread of a seat a table of its own. It closes the
@@ -80,7 +87,7 @@ func (e *executor) leaveTable() error {
 	from := uintptr(0)
 	for _, fd := range e.stock.kept {
 		if fd > from {
-			if got := sandbox.Linux(unix.SYS_CLOSE_RANGE, from, fd-1, 0, 0, 0, 0); got < 0 { // a container can forbid it
+			if got := e.guard.Kernel.Call(unix.SYS_CLOSE_RANGE, from, fd-1, 0); got < 0 { // a container can forbid it
 				e.Note(fmt.Sprintf("files of other processes stay open in a process with its own descriptor table, so that their locks and space are released late: close_range: %v", unix.Errno(-got)))
 				return nil
 			}
@@ -92,8 +99,9 @@ func (e *executor) leaveTable() error {
 
 // keepDescriptors records the descriptors that belong to no replayed process, before
 // the start. It is not needed if there are no other descriptors when seats get their
-// own tables: those of processes without one, or of files that they open later.
-func (s *stock) keepDescriptors(e *executor, late bool) {
+// own tables: those of processes without one, or of files that they open later. Seats close
+// all others, so it is an error if the kernel does not say which are open.
+func (s *stock) keepDescriptors(e *executor, late bool) error {
 	private, shared := false, make(map[uintptr]bool)
 	for _, p := range e.processes {
 		private = private || p.private
@@ -109,16 +117,19 @@ func (s *stock) keepDescriptors(e *executor, late bool) {
 		}
 	}
 	if !private || !late {
-		return
+		return nil
 	}
-	var limit unix.Rlimit
-	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
-	for fd := range uintptr(min(limit.Cur, maxGrown)) {
-		if !shared[fd] && sandbox.Linux(unix.SYS_FCNTL, fd, unix.F_GETFD, 0, 0, 0, 0) >= 0 {
+	for fd := range uintptr(maxGrown) {
+		switch got := e.guard.Kernel.Call(unix.SYS_FCNTL, fd, unix.F_GETFD, 0); {
+		case got == errBadFD || shared[fd]:
+		case got < 0:
+			return fmt.Errorf("find the descriptors of this program: %w", unix.Errno(-got))
+		default:
 			s.kept = append(s.kept, fd)
 		}
 	}
 	s.kept = append(s.kept, math.MaxUint32)
+	return nil
 }
 
 // handOver starts the child's thread, and waits until it has fetched the

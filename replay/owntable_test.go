@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -82,5 +83,27 @@ func TestPrivateFiltered(t *testing.T) {
 		require.False(t, private())
 		e.separate()
 		require.True(t, private())
+	}
+}
+
+// Seats with a table of their own close what is not kept, so a run that can't find out which
+// descriptors are open ends.
+func TestKeepDescriptors(t *testing.T) {
+	for _, errno := range []unix.Errno{0, unix.EPERM} {
+		e := built(t, newRoll(1))
+		e.processes[1].private = true
+		f := &failing{errno: errno, under: sandbox.Linux}
+		if errno != 0 {
+			f.nr = unix.SYS_FCNTL
+		}
+		e.guard.Kernel = f.call
+		err := e.stock.keepDescriptors(e, true)
+		e.processes[1].private = false
+		if errno != 0 {
+			require.ErrorIs(t, err, errno)
+			continue
+		}
+		require.NoError(t, err)
+		require.Subset(t, e.stock.kept, []uintptr{0, 1, 2, math.MaxUint32})
 	}
 }

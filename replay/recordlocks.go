@@ -97,6 +97,7 @@ func (w *worker) mayLock(s slot, kind int64, asks bool) bool {
 type lockFiles struct {
 	spin.Lock
 	n     atomic.Int32
+	e     *executor // of the files; set before the first one
 	open  []lockFile
 	stat  unix.Stat_t // memory whose address the kernel gets, as the next
 	flock unix.Flock_t
@@ -151,12 +152,17 @@ func (w *worker) lockFile(s slot) int64 {
 	}
 	w.FirstCall, w.LastCall = 0, 0 // no call of the event
 	if fd >= 0 {
-		if other, _, _ := l.look(sys, uintptr(fd)); other != file {
+		other, _, got := l.look(sys, uintptr(fd))
+		if got < 0 || other != file {
 			sys.Call(unix.SYS_CLOSE, uintptr(fd), 0, 0)
 			fd = errBadFD
 		}
+		if got < 0 {
+			return got
+		}
 	}
-	if fd < 0 {
+	twin := fd < 0
+	if twin {
 		fd = sys.Call(unix.SYS_FCNTL, s.real(), unix.F_DUPFD_CLOEXEC, 0)
 	}
 	if fd < 0 {
@@ -164,6 +170,9 @@ func (w *worker) lockFile(s slot) int64 {
 	}
 	file.fd = uintptr(fd)
 	w.Unpin()
+	if l.e = w.e; twin {
+		w.e.Note("record locks on a file that can't be opened again by its name or in /proc are shared by the processes that inherit a descriptor of it")
+	}
 	l.open = append(l.open, file)
 	w.Pin()
 	l.n.Store(int32(len(l.open)))
@@ -179,19 +188,39 @@ func (t *table) shut(sys sandbox.Kernel, s slot) int64 {
 	return s.close(sys)
 }
 
-// unlock releases the locks on the file of a slot.
+// unlock releases the locks on the file of a slot. If it can't, the run ends, because
+// other processes would find the file locked.
 func (t *table) unlock(sys sandbox.Kernel, s slot) {
 	l := &t.locks
-	l.Take()
-	defer l.Give()
-	if _, i, _ := l.look(sys, s.real()); i >= 0 {
-		l.flock = unix.Flock_t{Type: unix.F_UNLCK} // a duplicate keeps them
-		sys.Call(unix.SYS_FCNTL, l.open[i].fd, unix.F_OFD_SETLK, uintptr(unsafe.Pointer(&l.flock)))
-		sys.Call(unix.SYS_CLOSE, l.open[i].fd, 0, 0)
-		l.open = slices.Delete(l.open, i, i+1)
-		l.n.Store(int32(len(l.open)))
+	if got := l.drop(sys, s.real()); got < 0 {
+		l.e.Fail(unlockError(-got))
 	}
 }
+
+// drop releases the locks on the file of a descriptor, if there are any. It returns 0 or
+// -errno.
+func (l *lockFiles) drop(sys sandbox.Kernel, fd uintptr) int64 {
+	l.Take()
+	defer l.Give()
+	_, i, got := l.look(sys, fd)
+	if i < 0 {
+		return got
+	}
+	l.flock = unix.Flock_t{Type: unix.F_UNLCK} // a duplicate keeps them
+	got = sys.Call(unix.SYS_FCNTL, l.open[i].fd, unix.F_OFD_SETLK, uintptr(unsafe.Pointer(&l.flock)))
+	sys.Call(unix.SYS_CLOSE, l.open[i].fd, 0, 0)
+	l.open = slices.Delete(l.open, i, i+1)
+	l.n.Store(int32(len(l.open)))
+	return got
+}
+
+// unlockError is why record locks could not be released. A pinned worker can make it.
+type unlockError unix.Errno
+
+func (e unlockError) Error() string {
+	return "release the record locks of a process: " + e.Unwrap().Error()
+}
+func (e unlockError) Unwrap() error { return unix.Errno(e) }
 
 // ownLocks decides which processes have their own locks.
 func (e *executor) ownLocks() {

@@ -157,7 +157,9 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 		return results, nil
 	}
 	for _, e := range all { // once the files of all are there
-		e.ready()
+		if err := e.ready(); err != nil {
+			return nil, err
+		}
 	}
 	if o.Pause > 0 {
 		select {
@@ -197,7 +199,7 @@ type backing interface {
 	setUp(ctx context.Context, bind func(*sandbox.Guard) error) (fileset.Prepared, error)
 
 	// ready is called once all traces of the run are set up.
-	ready()
+	ready() error
 
 	// free ends it, also after an error of the others.
 	free() error
@@ -245,7 +247,7 @@ type unprepared struct {
 }
 
 func (d *unprepared) plan(context.Context) error { return nil }
-func (d *unprepared) ready()                     {}
+func (d *unprepared) ready() error               { return nil }
 func (d *unprepared) mostHeld() int64            { return 0 }
 
 func (d *unprepared) setUp(ctx context.Context, _ func(*sandbox.Guard) error) (done fileset.Prepared, err error) {
@@ -296,12 +298,12 @@ func (e *executor) setUp(ctx context.Context, bind func(*sandbox.Guard) error) (
 }
 
 // ready implements backing.
-func (e *executor) ready() {
+func (e *executor) ready() error {
 	if e.ofFree && len(e.roots) > 0 {
 		e.bytes.Store(min(e.bytes.Load(), e.space.open(e)))
 	}
-	e.stock.keepDescriptors(e, e.SeatsLater())
 	e.stage.Extra += e.pools * poolThreads
+	return e.stock.keepDescriptors(e, e.SeatsLater())
 }
 
 // mostHeld implements backing.

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"fmt"
 	"sync/atomic"
 	"unsafe"
 
@@ -147,7 +148,7 @@ func (s *seat) scratchPointer() uintptr { return uintptr(unsafe.Pointer(&s.scrat
 // the processor's cache.
 func (s *seat) timed(nr, a, b, c, d, e, f uintptr) (got int64) {
 	s.of.CallBegins()
-	if s.e.Backend == Posix {
+	if s.e.direct {
 		got = sandbox.Linux(nr, a, b, c, d, e, f)
 	} else {
 		got = s.e.guard.Kernel(nr, a, b, c, d, e, f)
@@ -172,14 +173,17 @@ func (s *seat) Enter() error {
 
 // ReadyThread makes the calling thread one of a worker: it sleeps on time, and no signal
 // interrupts its calls.
-func ReadyThread() {
-	blockSignals()
-	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // else sleeps end up to 50 µs late
+func ReadyThread() error {
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // without it, sleeps end up to 50 µs late
+	if err := blockSignals(); err != nil {
+		return fmt.Errorf("block the signals of a thread: %w", err)
+	}
+	return nil
 }
 
 // blockSignals blocks the program's signals in this thread, so that none
 // interrupts its calls. Faults can't be blocked.
-func blockSignals() {
+func blockSignals() error {
 	all := unix.Sigset_t{}
 	for i := range all.Val {
 		all.Val[i] = ^all.Val[i]
@@ -187,7 +191,7 @@ func blockSignals() {
 	for _, s := range []unix.Signal{unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT} {
 		all.Val[(s-1)/64] &^= 1 << (uint(s-1) % 64)
 	}
-	_ = unix.PthreadSigmask(unix.SIG_BLOCK, &all, nil)
+	return unix.PthreadSigmask(unix.SIG_BLOCK, &all, nil)
 }
 
 // furnish gives a process its table and its memory. The seats of the engine are locked, or no

@@ -62,11 +62,12 @@ func (s *freeSpace) ask(e *executor, root uintptr) bool {
 	return e.guard.Kernel.Call(unix.SYS_FSTATFS, root, uintptr(unsafe.Pointer(&s.stat)), 0) >= 0
 }
 
-// inMemory reports whether the file system of some root has its files in memory only.
+// inMemory reports whether the file system of some root has its files in memory only. One
+// that can't be asked counts as such, because its limit is the lower one.
 func (e *executor) inMemory() bool {
 	s := &e.space
 	for _, root := range e.guard.Roots() {
-		if s.ask(e, root) && (s.stat.Type == unix.TMPFS_MAGIC || s.stat.Type == unix.RAMFS_MAGIC) {
+		if !s.ask(e, root) || s.stat.Type == unix.TMPFS_MAGIC || s.stat.Type == unix.RAMFS_MAGIC {
 			return true
 		}
 	}

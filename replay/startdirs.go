@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"fmt"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -46,6 +47,7 @@ func (e *executor) openStartDirs() {
 		fd, known := e.startDirs[start]
 		if !known {
 			if len(e.startDirs) == most {
+				e.Note(fmt.Sprintf("paths start in more than %d directories, so those in the others are looked up from the root, which takes longer", most))
 				continue
 			}
 			n := sandbox.NewName(dir)
@@ -54,11 +56,24 @@ func (e *executor) openStartDirs() {
 			}
 			fd = e.guard.Open(&n, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 			e.startDirs[start] = fd
+			if fd < 0 && !isOfPath(unix.Errno(-fd)) {
+				e.Note(fmt.Sprintf("some paths are looked up from the root instead of the directory where they start, which takes longer: open it: %v", unix.Errno(-fd)))
+			}
 		}
 		if fd >= 0 {
 			e.names[i].StartAt(uintptr(fd), rest)
 		}
 	}
+}
+
+// isOfPath reports whether an error of an open is about the path. Then the calls on the
+// path have it, too.
+func isOfPath(err unix.Errno) bool {
+	switch err {
+	case unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.EACCES, unix.ENAMETOOLONG:
+		return true
+	}
+	return false
 }
 
 func (e *executor) closeStartDirs() {

@@ -1,6 +1,10 @@
 package replay
 
 import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,6 +14,28 @@ import (
 	"pianola/internal/roottest"
 	"pianola/replay/sandbox"
 )
+
+// Paths whose directories are too many have a note, and lead to their files.
+func TestTooManyStartDirs(t *testing.T) {
+	eachBinding(t, func(t *testing.T, bind func(*sandbox.Guard) error) {
+		r := newRoll(1)
+		r.file(format.File{Path: "a", Type: format.TypeDir, Mode: 0o755})
+		r.file(format.File{Path: "a/f", Type: format.TypeReg, Mode: 0o600, Size: 1})
+		for i := range maxStartDirs {
+			r.strings = append(r.strings, fmt.Sprintf("%d//f", i))
+		}
+		r.add(1, format.OpStat, 0, "a//f", 0)
+		var jailed atomic.Bool
+		res, err := run(t.Context(), r, Options{Root: filepath.Join(t.TempDir(), "root"), Timing: AFAP}, func(g *sandbox.Guard) error {
+			err := bind(g)
+			jailed.Store(g.Jailed())
+			return err
+		})
+		require.NoError(t, err)
+		faultless(t, r, res)
+		require.Equal(t, jailed.Load(), strings.Contains(strings.Join(res.Notes, "\n"), "directories, so those in the others are looked up from the root"))
+	})
+}
 
 // A path that starts in a directory leads where the whole path does, and one
 // that only looks like it is taken as a whole.

@@ -200,24 +200,36 @@ func (s slot) close(sys sandbox.Kernel) int64 {
 }
 
 // copyTo fills another table with duplicates, like fork. It returns 0, or -errno if the
-// kernel refuses one.
+// kernel refuses one. One that another thread closes meanwhile is left out.
 func (t *table) copyTo(child *table, duplicate func(real uintptr) int64) int64 {
 	for fd := range t.high.Load() {
 		s := t.get(fd)
 		if s == 0 {
 			continue
 		}
-		switch real := duplicate(s.real()); {
-		case real >= 0:
-			if !child.set(fd, newSlot(real, s.name(), s.marks())) {
-				return errNoFD
+		real := duplicate(s.real())
+		// Another thread that closes the descriptor empties its slot first. It can have
+		// opened the same one again meanwhile.
+		for tries := 0; real == errBadFD && tries < closesMeanwhile; tries++ {
+			if s = t.get(fd); s == 0 {
+				break
 			}
-		case real != errBadFD: // else another thread has just closed it
+			real = duplicate(s.real())
+		}
+		switch {
+		case s == 0:
+		case real < 0:
 			return real
+		case !child.set(fd, newSlot(real, s.name(), s.marks())):
+			return errNoFD
 		}
 	}
 	return 0
 }
+
+// closesMeanwhile is how often other threads may close and open a descriptor while it is
+// copied.
+const closesMeanwhile = 16
 
 // duplicate returns a new real descriptor of the file of another, or -errno.
 func (t *table) duplicate(real uintptr) int64 {
@@ -258,20 +270,20 @@ const maxGrown = 1 << 16
 // descriptors to the size that the replay may need. All workers share that
 // table, although each process of the application had its own. A shared table
 // grows only after every processor has been through the scheduler, which would
-// delay an open or dup by 10 ms and more. If a limit forbids the high number,
-// the table stays as it is.
-func growKernelTable() {
+// delay an open or dup by 10 ms and more. With an error the table stays as it is.
+func growKernelTable() error {
 	var limit unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
-		return
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return err
 	}
 	low, err := unix.Open("/", unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return
+		return err
 	}
 	defer unix.Close(low)
 	fd, err := unix.FcntlInt(uintptr(low), unix.F_DUPFD_CLOEXEC, int(min(limit.Cur, maxGrown))-1)
-	if err == nil {
-		_ = unix.Close(fd)
+	if err != nil {
+		return err
 	}
+	return unix.Close(fd)
 }

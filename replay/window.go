@@ -94,7 +94,7 @@ func (e *executor) newWindow(beneath, before *fileSpace) (*fileSpace, error) {
 		return x, nil // out of memory
 	}
 	const flags = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_NORESERVE
-	got := sandbox.Linux(unix.SYS_MMAP, 0, uintptr(x.size), unix.PROT_NONE, flags, none, 0)
+	got := e.guard.Kernel(unix.SYS_MMAP, 0, uintptr(x.size), unix.PROT_NONE, flags, none, 0)
 	if got < 0 {
 		e.mapped.Add(-x.size)
 		return nil, unix.Errno(-got)
@@ -103,16 +103,18 @@ func (e *executor) newWindow(beneath, before *fileSpace) (*fileSpace, error) {
 	return x, nil
 }
 
-// release ends the use of a window by its process or by one above it.
-func (x *fileSpace) release() {
+// release ends the use of a window by its process or by one above it. It returns 0, or
+// -errno if address space stays reserved.
+func (x *fileSpace) release() (got int64) {
 	for x != nil && x.users.Add(-1) == 0 {
 		if x.addr != 0 {
-			sandbox.Linux(unix.SYS_MUNMAP, x.addr, uintptr(x.size), 0, 0, 0, 0)
+			got = min(got, x.e.guard.Kernel.Call(unix.SYS_MUNMAP, x.addr, uintptr(x.size), 0))
 		}
 		x.e.mapped.Add(-x.size)
-		x.before.release()
+		got = min(got, x.before.release())
 		x = x.beneath
 	}
+	return got
 }
 
 // forkWindow lets the windows of a new process be above those of the worker's.
@@ -178,6 +180,11 @@ func (w *worker) openWindow() *fileSpace {
 // leaveWindow ends what the worker's process has mapped, at its exec or its end.
 // Threads that are late can still use the window after an exec.
 func (w *worker) leaveWindow(ended bool) {
+	w.stays(w.leftWindow(ended))
+}
+
+// leftWindow is leaveWindow, and returns 0, or -errno if a mapping stays.
+func (w *worker) leftWindow(ended bool) (got int64) {
 	p := w.process
 	p.mapping.Take()
 	defer p.mapping.Give()
@@ -185,23 +192,33 @@ func (w *worker) leaveWindow(ended bool) {
 	switch {
 	case x != nil:
 		p.former = x // and with it what is below
-		w.empty(x, !ended && x.users.Load() == 1)
+		got = w.empty(x, !ended && x.users.Load() == 1)
 	case below != nil && p.former == nil:
 		p.former = below
 	case below != nil:
-		below.release()
+		got = below.release()
 	}
 	if ended {
-		p.former.release()
+		got = min(got, p.former.release())
 		p.former = nil
+	}
+	return got
+}
+
+// stays ends the run if the kernel has not unmapped pages of a window, or not reserved
+// their addresses again: this program could get them for its own memory. got is 0, an
+// address, or -errno.
+func (w *worker) stays(got int64) {
+	if got < 0 {
+		w.Failf("event %d of thread %d: unmap files: %w", w.Event, w.Number, unix.Errno(-got))
 	}
 }
 
 // empty closes the descriptors of what a process has mapped, and unmaps it, if no
-// other process sees it.
-func (w *worker) empty(x *fileSpace, unmap bool) {
+// other process sees it. It returns 0 or -errno.
+func (w *worker) empty(x *fileSpace, unmap bool) (got int64) {
 	if x.addr == 0 && x.users.Load() > 1 {
-		return // in memory, the descriptors are the mappings
+		return 0 // in memory, the descriptors are the mappings
 	}
 	x.lock.Take()
 	defer x.lock.Give()
@@ -211,19 +228,20 @@ func (w *worker) empty(x *fileSpace, unmap bool) {
 	w.e.mappings.Add(-int64(len(x.own)))
 	x.own = x.own[:0]
 	if unmap {
-		x.reserve(0, x.size)
+		got = min(x.reserve(w.e.guard.Kernel, 0, x.size), 0)
 	}
+	return got
 }
 
-// reserve unmaps what is mapped from a place to another one.
-func (x *fileSpace) reserve(from, to int64) {
-	if x.addr != 0 {
-		sandbox.Linux(unix.SYS_MMAP, x.addr+uintptr(from), uintptr(to-from), unix.PROT_NONE, reserving, none, 0)
+// reserve unmaps what is mapped from a place to another one. It returns the address, 0 in
+// memory, or -errno, for worker.stays.
+func (x *fileSpace) reserve(sys sandbox.Kernel, from, to int64) int64 {
+	if x.addr == 0 {
+		return 0
 	}
+	const flags = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_NORESERVE | unix.MAP_FIXED
+	return sys(unix.SYS_MMAP, x.addr+uintptr(from), uintptr(to-from), unix.PROT_NONE, flags, none, 0)
 }
-
-// reserving are the flags by which a part of a window is reserved again.
-const reserving = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_NORESERVE | unix.MAP_FIXED
 
 // within returns the pages that hold size bytes at a marked place, and false if
 // the window doesn't have all of them.
@@ -266,7 +284,10 @@ func (x *fileSpace) holder(place int64) *fileSpace {
 
 // put sets what the pages of an extent are. The descriptors of what was there are
 // closed.
-func (w *worker) put(x *fileSpace, n extent) {
+func (w *worker) put(x *fileSpace, n extent) { w.holds(w.cover(x, n)) }
+
+// cover is put, and returns 0, or -errno if a part of what was there has no descriptor.
+func (w *worker) cover(x *fileSpace, n extent) (got int64) {
 	x.lock.Take()
 	defer x.lock.Give()
 	i := x.first(n.from)
@@ -285,7 +306,9 @@ func (w *worker) put(x *fileSpace, n extent) {
 		case !ends && !starts:
 			w.closeExtent(&old)
 		case ends && starts && old.fd != none:
-			old.fd, old.copied, old.tables = w.duplicate(old.fd), 0, 0 // the first part has them
+			twin := w.duplicate(old.fd)
+			got = min(got, twin)
+			old.fd, old.copied, old.tables = uintptr(max(twin, -1)), 0, 0 // the first part has them
 		}
 		if ends {
 			old.offset, old.from = old.offset+n.to-old.from, n.to
@@ -302,6 +325,7 @@ func (w *worker) put(x *fileSpace, n extent) {
 	}
 	w.e.mappings.Add(int64(k - (j - i)))
 	x.own = slices.Replace(x.own, i, j, parts[:k]...)
+	return got
 }
 
 // copied counts pages of a private mapping that a write copies, and reports
@@ -332,10 +356,19 @@ func (w *worker) closeExtent(x *extent) {
 	}
 }
 
-// duplicate returns a copy of a descriptor for an extent, none if there is no room
-// for one. Then the extent can't be remapped.
-func (w *worker) duplicate(fd uintptr) uintptr {
-	return uintptr(max(w.e.guard.Kernel.Call(unix.SYS_FCNTL, fd, unix.F_DUPFD_CLOEXEC, 0), -1))
+// duplicate returns a copy of a descriptor for an extent, or -errno.
+func (w *worker) duplicate(fd uintptr) int64 {
+	return w.e.guard.Kernel.Call(unix.SYS_FCNTL, fd, unix.F_DUPFD_CLOEXEC, 0)
+}
+
+// holds ends the run if an extent could get no descriptor of its own, and reports whether
+// it has one: without, it could not be remapped, and its copied pages would not count. fd
+// is a descriptor or -errno.
+func (w *worker) holds(fd int64) bool {
+	if fd < 0 {
+		w.Failf("event %d of thread %d: duplicate the descriptor of a mapped file: %w", w.Event, w.Number, unix.Errno(-fd))
+	}
+	return fd >= 0
 }
 
 // mayMap reports whether there is room for more mappings.

@@ -60,7 +60,7 @@ const (
 
 // NewClock makes a clock. It measures the cost of a reading, and how late sleeps of a thread
 // end that sleeper has made ready, which takes some twenty milliseconds. See Stage.Sleeper.
-func NewClock(sleeper func()) *Clock {
+func NewClock(sleeper func() error) *Clock {
 	c := &Clock{base: time.Now()}
 	c.mono = nanotime() - int64(time.Since(c.base))
 	measured := make(chan struct{})
@@ -70,7 +70,7 @@ func NewClock(sleeper func()) *Clock {
 		// slack.
 		runtime.LockOSThread()
 		if sleeper != nil {
-			sleeper()
+			_ = sleeper() // workers report it
 		}
 		c.measure()
 	}()

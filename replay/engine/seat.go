@@ -90,7 +90,9 @@ func (s *Seat) CallEnds() { s.LastCall = s.e.Now() }
 // enter makes the seat's thread ready for workers.
 func (s *Seat) enter() error {
 	if s.e.Sleeper != nil {
-		s.e.Sleeper()
+		if err := s.e.Sleeper(); err != nil {
+			return err
+		}
 	}
 	if s.place == nil {
 		return nil

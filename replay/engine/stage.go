@@ -13,7 +13,7 @@ import (
 type Stage struct {
 	*Clock
 	Extra   int                     // processor slots that executors need besides those of workers
-	Sleeper func()                  // makes the calling thread of a worker wake up on time; can be nil
+	Sleeper func() error            // makes the calling thread of a worker wake up on time; can be nil
 	Collect bool                    // executors allocate: the garbage collector stays on
 	Playing func(events, all int64) // see Play; can be nil
 
