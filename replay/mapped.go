@@ -133,7 +133,7 @@ func (w *worker) remapFile(r *format.Record) int64 {
 		return own
 	}
 	fd := uintptr(own)
-	defer w.e.guard.Kernel.Call(unix.SYS_CLOSE, fd, 0, 0)
+	defer w.closeDuplicate(fd)
 	n.offset += from - n.from
 	n.from, n.to = to, last
 	if got := w.mapExtent(x, n, fd, n.prot, n.flags&^unix.MAP_POPULATE); got < 0 {

@@ -25,6 +25,10 @@ type process struct {
 	window    atomic.Pointer[fileSpace] // nil before its first mapping
 	inherited atomic.Pointer[fileSpace] // of the process that forked it
 	former    *fileSpace                // from before an exec
+
+	// Of a private process, so of its only thread.
+	locks    bool      // it has made record locks
+	unmapped []uintptr // descriptors of what it has unmapped since; see closeDuplicate
 }
 
 // fork gives a new process its descriptors: the parent's table if they share

@@ -70,10 +70,20 @@ const (
 	errOverflow = -int64(unix.EOVERFLOW)
 )
 
+// mostUnmapped is how many descriptors of files a process keeps that it has unmapped. Beyond
+// that, its locks on a file can be released too early.
+const mostUnmapped = 1024
+
 // holdLock is holdKernel for locks.
 func (w *worker) holdLock(n int64) bool {
 	if !w.e.kernel.locks.Load() {
 		w.e.kernel.locks.Store(true)
+	}
+	if p := w.process; p.private && !p.locks {
+		p.locks = true
+		w.Unpin()
+		p.unmapped = make([]uintptr, 0, mostUnmapped)
+		w.Pin()
 	}
 	return w.holdKernel(n)
 }

@@ -128,3 +128,31 @@ func TestWhenceOfLocks(t *testing.T) {
 		})
 	}
 }
+
+// A process keeps its record locks on a file when it unmaps the file or moves a mapping of
+// it, although the replay closes a descriptor of its own then.
+func TestUnmapKeepsLocks(t *testing.T) {
+	eachBackend(t, func(t *testing.T, p player) {
+		again := -int64(unix.EAGAIN)
+		on := func(page int64) int { return int(page*pageSize | format.MappedFile) }
+		r := newRoll(1)
+		r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 8192})
+		r.add(1, format.OpOpen, 3, "f", format.RDWR)
+		lock := func(thread int32, want int64) int64 {
+			return r.add(thread, format.OpFcntl, want, 3, format.FSetlk, 0, unix.F_WRLCK, 0, 10)
+		}
+		lock(1, 0)
+		r.add(1, format.OpMmap, int64(on(1)), 0, 4096, unix.PROT_READ, unix.MAP_SHARED, 3, 0)
+		r.add(1, format.OpMremap, int64(on(8)), on(1), 4096, 4096, 1, on(8))
+		r.add(1, format.OpMunmap, 0, on(8), 4096)
+		child := r.child(2, 1)
+		r.add(1, format.OpClone, int64(child), 0)
+		refused := lock(child, again)
+		r.wait(1, child, refused)
+		closes := r.add(1, format.OpClose, 0, 3)
+		r.wait(child, 1, closes)
+		lock(child, 0)
+		_, res := p.play(t, r)
+		faultless(t, r, res)
+	})
+}

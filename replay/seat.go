@@ -89,6 +89,7 @@ func (w *worker) End() {
 		w.e.leave(w.process)
 		w.giveUpRings(false)
 		w.leaveWindow(true)
+		w.closeUnmapped()
 		w.giveAllBack()
 	}
 }

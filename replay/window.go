@@ -352,8 +352,28 @@ func (w *worker) closeExtent(x *extent) {
 	w.e.copied.Add(-x.copied)
 	w.e.kernel.tables.Add(-x.tables)
 	if x.fd != none {
-		w.e.guard.Kernel.Call(unix.SYS_CLOSE, x.fd, 0, 0)
+		w.closeDuplicate(x.fd)
 	}
+}
+
+// closeDuplicate closes a descriptor that a mapping has had. In a kernel table that has
+// record locks, the close would release those on the file, which munmap does not, so the
+// descriptor stays until the process ends.
+func (w *worker) closeDuplicate(fd uintptr) {
+	if p := w.process; p.private && p.locks && len(p.unmapped) < cap(p.unmapped) {
+		p.unmapped = append(p.unmapped, fd)
+		return
+	}
+	w.e.guard.Kernel.Call(unix.SYS_CLOSE, fd, 0, 0)
+}
+
+// closeUnmapped closes the descriptors that closeDuplicate has kept, once the process has
+// ended.
+func (w *worker) closeUnmapped() {
+	for _, fd := range w.process.unmapped {
+		w.e.guard.Kernel.Call(unix.SYS_CLOSE, fd, 0, 0)
+	}
+	w.process.unmapped = nil
 }
 
 // duplicate returns a copy of a descriptor for an extent, or -errno.
