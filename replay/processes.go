@@ -26,7 +26,7 @@ type process struct {
 	inherited atomic.Pointer[fileSpace] // of the process that forked it
 	former    *fileSpace                // from before an exec
 
-	// Of a private process, so of its only thread.
+	// These belong to the only thread of a private process.
 	locks    bool      // it has made record locks
 	unmapped []uintptr // descriptors of what it has unmapped since; see closeDuplicate
 }
