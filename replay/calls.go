@@ -115,8 +115,8 @@ var calls = [format.NumOps]call{
 	format.OpIoctl:     onDescriptor(callIoctl),
 
 	format.OpRingOpen:    callRingOpen,
-	format.OpRingFiles:   callRingFiles,
-	format.OpRingBuffers: callRingBuffers,
+	format.OpRingFiles:   onRing((*ring).setFiles),
+	format.OpRingBuffers: onRing((*ring).registerBuffers),
 	format.OpRingSubmit:  callRingSubmit,
 
 	format.OpBrk:     callBrk,

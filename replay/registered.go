@@ -95,40 +95,35 @@ func (q *ring) failed(what int, err error) {
 // overLimit is the error if lists or buffers would take more than Limits.Memory.
 const overLimit = unix.ENOBUFS
 
-// claimOpen claims a ring in which something can be registered, and returns
-// its queue, nil if there is none.
-func (q *ring) claimOpen(w *worker) rings.Queue {
-	if q.Via == format.ViaAIO || !q.Claim(w.Worker) {
-		return nil
-	}
-	if q.Reach(w.Worker) == nil {
-		q.Give(w.Worker)
-		return nil
-	}
-	return q.queue
-}
-
-// callRingFiles registers files.
-func callRingFiles(w *worker, r *format.Record) int64 {
-	q := w.ringOf(r)
-	if q == nil {
-		return errInvalid
-	}
-	o := q.claimOpen(w)
-	if o == nil {
+// onRing returns a call that registers a list in an open ring.
+func onRing(register func(*ring, *worker, *format.List)) call {
+	return func(w *worker, r *format.Record) int64 {
+		q := w.ringOf(r)
+		if q == nil {
+			return errInvalid
+		}
+		if q.Via == format.ViaAIO || !q.Claim(w.Worker) {
+			return r.Ret
+		}
+		defer q.Give(w.Worker)
+		if q.Reach(w.Worker) != nil {
+			register(q, w, w.itemsOf(r))
+		}
 		return r.Ret
 	}
-	defer q.Give(w.Worker)
-	if l := w.itemsOf(r); l.Update {
-		q.updateFiles(w, o, l)
+}
+
+// setFiles registers files.
+func (q *ring) setFiles(w *worker, l *format.List) {
+	if l.Update {
+		q.updateFiles(w, l)
 	} else {
-		q.registerFiles(w, o, l)
+		q.registerFiles(w, l)
 	}
-	return r.Ret
 }
 
 // registerFiles registers a whole table.
-func (q *ring) registerFiles(w *worker, o rings.Queue, l *format.List) {
+func (q *ring) registerFiles(w *worker, l *format.List) {
 	q.Alone(w.Worker)
 	defer q.EndDrive()
 	n := l.Len()
@@ -147,7 +142,7 @@ func (q *ring) registerFiles(w *worker, o rings.Queue, l *format.List) {
 		q.files, q.fds = append(q.files, fd), append(q.fds, real)
 	}
 	w.CallBegins()
-	err := o.RegisterFiles(q.fds)
+	err := q.queue.RegisterFiles(q.fds)
 	w.CallEnds()
 	if err != nil {
 		q.files = q.files[:0]
@@ -166,7 +161,7 @@ func (w *worker) registrable(fd int64) (recorded int64, real int32) {
 
 // updateFiles replaces files from a place on. Requests in flight keep those that they
 // have, so it waits only for requests whose files the kernel may still have to find.
-func (q *ring) updateFiles(w *worker, o rings.Queue, l *format.List) {
+func (q *ring) updateFiles(w *worker, l *format.List) {
 	if q.Done() < q.deferred {
 		q.Drain(w.Worker)
 	}
@@ -179,20 +174,20 @@ func (q *ring) updateFiles(w *worker, o rings.Queue, l *format.List) {
 			q.files[at+i], q.fds = recorded, append(q.fds, real)
 		}
 		if len(q.fds) > 0 {
-			q.replaceFiles(w, o, at+i-len(q.fds))
+			q.replaceFiles(w, at+i-len(q.fds))
 		}
 		i++
 	}
 }
 
 // replaceFiles updates files from a place on by q.fds.
-func (q *ring) replaceFiles(w *worker, o rings.Queue, at int) {
+func (q *ring) replaceFiles(w *worker, at int) {
 	replace := func() error {
 		w.Unpin()
 		defer w.Pin()
 		w.CallBegins()
 		defer w.CallEnds()
-		return o.UpdateFiles(at, q.fds)
+		return q.queue.UpdateFiles(at, q.fds)
 	}
 	err := replace()
 	if errors.Is(err, rings.ErrBusy) {
@@ -210,22 +205,12 @@ func (q *ring) replaceFiles(w *worker, o rings.Queue, at int) {
 	w.Pin()
 }
 
-// callRingBuffers registers buffers, and after them the memory that writes take their
+// registerBuffers registers buffers, and after them the memory that writes take their
 // data from. The kernel can update buffers only since Linux 5.13, so an update registers
 // all of them again.
-func callRingBuffers(w *worker, r *format.Record) int64 {
-	q := w.ringOf(r)
-	if q == nil {
-		return errInvalid
-	}
-	o := q.claimOpen(w)
-	if o == nil {
-		return r.Ret
-	}
-	defer q.Give(w.Worker)
+func (q *ring) registerBuffers(w *worker, l *format.List) {
 	q.Alone(w.Worker)
 	defer q.EndDrive()
-	l := w.itemsOf(r)
 	w.Unpin()
 	defer w.Pin()
 	if q.buffers = q.buffers[:q.fixed]; !l.Update {
@@ -240,14 +225,13 @@ func callRingBuffers(w *worker, r *format.Record) int64 {
 	}
 	q.holdBuffers()
 	w.CallBegins()
-	err := o.RegisterBuffers(q.buffers)
+	err := q.queue.RegisterBuffers(q.buffers)
 	w.CallEnds()
 	if err != nil {
 		q.buffers = q.buffers[:0]
 		q.dropBuffers()
 		q.failed(ofBuffers, err)
 	}
-	return r.Ret
 }
 
 // dropBuffers forgets the buffers.

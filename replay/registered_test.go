@@ -237,7 +237,7 @@ func TestUpdateFiles(t *testing.T) {
 	register := func(text string) {
 		w.Event = int64(len(r.threads[0].records))
 		r.add(1, format.OpRingFiles, 0, ring, text)
-		engine.Pinned(func() { callRingFiles(w, r.last(1)) })
+		engine.Pinned(func() { calls[format.OpRingFiles](w, r.last(1)) })
 	}
 	register("5,-1,6,9,5")
 	require.Equal(t, []int64{5, -1, 6, -1, 5}, q.files)
@@ -274,10 +274,10 @@ func TestUpdateFilesAfterLinks(t *testing.T) {
 	r.add(1, format.OpRingFiles, 0, ring, "0=5")
 	records := r.threads[0].records
 	engine.Pinned(func() {
-		callRingFiles(w, &records[0])
+		calls[format.OpRingFiles](w, &records[0])
 		w.Submit(&format.Record{Op: format.OpRingSubmit, Args: [format.MaxArgs]int64{int64(ring), 1}})
 		w.Event = 1
-		callRingFiles(w, &records[1])
+		calls[format.OpRingFiles](w, &records[1])
 	})
 	require.Equal(t, []string{"register x", "reap", "update 0 x"}, s.did)
 	require.EqualValues(t, 1, q.Done())
