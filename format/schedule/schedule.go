@@ -68,8 +68,9 @@ type Schedule struct {
 	strands []strand // by the number of the thread, from 0
 	starts  strands  // those whose next event has a start
 	ready   []*strand
-	now     int64 // start of the last event
-	looked  int   // position of the search for strands that will never wake
+	any     map[format.Edge]*strand // by thread and event: the one that waits for this or another end, see anyOf
+	now     int64                   // start of the last event
+	looked  int                     // position of the search for strands that will never wake
 }
 
 // New makes the schedule of a trace, of which open opens the events of a thread. It keeps the
@@ -78,7 +79,7 @@ func New(t Trace, o Options, open func(thread int32) (Source, error)) (*Schedule
 	if o.Pace.Recorded() {
 		o.Pace.Speed = 1
 	}
-	s := &Schedule{Options: o, trace: t, open: open, strands: make([]strand, max(len(t.Header().Threads), 1))}
+	s := &Schedule{Options: o, trace: t, open: open, strands: make([]strand, max(len(t.Header().Threads), 1)), any: make(map[format.Edge]*strand)}
 	for i := range s.strands {
 		if err := s.openStrand(i); err != nil {
 			return nil, err
@@ -129,6 +130,8 @@ type strand struct {
 	soonest  int64     // the least done that one of them waits for
 	until    int64     // the done of another strand that this one waits for, or unsubmitted
 
+	anyOf
+
 	// For a ring.
 	submitted   int64  // requests
 	submit      moment // begin of the call that submitted the last ones
@@ -168,6 +171,7 @@ func (r *Schedule) openStrand(i int) error {
 	for _, w := range waits {
 		if on := r.strandOf(int64(w.For.Thread)); on != nil {
 			on.targets = append(on.targets, w.For.Event)
+			r.expect(s, &w.For)
 		}
 	}
 	return nil
@@ -386,7 +390,7 @@ func (r *Schedule) wake(s *strand) {
 // they cover, and how much of the rest can end early. ok is false if the strand sleeps for
 // an edge. Edges of an event that holds them inside don't count.
 func (r *Schedule) release(s *strand, inside bool) (after, held, early int64, ok bool) {
-	next := s.wait
+	next, ends := s.wait, s.reaped
 	for ; next < len(s.waits) && s.waits[next].Event <= s.done; next++ {
 		v := &s.waits[next]
 		held += v.Held
@@ -395,7 +399,13 @@ func (r *Schedule) release(s *strand, inside bool) (after, held, early int64, ok
 			continue
 		}
 		from := int64(0)
-		if on := r.strandOf(int64(v.For.Thread)); on != nil {
+		if r.isAny(s, &v.For) {
+			ends++
+			if from, ok = s.reap(ends); !ok && !s.forced {
+				s.asleep, s.until, s.needs = true, anyEnd, false
+				return 0, 0, 0, false
+			}
+		} else if on := r.strandOf(int64(v.For.Thread)); on != nil {
 			if !r.await(s, on, later(v.For.Event, 1)) {
 				if s.needs = v.For.Kind != format.EdgeTimed; s.needs && on.limited() {
 					r.move(on, min(on.start, max(on.limit.least, r.now)))
@@ -412,7 +422,7 @@ func (r *Schedule) release(s *strand, inside bool) (after, held, early int64, ok
 		}
 		after = max(after, from)
 	}
-	s.wait = next
+	s.wait, s.reaped = next, ends
 	return after, held, early, true
 }
 
@@ -456,6 +466,7 @@ func (r *Schedule) play() (Event, error) {
 	}
 	if k := len(s.ends); k < len(s.targets) && s.targets[k] == s.done {
 		s.ends = append(s.ends, s.end)
+		r.tell(s)
 	}
 	s.done++
 	if ring := r.ringOf(rec); ring != nil {

@@ -73,6 +73,37 @@ func newTrace(threads ...format.Thread) *trace {
 	return &trace{header: format.Header{Threads: threads}, events: make([][]event, n), waits: make([][]format.Wait, n)}
 }
 
+// A thread that waits for any of several processes goes on after as many ends as it had
+// reaped, whichever they are: here the second process ends first on another device.
+func TestAnyChild(t *testing.T) {
+	any := func(thread int32) format.Edge { return format.Edge{Thread: thread, Event: 1, Kind: format.EdgeAny} }
+	tr := newTrace(format.Thread{Process: 1}, format.Thread{Process: 2, Parent: 1}, format.Thread{Process: 3, Parent: 1})
+	tr.add(1, format.OpClone, 0, 0, 2)
+	tr.add(1, format.OpClone, 0, 0, 3)
+	tr.add(1, format.OpWait4, 0, 0, 0, any(2))
+	tr.add(1, format.OpWait4, 0, 0, 0, any(3))
+	for i := range int32(2) {
+		tr.add(2+i, format.OpFsync, 0, int64(100+100*i), 0)
+		tr.add(2+i, format.OpExitGroup, 0, 0, 0)
+	}
+	reaped := func(o schedule.Options) (at []int64) {
+		for _, e := range tr.play(t, o) {
+			if e.Record.Op == format.OpWait4 {
+				at = append(at, e.Start)
+			}
+		}
+		return at
+	}
+	require.Equal(t, []int64{100, 200}, reaped(schedule.Options{}))
+	slowFirst := func(e *schedule.Event, recorded int64) int64 {
+		if e.Thread == 2 && e.Record.Op == format.OpFsync {
+			return 1000
+		}
+		return recorded
+	}
+	require.Equal(t, []int64{200, 1000}, reaped(schedule.Options{Duration: slowFirst}))
+}
+
 // A trace without a thread table has one thread.
 func TestNoThreads(t *testing.T) {
 	tr := newTrace()
