@@ -1,6 +1,10 @@
 package engine
 
-import "pianola/format"
+import (
+	"runtime"
+
+	"pianola/format"
+)
 
 const (
 	// shortSpin is the longest gap for which a worker always spins, because
@@ -78,6 +82,11 @@ func (w *Worker) waitUntil(due, near int64) int64 {
 		for now < due && !e.Stopped() {
 			if w.used != nil && due-now > shortSpin {
 				w.used.look(w)
+			}
+			if e.Collect && due-now > e.Margin { // a pinned worker keeps the collector waiting
+				w.Unpin()
+				runtime.Gosched()
+				w.Pin()
 			}
 			now = e.Now()
 		}
