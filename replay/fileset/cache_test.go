@@ -3,6 +3,7 @@ package fileset
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -49,22 +50,31 @@ func TestCache(t *testing.T) {
 			files = append(files, format.File{Path: name, Type: format.TypeReg, Mode: 0o600, Size: pages*pageSize - 1, Cached: cached})
 		}
 		// The first builds them, the second finds them as the one before has left them.
-		for _, test := range []struct {
-			cache                    Cache
-			none, some, all, unknown int
-		}{
-			{CacheRecorded, 0, 17, pages, pages},
-			{CacheCold, 0, 0, 0, 0},
-			{CacheRecorded, 0, 17, pages, 0},
-			{CacheWarm, pages, pages, pages, pages},
-			{CacheRecorded, 0, 17, pages, pages},
-			{CacheAsIs, 0, 17, pages, pages},
-		} {
-			_, err := prepare(t.Context(), dir, files, Options{Cache: test.cache, Bind: bind})
-			require.NoError(t, err)
-			in := func(name string) int { return cachedPages(t, filepath.Join(dir, name)) }
-			require.Equal(t, []int{test.none, test.some, test.all, test.unknown}, []int{in("none"), in("some"), in("all"), in("unknown")}, test.cache.String())
+		play := func() (want, got [][]int) {
+			for _, test := range []struct {
+				cache                    Cache
+				none, some, all, unknown int
+			}{
+				{CacheRecorded, 0, 17, pages, pages},
+				{CacheCold, 0, 0, 0, 0},
+				{CacheRecorded, 0, 17, pages, 0},
+				{CacheWarm, pages, pages, pages, pages},
+				{CacheRecorded, 0, 17, pages, pages},
+				{CacheAsIs, 0, 17, pages, pages},
+			} {
+				_, err := prepare(t.Context(), dir, files, Options{Cache: test.cache, Bind: bind})
+				require.NoError(t, err)
+				in := func(name string) int { return cachedPages(t, filepath.Join(dir, name)) }
+				want = append(want, []int{test.none, test.some, test.all, test.unknown})
+				got = append(got, []int{in("none"), in("some"), in("all"), in("unknown")})
+			}
+			require.NoError(t, os.RemoveAll(dir))
+			return want, got
 		}
-		require.NoError(t, os.RemoveAll(dir))
+		want, got := play()
+		for try := 0; try < 5 && !slices.EqualFunc(want, got, slices.Equal); try++ {
+			want, got = play() // under load the kernel can take single pages out of the cache
+		}
+		require.Equal(t, want, got)
 	})
 }
