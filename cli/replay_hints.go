@@ -9,6 +9,7 @@ import (
 	"pianola/internal/console"
 	"pianola/replay"
 	"pianola/replay/fileset"
+	"pianola/replay/posix"
 	"pianola/replay/sandbox"
 )
 
@@ -55,7 +56,7 @@ func withHint(err error) error {
 		return console.WithHint(err, "ulimit -n shows how many files a process may have open; a replay needs as many as all recorded processes together")
 	case errors.Is(err, bin.ErrLimit):
 		return raised(err, "memory=SIZE")
-	case errors.Is(err, replay.ErrAcross):
+	case errors.Is(err, posix.ErrAcross):
 		return console.WithHint(err, "a GLOB that matches both, or the directory that they are in, keeps them together")
 	case errors.Is(err, replay.ErrUnmatched):
 		return console.WithHint(err, "a GLOB is matched with whole paths, as pianola profile --by file prints them; * stands for anything")

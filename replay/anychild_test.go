@@ -11,21 +11,22 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/internal/testkit/replaykit"
 )
 
 // A thread that waits for any of several processes goes on when the first one has
 // ended, though in the recording it was another one.
 func TestAnyProcess(t *testing.T) {
-	r := newRoll(3)
+	r := replaykit.New(3)
 	anyOf := func(event int64, thread int32) format.Wait {
 		return format.Wait{Event: event, For: format.Edge{Thread: thread, Kind: format.EdgeAny}}
 	}
-	r.threads[0].waits = []format.Wait{anyOf(0, 2), anyOf(1, 3)}
-	r.add(1, format.OpMkdir, 0, "a")
-	r.add(1, format.OpRmdir, 0, "a")
-	r.add(2, format.OpRmdir, -int64(unix.ENOENT), "c")
-	r.last(2).Compute = int64(time.Hour)
-	r.add(3, format.OpRmdir, -int64(unix.ENOENT), "d")
+	r.Threads[0].Waits = []format.Wait{anyOf(0, 2), anyOf(1, 3)}
+	r.Add(1, format.OpMkdir, 0, "a")
+	r.Add(1, format.OpRmdir, 0, "a")
+	r.Add(2, format.OpRmdir, -int64(unix.ENOENT), "c")
+	r.Last(2).Compute = int64(time.Hour)
+	r.Add(3, format.OpRmdir, -int64(unix.ENOENT), "d")
 	root := filepath.Join(t.TempDir(), "root")
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -47,18 +48,18 @@ func TestAnyProcess(t *testing.T) {
 func TestAnyProcessOfFew(t *testing.T) {
 	for _, o := range []Options{{}, {Timing: AFAP}, {Order: Total}, {Order: Thread}} {
 		o.Backend = Memory
-		r := newRoll(4)
+		r := replaykit.New(4)
 		for _, thread := range []int32{2, 3, 3} {
-			p := &r.threads[0]
-			p.waits = append(p.waits, format.Wait{Event: int64(len(p.records)), For: format.Edge{Thread: thread, Kind: format.EdgeAny, Delay: 1000}})
-			r.add(1, format.OpRmdir, -int64(unix.ENOENT), "a")
+			p := &r.Threads[0]
+			p.Waits = append(p.Waits, format.Wait{Event: int64(len(p.Records)), For: format.Edge{Thread: thread, Kind: format.EdgeAny, Delay: 1000}})
+			r.Add(1, format.OpRmdir, -int64(unix.ENOENT), "a")
 		}
 		// One that no process of the trace is for.
-		r.threads[0].waits = append(r.threads[0].waits, format.Wait{Event: 2, For: format.Edge{Kind: format.EdgeAny}})
-		r.threads[3].waits = []format.Wait{{For: format.Edge{Thread: 2, Kind: format.EdgeAny}}}
-		r.add(4, format.OpRmdir, -int64(unix.ENOENT), "a")
-		r.add(2, format.OpRmdir, -int64(unix.ENOENT), "a")
-		r.add(3, format.OpRmdir, -int64(unix.ENOENT), "a")
+		r.Threads[0].Waits = append(r.Threads[0].Waits, format.Wait{Event: 2, For: format.Edge{Kind: format.EdgeAny}})
+		r.Threads[3].Waits = []format.Wait{{For: format.Edge{Thread: 2, Kind: format.EdgeAny}}}
+		r.Add(4, format.OpRmdir, -int64(unix.ENOENT), "a")
+		r.Add(2, format.OpRmdir, -int64(unix.ENOENT), "a")
+		r.Add(3, format.OpRmdir, -int64(unix.ENOENT), "a")
 		res, err := Run(t.Context(), r, o)
 		require.NoError(t, err)
 		require.EqualValues(t, 6, res.Executed)

@@ -30,7 +30,7 @@ type Features struct {
 	Simulated bool // events happen on a simulated clock
 }
 
-var posix = backend{name: "posix", Features: Features{Roots: true, Files: true, Device: true, Ranks: true}}
+var onKernel = backend{name: "posix", Features: Features{Roots: true, Files: true, Device: true, Ranks: true}}
 
 // The backends of this package.
 var (
@@ -43,7 +43,7 @@ var (
 // of returns what describes the backend.
 func (b Backend) of() *backend {
 	if b.backend == nil {
-		return &posix
+		return &onKernel
 	}
 	return b.backend
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
+	"pianola/internal/testkit/replaykit"
 )
 
 // answers is a Player that keeps what it was given.
@@ -37,15 +38,15 @@ func (a *answers) options() Options {
 
 // twoThreads opens a file, creates a thread that reads and waits for what it
 // read.
-func twoThreads() *roll {
-	r := newRoll(1)
-	r.add(1, format.OpOpen, 3, "a", 1)
-	second := r.child(1, 1)
-	r.add(1, format.OpClone, int64(second), format.CloneFiles|format.CloneThread)
-	read := r.add(second, format.OpRead, 10, 3, 0, 10)
-	r.add(second, format.OpExit, format.NoResult, 0)
-	r.wait(1, second, read)
-	r.add(1, format.OpClose, 0, 3)
+func twoThreads() *replaykit.Trace {
+	r := replaykit.New(1)
+	r.Add(1, format.OpOpen, 3, "a", 1)
+	second := r.Child(1, 1)
+	r.Add(1, format.OpClone, int64(second), format.CloneFiles|format.CloneThread)
+	read := r.Add(second, format.OpRead, 10, 3, 0, 10)
+	r.Add(second, format.OpExit, format.NoResult, 0)
+	r.Wait(1, second, read)
+	r.Add(1, format.OpClose, 0, 3)
 	return r
 }
 
@@ -145,11 +146,11 @@ func TestParseBackend(t *testing.T) {
 // A replay tells how far it is while it runs: here an event behind the first batch
 // does not end before that was told.
 func TestPlaying(t *testing.T) {
-	r := newRoll(1)
+	r := replaykit.New(1)
 	for range 1024 {
-		r.add(1, format.OpFsync, 0, 3)
+		r.Add(1, format.OpFsync, 0, 3)
 	}
-	r.add(1, format.OpClose, 0, 3)
+	r.Add(1, format.OpClose, 0, 3)
 	told := make(chan struct{})
 	tell := sync.OnceFunc(func() { close(told) })
 	a := &answers{answer: func(r *format.Record) (int64, error) {

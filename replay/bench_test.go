@@ -7,23 +7,25 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/internal/testkit/replaykit"
 )
 
 // steady is a trace that repeats one record, without holding it so often.
 type steady struct {
-	*roll
+	*replaykit.Trace
 	record format.Record
 	n      int64
 }
 
 func (s steady) Len(int32) int64 { return s.n }
 func (s steady) Records(int32) format.RecordReader {
-	return &steadyReader{s.roll.Records(1), s.record, s.n}
+	return &steadyReader{s.Trace.Records(1), s.record, s.n}
 }
 
 type steadyReader struct {
@@ -51,9 +53,9 @@ func (r *steadyReader) Read(batch []format.Record) (int, error) {
 
 // cached is a trace of 4 KiB reads of a file in the page cache.
 func cached(n, compute int64) steady {
-	r := newRoll(1)
-	r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o600, Size: 1 << 20, Cached: 256})
-	r.add(1, format.OpOpen, 3, "f", format.RDONLY)
+	r := replaykit.New(1)
+	r.File(format.File{Path: "f", Type: format.TypeReg, Mode: 0o600, Size: 1 << 20, Cached: 256})
+	r.Add(1, format.OpOpen, 3, "f", format.RDONLY)
 	read := format.Record{Op: format.OpPread64, Compute: compute, Ret: 4096, Args: [6]int64{3, 0, 4096, 8192}}
 	return steady{r, read, n}
 }
@@ -75,12 +77,10 @@ func BenchmarkRead(b *testing.B) {
 	defer f.Close()
 	_, err = f.Write(make([]byte, 1<<20))
 	require.NoError(b, err)
-	m, err := newRegion(1 << 20)
-	require.NoError(b, err)
-	defer m.free()
+	m := make([]byte, 4096)
 	var bare, timed, engine, share []float64
 	for b.Loop() {
-		fd, buf := f.Fd(), m.at(0, 4096)
+		fd, buf := f.Fd(), uintptr(unsafe.Pointer(&m[0]))
 		begin := time.Now()
 		for range n {
 			_, _, _ = syscall.RawSyscall6(unix.SYS_PREAD64, fd, buf, 4096, 8192, 0, 0)
@@ -157,15 +157,15 @@ func BenchmarkLateness(b *testing.B) {
 // BenchmarkEdge is how long it takes from the end of an event to the start of
 // one in another thread that waited for it.
 func BenchmarkEdge(b *testing.B) {
-	r := newRoll(2)
+	r := replaykit.New(2)
 	const rounds = 20_000
 	for i := range int64(rounds) {
 		if i > 0 {
-			r.wait(1, 2, i-1)
+			r.Wait(1, 2, i-1)
 		}
-		r.add(1, format.OpWait4, 1)
-		r.wait(2, 1, i)
-		r.add(2, format.OpWait4, 1)
+		r.Add(1, format.OpWait4, 1)
+		r.Wait(2, 1, i)
+		r.Add(2, format.OpWait4, 1)
 	}
 	var elapsed time.Duration
 	for b.Loop() {

@@ -10,26 +10,10 @@ import (
 
 	"pianola/format"
 	"pianola/internal/roottest"
+	"pianola/internal/testkit/replaykit"
+	"pianola/replay/posix"
+	"pianola/replay/sandbox"
 )
-
-// Exactly the operations that a compiled trace can contain have a call.
-func TestCallsFollowTheTable(t *testing.T) {
-	for op := format.OpNone + 1; int(op) < format.NumOps; op++ {
-		info := op.Info()
-		want := !info.Dropped && info.Canon == nil
-		if info.Canon != nil {
-			// An operation can stand for itself, by its arguments.
-			var e format.Event
-			e.Op = op
-			e.Str[0] = []byte("x")
-			switch want = info.Canon(&e) == op; op {
-			case format.OpStatx, format.OpRenameat2, format.OpFaccessat2, format.OpFchmodat2, format.OpLinkat:
-				want = true
-			}
-		}
-		require.Equal(t, want, calls[op] != nil, op.String())
-	}
-}
 
 const enoent, eexist, ebadf, einval = -int(unix.ENOENT), -int(unix.EEXIST), -int(unix.EBADF), -int(unix.EINVAL)
 
@@ -61,7 +45,7 @@ func TestResults(t *testing.T) {
 			ev(format.OpLseek, 2000, 3, 0, format.SeekEnd), ev(format.OpFallocate, 0, 3, 0, 0, 8192), ev(format.OpLseek, 8192, 3, 0, format.SeekEnd),
 			ev(format.OpFtruncate, einval, 3, -1), ev(format.OpWrite, ebadf, 4, 0, 1), ev(format.OpPread64, ebadf, 1, 0, 1, 0),
 			// Larger than the pool that writes come from.
-			ev(format.OpPwrite64, 3*poolSize/2, 3, 0, 3*poolSize/2, 0), ev(format.OpPread64, 3*poolSize/2, 3, 0, 2*poolSize, 0),
+			ev(format.OpPwrite64, 3*1<<20/2, 3, 0, 3*1<<20/2, 0), ev(format.OpPread64, 3*1<<20/2, 3, 0, 2*1<<20, 0),
 		}},
 		{"stat", []step{
 			ev(format.OpStat, 0, "d/f", 0), ev(format.OpStat, enoent, "dangling", 0), ev(format.OpLstat, 0, "dangling", 0), ev(format.OpStat, 0, ".", 0),
@@ -147,23 +131,27 @@ type resultTest struct {
 // results wants each event of the tests to have its result, in both ways of
 // keeping to the root, as any user. They start with a file d/f of 5000 bytes, a
 // link l to it, and a link to nothing.
-func results(t *testing.T, tests []resultTest) {
+func results(t *testing.T, tests []resultTest) { resultsOn(t, nil, tests) }
+
+// resultsOn does the same on a kernel in the place of Linux, nil for none.
+func resultsOn(t *testing.T, k sandbox.Kernel, tests []resultTest) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			eachBackend(t, func(t *testing.T, p player) {
-				r := newRoll(1)
-				r.file(format.File{Path: "d", Type: format.TypeDir, Mode: 0o755})
-				r.file(format.File{Path: "d/f", Type: format.TypeReg, Mode: 0o644, Size: 5000, Cached: -1})
-				r.file(format.File{Path: "l", Type: format.TypeLnk, Target: "d/f"})
-				r.file(format.File{Path: "dangling", Type: format.TypeLnk, Target: "nothing"})
+				r := replaykit.New(1)
+				r.File(format.File{Path: "d", Type: format.TypeDir, Mode: 0o755})
+				r.File(format.File{Path: "d/f", Type: format.TypeReg, Mode: 0o644, Size: 5000, Cached: -1})
+				r.File(format.File{Path: "l", Type: format.TypeLnk, Target: "d/f"})
+				r.File(format.File{Path: "dangling", Type: format.TypeLnk, Target: "nothing"})
 				for _, e := range test.events {
 					ret := int64(e.ret)
 					if e.ret == noResult {
 						ret = format.NoResult
 					}
-					r.add(1, e.op, ret, e.args...)
+					r.Add(1, e.op, ret, e.args...)
 				}
 				before := roottest.OpenFiles(t)
+				p.kernel = k
 				_, res := p.play(t, r)
 				faultless(t, r, res)
 				require.LessOrEqual(t, roottest.OpenFiles(t), before, "descriptors left open")
@@ -182,11 +170,11 @@ func TestForeignArguments(t *testing.T) {
 	defer own.Close()
 	values := []int64{-1 << 63, -1, 0, 1, int64(own.Fd()), 1 << 31, 1 << 62, 1<<63 - 1}
 	eachBackend(t, func(t *testing.T, p player) {
-		r := newRoll(1)
-		r.str("a")
-		r.str("../../a")
-		for op := range calls {
-			if calls[op] == nil || format.Op(op).Info().Class == format.ClassWrite {
+		r := replaykit.New(1)
+		r.Str("a")
+		r.Str("../../a")
+		for op, how := range new(posix.Executor).Operations() {
+			if !how.Plays || format.Op(op).Info().Class == format.ClassWrite {
 				continue
 			}
 			switch format.Op(op) {
@@ -197,7 +185,7 @@ func TestForeignArguments(t *testing.T) {
 				for k := range values {
 					rec := format.Record{Op: format.Op(op), Ret: v, Args: [format.MaxArgs]int64{v, v, v, v, v, v}}
 					rec.Args[k%format.MaxArgs] = values[len(values)-1-k]
-					r.threads[0].records = append(r.threads[0].records, rec)
+					r.Threads[0].Records = append(r.Threads[0].Records, rec)
 				}
 			}
 		}
@@ -216,25 +204,25 @@ func TestForeignArgumentsOfFiles(t *testing.T) {
 	}
 	values := []int64{-1 << 63, -1, 0, 1, 1 << 31, 1 << 62, 1<<63 - 1}
 	eachBackend(t, func(t *testing.T, p player) {
-		for op := range calls {
-			if calls[op] == nil || format.Op(op).Info().ArgIndex("fd") < 0 {
+		for op, how := range new(posix.Executor).Operations() {
+			if !how.Plays || format.Op(op).Info().ArgIndex("fd") < 0 {
 				continue
 			}
-			r := newRoll(1)
-			r.str("f")
-			r.str("user.a")
-			r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o600, Size: 5000, Cached: -1})
-			r.add(1, format.OpOpen, 0, "f", format.RDWR)
-			r.add(1, format.OpOpen, 1, "f", format.RDWR)
+			r := replaykit.New(1)
+			r.Str("f")
+			r.Str("user.a")
+			r.File(format.File{Path: "f", Type: format.TypeReg, Mode: 0o600, Size: 5000, Cached: -1})
+			r.Add(1, format.OpOpen, 0, "f", format.RDWR)
+			r.Add(1, format.OpOpen, 1, "f", format.RDWR)
 			for i := range format.MaxArgs {
 				for _, v := range values {
-					n := len(r.threads[0].records)
+					n := len(r.Threads[0].Records)
 					rec := format.Record{Op: format.Op(op), Ret: values[n%len(values)]}
 					for k := range rec.Args {
 						rec.Args[k] = int64((n >> k) & 1)
 					}
 					rec.Args[i] = v
-					r.threads[0].records = append(r.threads[0].records, rec)
+					r.Threads[0].Records = append(r.Threads[0].Records, rec)
 				}
 			}
 			before := roottest.OpenFiles(t)

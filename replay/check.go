@@ -1,13 +1,11 @@
 package replay
 
 import (
-	"context"
 	"fmt"
 
 	"pianola/format"
 	"pianola/internal/limit"
 	"pianola/replay/engine"
-	"pianola/replay/fileset"
 )
 
 // check verifies the trace, and notes what is to know of a model.
@@ -30,29 +28,6 @@ func (e *playing) check() error {
 			e.Note("reads that miss the page cache, and syncs, take no less than the fitted model says")
 		}
 	}
-	return nil
-}
-
-// plan implements backing. It plans the filesets of the roots.
-func (e *executor) plan(ctx context.Context) (err error) {
-	places := 1
-	if len(e.Maps) > 0 {
-		if e.places, err = e.newPlaces(ctx); err != nil {
-			return err
-		}
-		places += len(e.branchRoots())
-	}
-	left := e.Limits
-	for _, files := range e.places.filesets(e.Trace.Header().Files, places) {
-		plan, err := fileset.NewPlan(files, left.Bytes, left.Files)
-		if err != nil {
-			return err
-		}
-		e.plans = append(e.plans, plan)
-		left.Bytes, left.Files = left.Bytes-plan.Bytes, left.Files-plan.Files
-	}
-	e.bytes.Store(left.Bytes)
-	e.unmade.Store(left.Files)
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/internal/testkit/replaykit"
 )
 
 // executors are all that play a trace. Each makes the options of a replay with it.
@@ -23,7 +24,7 @@ var executors = map[string]func(t *testing.T) Options{
 	"simulated": func(*testing.T) Options { return Options{Backend: Simulated} },
 	"program": func(*testing.T) Options {
 		return Options{Backend: NewBackend("orderly", func(_ context.Context, t format.Trace) (Player, error) {
-			return &orderly{trace: t.(*roll), done: make([]int64, len(t.(*roll).threads))}, nil
+			return &orderly{trace: t.(*replaykit.Trace), done: make([]int64, len(t.(*replaykit.Trace).Threads))}, nil
 		})}
 	},
 }
@@ -31,7 +32,7 @@ var executors = map[string]func(t *testing.T) Options{
 // orderly is a Player that ends the run if an event comes before one that it waits for.
 type orderly struct {
 	mu    sync.Mutex
-	trace *roll
+	trace *replaykit.Trace
 	done  []int64 // events of each thread
 }
 
@@ -44,11 +45,11 @@ func (o *orderly) Play(thread int32, r *format.Record) (int64, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	n := o.done[thread-1]
-	for ofRing(o.trace.threads[thread-1].records[n].Op) {
+	for ofRing(o.trace.Threads[thread-1].Records[n].Op) {
 		n++ // the engine plays it
 	}
-	for _, w := range o.trace.threads[thread-1].waits {
-		if w.Event <= n && w.For.Thread != ringThread && !ofRing(o.trace.threads[w.For.Thread-1].records[w.For.Event].Op) && o.done[w.For.Thread-1] <= w.For.Event {
+	for _, w := range o.trace.Threads[thread-1].Waits {
+		if w.Event <= n && w.For.Thread != ringThread && !ofRing(o.trace.Threads[w.For.Thread-1].Records[w.For.Event].Op) && o.done[w.For.Thread-1] <= w.For.Event {
 			return 0, fmt.Errorf("event %d of thread %d comes before event %d of thread %d", n, thread, w.For.Event, w.For.Thread)
 		}
 	}
@@ -89,7 +90,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-func conforms(t *testing.T, r *roll, seed uint64, options func(t *testing.T) Options) {
+func conforms(t *testing.T, r *replaykit.Trace, seed uint64, options func(t *testing.T) Options) {
 	t.Helper()
 	for _, choice := range []Options{{Timing: AFAP}, {}, {Speed: 3}, {Order: Total}, {Timing: Schedule}, {Wait: Sleep}} {
 		o := options(t)
@@ -107,9 +108,9 @@ func conforms(t *testing.T, r *roll, seed uint64, options func(t *testing.T) Opt
 // the simulated clock no event begins before it is due, nor before what it waits for. With real
 // ones the results show that: the log leaves out the cost of the clock, and takes the end of an
 // event for the begin of an overdue one.
-func inOrder(t *testing.T, r *roll, res *Result, name string) {
+func inOrder(t *testing.T, r *replaykit.Trace, res *Result, name string) {
 	t.Helper()
-	events := make([][]format.Event, len(r.threads))
+	events := make([][]format.Event, len(r.Threads))
 	for _, e := range readAll(t, res.Events()) {
 		thread := e.TID
 		if e.Via != format.ViaCall {
@@ -118,12 +119,12 @@ func inOrder(t *testing.T, r *roll, res *Result, name string) {
 		events[thread-1] = append(events[thread-1], e)
 	}
 	for i, own := range events {
-		require.Len(t, own, len(r.threads[i].records), name)
+		require.Len(t, own, len(r.Threads[i].Records), name)
 		if i+1 == ringThread {
 			continue // requests overlap
 		}
 		for n, e := range own {
-			record := &r.threads[i].records[n]
+			record := &r.Threads[i].Records[n]
 			require.Equal(t, record.Op, e.Op, name)
 			if n > 0 {
 				require.GreaterOrEqual(t, e.Start, own[n-1].Start, name)
@@ -136,11 +137,11 @@ func inOrder(t *testing.T, r *roll, res *Result, name string) {
 			continue
 		}
 		for n, e := range own[1:] {
-			if compute := r.threads[i].records[n+1].Compute; res.Options.Timing == Compute {
+			if compute := r.Threads[i].Records[n+1].Compute; res.Options.Timing == Compute {
 				require.GreaterOrEqual(t, e.Start, own[n].End()+int64(float64(compute)/res.Options.Speed), name)
 			}
 		}
-		for _, w := range r.threads[i].waits {
+		for _, w := range r.Threads[i].Waits {
 			target := events[w.For.Thread-1][w.For.Event]
 			require.GreaterOrEqual(t, own[w.Event].Start, target.End(), "%s: event %d of thread %d, event %d of thread %d", name, w.Event, i+1, w.For.Event, w.For.Thread)
 		}
@@ -157,9 +158,9 @@ func stops(t *testing.T, options func(t *testing.T) Options) {
 		cancel(enough)
 	}
 	r := randomRoll(7, 12)
-	for i := range r.threads {
-		for n := range r.threads[i].records {
-			r.threads[i].records[n].Compute = int64(time.Hour)
+	for i := range r.Threads {
+		for n := range r.Threads[i].Records {
+			r.Threads[i].Records[n].Compute = int64(time.Hour)
 		}
 	}
 	res, err := Run(ctx, r, o)
@@ -172,13 +173,13 @@ const ringThread = 2
 
 // randomRoll returns a trace of so many threads, in several processes, that create each other,
 // hand directories to one another, and wait for requests of a ring.
-func randomRoll(seed uint64, threads int) *roll {
+func randomRoll(seed uint64, threads int) *replaykit.Trace {
 	random := rand.New(rand.NewPCG(seed, 8))
-	r := newRoll(1)
-	q := r.ring(format.ViaUring, 1)
-	r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 1 << 16, Cached: -1})
-	r.add(1, format.OpOpen, 3, "f", format.RDWR)
-	r.add(1, format.OpRingOpen, 0, q, 8, 0, 16, 0)
+	r := replaykit.New(1)
+	q := r.Ring(format.ViaUring, 1)
+	r.File(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 1 << 16, Cached: -1})
+	r.Add(1, format.OpOpen, 3, "f", format.RDWR)
+	r.Add(1, format.OpRingOpen, 0, q, 8, 0, 16, 0)
 	alive := []int32{1}
 	process := int32(1)
 	type made struct {
@@ -189,22 +190,22 @@ func randomRoll(seed uint64, threads int) *roll {
 	var dirs []made
 	submitted, asked, submit := 0, 0, int64(0)
 	add := func(thread int32, op format.Op, ret int64, args ...any) int64 {
-		n := r.add(thread, op, ret, args...)
-		r.last(thread).Compute = random.Int64N(3000)
-		p := &r.threads[thread-1]
-		p.durations[n] = random.Int64N(1000)
+		n := r.Add(thread, op, ret, args...)
+		r.Last(thread).Compute = random.Int64N(3000)
+		p := &r.Threads[thread-1]
+		p.Durations[n] = random.Int64N(1000)
 		return n
 	}
 	for n := range 20 * threads {
 		thread := alive[random.IntN(len(alive))]
 		switch choice := random.IntN(10); {
-		case choice < 2 && len(r.threads) <= threads:
-			own, flags := r.header.Threads[thread-1].Process, int64(format.CloneFiles|format.CloneThread)
+		case choice < 2 && len(r.Threads) <= threads:
+			own, flags := r.Head.Threads[thread-1].Process, int64(format.CloneFiles|format.CloneThread)
 			if random.IntN(2) == 0 {
 				process++
 				own, flags = process, 0
 			}
-			child := r.child(own, thread)
+			child := r.Child(own, thread)
 			add(thread, format.OpClone, int64(child), int(flags))
 			add(child, format.OpStat, 0, "f", 0)
 			alive = append(alive, child)
@@ -216,13 +217,13 @@ func randomRoll(seed uint64, threads int) *roll {
 			d := dirs[i]
 			dirs = append(dirs[:i], dirs[i+1:]...)
 			if d.thread != thread {
-				r.wait(thread, d.thread, d.event)
+				r.Wait(thread, d.thread, d.event)
 			}
 			add(thread, format.OpRmdir, 0, d.name)
 		case choice < 8:
 			k := 1 + random.IntN(4)
 			for range k {
-				r.add(ringThread, format.OpPread64, 512, 3, 4096, 512, 512*random.IntN(100))
+				r.Add(ringThread, format.OpPread64, 512, 3, 4096, 512, 512*random.IntN(100))
 			}
 			submitted += k
 			submit = add(1, format.OpRingSubmit, 0, q, k, 0, 0, 0)
@@ -230,8 +231,8 @@ func randomRoll(seed uint64, threads int) *roll {
 			asked = submitted
 			add(1, format.OpRingSubmit, 0, q, 0, 1, submitted-1, 0)
 		case submitted > 0 && thread != 1:
-			r.wait(thread, 1, submit) // before it there is no request to wait for
-			r.wait(thread, ringThread, int64(submitted-1))
+			r.Wait(thread, 1, submit) // before it there is no request to wait for
+			r.Wait(thread, ringThread, int64(submitted-1))
 			add(thread, format.OpStat, -int64(unix.ENOENT), "none", 0)
 		default:
 			add(thread, format.OpStat, 0, "f", 0)

@@ -8,13 +8,8 @@ import (
 
 	"pianola/device"
 	"pianola/format"
+	"pianola/internal/testkit/replaykit"
 )
-
-// took sets the recorded duration of the thread's last event.
-func (t *roll) took(thread int32, nanos int64) {
-	p := &t.threads[thread-1]
-	p.durations[len(p.durations)-1] = nanos
-}
 
 // modelOf returns a model of one rule: over memory one that changes recorded
 // durations of a millisecond to three, over the kernel one that adds as many.
@@ -36,16 +31,16 @@ const millisecond = 1_000_000
 func TestServed(t *testing.T) {
 	eachBackend(t, func(t *testing.T, p player) {
 		for _, timing := range []Timing{Compute, Schedule, AFAP} {
-			r := newRoll(1)
-			r.add(1, format.OpOpenm, 3, "f", format.RDWR|format.CREAT, 0o600)
+			r := replaykit.New(1)
+			r.Add(1, format.OpOpenm, 3, "f", format.RDWR|format.CREAT, 0o600)
 			const n = 10
 			for range n {
-				r.add(1, format.OpFsync, 0, 3)
-				r.took(1, millisecond)
-				r.last(1).Compute = millisecond / 2
+				r.Add(1, format.OpFsync, 0, 3)
+				r.Took(1, millisecond)
+				r.Last(1).Compute = millisecond / 2
 			}
-			r.add(1, format.OpClose, 0, 3)
-			r.took(1, format.Unknown)
+			r.Add(1, format.OpClose, 0, 3)
+			r.Took(1, format.Unknown)
 			res, err := p.run(t.Context(), t, r, Options{Root: t.TempDir(), Timing: timing, Device: modelOf(t, p, "sync")})
 			require.NoError(t, err)
 			faultless(t, r, res)
@@ -69,22 +64,22 @@ func TestServed(t *testing.T) {
 // returns no sooner.
 func TestServedRequests(t *testing.T) {
 	eachVia(t, func(t *testing.T, p player, via format.Via) {
-		r := newRoll(1)
-		q := r.ring(via, 1)
+		r := replaykit.New(1)
+		q := r.Ring(via, 1)
 		ring := int32(q)
-		r.add(1, format.OpOpenm, 3, "f", format.RDWR|format.CREAT, 0o600)
-		r.add(1, format.OpRingOpen, 0, q, 8, 0, 16, 0)
+		r.Add(1, format.OpOpenm, 3, "f", format.RDWR|format.CREAT, 0o600)
+		r.Add(1, format.OpRingOpen, 0, q, 8, 0, 16, 0)
 		const rounds, n = 5, 4
 		for round := range rounds {
 			for range n {
-				r.add(ring, format.OpFsync, 0, 3)
-				r.took(ring, millisecond)
+				r.Add(ring, format.OpFsync, 0, 3)
+				r.Took(ring, millisecond)
 			}
-			r.add(1, format.OpRingSubmit, 0, q, n, 0, round*n, 0)
-			r.add(1, format.OpRingSubmit, 0, q, 0, n, round*n, 0)
+			r.Add(1, format.OpRingSubmit, 0, q, n, 0, round*n, 0)
+			r.Add(1, format.OpRingSubmit, 0, q, 0, n, round*n, 0)
 		}
-		r.wait(1, ring, rounds*n-1)
-		r.add(1, format.OpClose, 0, 3)
+		r.Wait(1, ring, rounds*n-1)
+		r.Add(1, format.OpClose, 0, 3)
 		res, err := p.run(t.Context(), t, r, Options{Root: t.TempDir(), Device: modelOf(t, p, "sync")})
 		require.NoError(t, err)
 		faultless(t, r, res)
@@ -107,22 +102,22 @@ func TestServedErrors(t *testing.T) {
 	slower, faster := &device.Model{}, &device.Model{}
 	require.NoError(t, slower.AddLatency("sync:x2"))
 	require.NoError(t, faster.AddLatency("sync:x0.5"))
-	r := newRoll(2)
-	r.add(1, format.OpMkdir, 0, "d", 0o700)
+	r := replaykit.New(2)
+	r.Add(1, format.OpMkdir, 0, "d", 0o700)
 	_, err := Run(t.Context(), r, Options{Root: t.TempDir(), Device: faster})
 	require.ErrorIs(t, err, device.ErrFaster)
 	_, err = Run(t.Context(), r, Options{Backend: Null, Device: slower})
 	require.ErrorContains(t, err, "the backend null has no device")
 	_, err = Run(t.Context(), r, Options{Backend: Memory, Device: slower})
 	require.ErrorIs(t, err, ErrNoDurations)
-	r.add(2, format.OpMkdir, 0, "e", 0o700)
-	r.took(2, 1000)
+	r.Add(2, format.OpMkdir, 0, "e", 0o700)
+	r.Took(2, 1000)
 	_, err = Run(t.Context(), r, Options{Backend: Memory, Device: faster})
 	require.NoError(t, err)
 }
 
 // ordered is a roll of one thread whose events can be read in their order.
-type ordered struct{ *roll }
+type ordered struct{ *replaykit.Trace }
 
 type eventList struct {
 	header *format.Header
@@ -139,11 +134,11 @@ func (l *eventList) Read(events []format.Event) (int, error) {
 }
 
 func (t ordered) Events() format.Reader {
-	l := &eventList{header: &t.header}
-	for i, r := range t.threads[0].records {
+	l := &eventList{header: &t.Head}
+	for i, r := range t.Threads[0].Records {
 		e := format.Event{Op: r.Op, TID: 1, Start: int64(i) * millisecond, Ret: r.Ret, Args: r.Args}
 		if at := r.Op.Info().At.Paths[0]; at.Arg >= 0 {
-			e.Str[0] = []byte(t.strings[r.Args[at.Arg]])
+			e.Str[0] = []byte(t.Texts[r.Args[at.Arg]])
 		}
 		l.events = append(l.events, e)
 	}
@@ -153,14 +148,14 @@ func (t ordered) Events() format.Reader {
 // With a fitted model calls that reach the device take what it says, whatever was
 // recorded, and others what they took.
 func TestServedFitted(t *testing.T) {
-	r := newRoll(1)
-	r.add(1, format.OpOpenm, 3, "f", format.RDWR|format.CREAT, 0o600)
+	r := replaykit.New(1)
+	r.Add(1, format.OpOpenm, 3, "f", format.RDWR|format.CREAT, 0o600)
 	const n, recorded = 5, 30_000 * millisecond
 	for i := range n {
-		r.add(1, format.OpPwrite64, 4096, 3, 0, 4096, i*4096)
-		r.took(1, 10_000)
-		r.add(1, format.OpFsync, 0, 3)
-		r.took(1, recorded)
+		r.Add(1, format.OpPwrite64, 4096, 3, 0, 4096, i*4096)
+		r.Took(1, 10_000)
+		r.Add(1, format.OpFsync, 0, 3)
+		r.Took(1, recorded)
 	}
 	a := device.Access{IOPS: 1e6}
 	d := device.Direction{Random: a, Sequential: a, Bandwidth: 1e9}

@@ -6,14 +6,10 @@
 //	      ── records ──► worker 2 ── system calls ──►
 //	                        ▲ edges between events ▲
 //
-// Package engine has the order, the times and the log. An executor plays the events: this
-// package's own by system calls, of the kernel or of a file system in memory, through one
-// table (calls.go); package null not at all, and package program by a program of others.
-//
-// Descriptors are those of the recording, mapped to real ones by a table per
-// recorded process (table.go). Paths never lead out of the root, whatever the
-// trace holds (package sandbox); what exists in it before the first event is
-// built from the trace's fileset (package fileset).
+// Package engine has the order, the times and the log. An executor plays the events: package
+// posix by system calls, of the kernel or of a file system in memory, package null not at all,
+// and package program by a program of others. This package has what they share: options,
+// backends, ranks, results and logs.
 //
 // A Run sets GOMAXPROCS and the garbage collector for the whole process. So
 // only one Run is active at a time; others wait for it.

@@ -14,6 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/internal/testkit/replaykit"
+	"pianola/replay/posix"
 	"pianola/replay/sandbox"
 )
 
@@ -22,16 +24,20 @@ import (
 type player struct {
 	backend Backend
 	bind    func(*sandbox.Guard) error
+	kernel  sandbox.Kernel // in the place of Linux; nil for none
 }
 
 // eachBackend runs a test with all of them, as far as the rights reach.
 func eachBackend(t *testing.T, test func(t *testing.T, p player)) {
-	eachBinding(t, func(t *testing.T, bind func(*sandbox.Guard) error) { test(t, player{Posix, bind}) })
-	t.Run("memory", func(t *testing.T) { test(t, player{Memory, (*sandbox.Guard).Probe}) })
+	eachBinding(t, func(t *testing.T, bind func(*sandbox.Guard) error) { test(t, player{backend: Posix, bind: bind}) })
+	t.Run("memory", func(t *testing.T) { test(t, player{backend: Memory, bind: (*sandbox.Guard).Probe}) })
 }
 
 // run calls Run, and leaves the kept files in the root even if they were in memory.
 func (p player) run(ctx context.Context, t *testing.T, r format.Trace, o Options) (*Result, error) {
+	if p.backend == Posix {
+		o.faulty = p.kernel
+	}
 	if o.Backend = p.backend; o.Backend == Memory && o.Keep {
 		o.Keep = false
 		o.left = func(sys sandbox.Kernel) { export(t, sys, o.Root) }
@@ -40,7 +46,7 @@ func (p player) run(ctx context.Context, t *testing.T, r format.Trace, o Options
 }
 
 // play is play with any backend.
-func (p player) play(t *testing.T, r *roll) (string, *Result) {
+func (p player) play(t *testing.T, r *replaykit.Trace) (string, *Result) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "root")
 	res, err := p.run(t.Context(), t, r, Options{Root: dir, Timing: AFAP, Keep: true})
@@ -162,9 +168,9 @@ func TestSameInMemory(t *testing.T) {
 		t.Skip("in memory nothing is denied")
 	}
 	var ops []format.Op
-	for op := range calls {
+	for op, how := range new(posix.Executor).Operations() {
 		switch op := format.Op(op); {
-		case calls[op] == nil || op.Info().Class == format.ClassProcess || op.Info().Class == format.ClassMemory ||
+		case !how.Plays || op.Info().Class == format.ClassProcess || op.Info().Class == format.ClassMemory ||
 			op == format.OpIoctl || op == format.OpFallocate || op == format.OpGetdents64:
 		case op == format.OpOpen || op == format.OpOpenm:
 			ops = append(ops, op, op, op, op, op)
@@ -175,18 +181,18 @@ func TestSameInMemory(t *testing.T) {
 	values := []int64{-1, 0, 0, 1, 1, 2, 2, 3, 3, 4, 5, 8, 32, 36, 100, 4096, 4097, 12288, 70_000}
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(3, seed))
-		r := newRoll(1)
-		r.strings = append(fuzzStrings[:len(fuzzStrings):len(fuzzStrings)], "user.a", "user.b", "d/c", "n")
-		r.file(format.File{Path: "a", Type: format.TypeReg, Mode: 0o644, Size: 5000, Cached: -1})
-		r.file(format.File{Path: "d", Type: format.TypeDir, Mode: 0o755})
-		r.file(format.File{Path: "d/b", Type: format.TypeReg, Mode: 0o600, Size: 70_000, Cached: -1})
-		r.file(format.File{Path: "l", Type: format.TypeLnk, Target: "d/"})
+		r := replaykit.New(1)
+		r.Texts = append(fuzzStrings[:len(fuzzStrings):len(fuzzStrings)], "user.a", "user.b", "d/c", "n")
+		r.File(format.File{Path: "a", Type: format.TypeReg, Mode: 0o644, Size: 5000, Cached: -1})
+		r.File(format.File{Path: "d", Type: format.TypeDir, Mode: 0o755})
+		r.File(format.File{Path: "d/b", Type: format.TypeReg, Mode: 0o600, Size: 70_000, Cached: -1})
+		r.File(format.File{Path: "l", Type: format.TypeLnk, Target: "d/"})
 		for range 500 {
 			rec := format.Record{Op: ops[random.IntN(len(ops))], Ret: int64(random.IntN(9) - 1)}
 			for i, arg := range rec.Op.Info().Args {
 				switch {
 				case arg.Kind.IsString():
-					rec.Args[i] = int64(random.IntN(len(r.strings)))
+					rec.Args[i] = int64(random.IntN(len(r.Texts)))
 				case arg.Kind == format.FD:
 					rec.Args[i] = int64(random.IntN(9))
 				case arg.Kind == format.Flags && i == 1:
@@ -204,7 +210,7 @@ func TestSameInMemory(t *testing.T) {
 			case format.OpPwritev2:
 				rec.Args[5] &^= unix.RWF_NOWAIT
 			}
-			r.threads[0].records = append(r.threads[0].records, rec)
+			r.Threads[0].Records = append(r.Threads[0].Records, rec)
 		}
 		dir := t.TempDir()
 		onDisk, err := Run(t.Context(), r, Options{Root: dir, Timing: AFAP})
@@ -234,15 +240,15 @@ func BenchmarkMemory(b *testing.B) {
 	}{
 		{"read page", format.OpPread64, one}, {"write page", format.OpPwrite64, one}, {"read file", format.OpPread64, any}, {"write file", format.OpPwrite64, any}, {"open", format.OpOpen, nil},
 	} {
-		r := newRoll(1)
-		r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o600, Size: size, Cached: size / page})
-		r.add(1, format.OpOpen, 3, "f", format.RDWR)
+		r := replaykit.New(1)
+		r.File(format.File{Path: "f", Type: format.TypeReg, Mode: 0o600, Size: size, Cached: size / page})
+		r.Add(1, format.OpOpen, 3, "f", format.RDWR)
 		for range n {
 			if bench.op == format.OpOpen {
-				r.add(1, format.OpOpen, 4, "f", format.RDONLY)
-				r.add(1, format.OpClose, 0, 4)
+				r.Add(1, format.OpOpen, 4, "f", format.RDONLY)
+				r.Add(1, format.OpClose, 0, 4)
 			} else {
-				r.add(1, bench.op, page, 3, 0, page, bench.at())
+				r.Add(1, bench.op, page, 3, 0, page, bench.at())
 			}
 		}
 		for _, backend := range []Backend{Memory, Posix} {

@@ -13,6 +13,7 @@ import (
 
 	"pianola/format"
 	"pianola/internal/roottest"
+	"pianola/internal/testkit/replaykit"
 )
 
 // fuzzStrings are what fuzzed records name; the last is a link's target, too.
@@ -63,12 +64,12 @@ func FuzzRun(f *testing.F) {
 		base := t.TempDir()
 		secret := filepath.Join(base, "secret")
 		require.NoError(t, os.WriteFile(secret, []byte("canary"), 0o600))
-		r := newRoll(1)
-		r.child(2, 1)
-		r.child(1, 2)
-		r.strings = fuzzStrings
-		r.file(format.File{Path: "d", Type: format.TypeDir, Mode: 0o755})
-		r.file(format.File{Path: "l", Type: format.TypeLnk, Target: base})
+		r := replaykit.New(1)
+		r.Child(2, 1)
+		r.Child(1, 2)
+		r.Texts = fuzzStrings
+		r.File(format.File{Path: "d", Type: format.TypeDir, Mode: 0o755})
+		r.File(format.File{Path: "l", Type: format.TypeLnk, Target: base})
 		n := 0
 		for ; len(data) >= 8 && n < 1000; n++ {
 			word := binary.LittleEndian.Uint64(data)
@@ -77,8 +78,8 @@ func FuzzRun(f *testing.F) {
 				rec.Args[i] = int64(int8(word >> (16 + 8*i)))
 			}
 			onMapped(&rec)
-			p := &r.threads[n%3]
-			at := int64(len(p.records))
+			p := &r.Threads[n%3]
+			at := int64(len(p.Records))
 			wait := format.Wait{Event: at, Held: int64(word >> 58 & 1), Expired: int64(word >> 59 & 1)}
 			switch of := word >> 56 & 3; {
 			case of == 3 && at > 0 && n%3 > 0:
@@ -89,11 +90,11 @@ func FuzzRun(f *testing.F) {
 				wait.For = format.Edge{Kind: format.EdgeArrival + format.EdgeKind(word>>58&1), Delay: math.MaxInt64 >> (word >> 60)}
 			}
 			if word>>56&3 != 0 {
-				p.waits = append(p.waits, wait)
+				p.Waits = append(p.Waits, wait)
 				rec.Compute = wait.Held + wait.Expired
 			}
-			p.records = append(p.records, rec)
-			p.durations = append(p.durations, 0)
+			p.Records = append(p.Records, rec)
+			p.Durations = append(p.Durations, 0)
 			data = data[8:]
 		}
 		before := roottest.OpenFiles(t)

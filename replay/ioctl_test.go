@@ -11,6 +11,7 @@ import (
 
 	"pianola/format"
 	"pianola/internal/fiemap"
+	"pianola/internal/testkit/replaykit"
 	"pianola/replay/sandbox"
 )
 
@@ -51,8 +52,8 @@ func TestIoctl(t *testing.T) {
 		}},
 		{"flags", []step{
 			ev(format.OpOpen, 3, "d/f", format.RDWR),
-			ev(format.OpIoctl, read(unix.FS_IOC_GETFLAGS), 3, unix.FS_IOC_GETFLAGS, 0), ev(format.OpIoctl, read(fsIocFsgetxattr), 3, fsIocFsgetxattr, 0),
-			ev(format.OpIoctl, read(fsIocGetversion), 3, fsIocGetversion, 0), ev(format.OpIoctl, read(fiemap.Request), 3, fiemap.Request, 0),
+			ev(format.OpIoctl, read(unix.FS_IOC_GETFLAGS), 3, unix.FS_IOC_GETFLAGS, 0), ev(format.OpIoctl, read(0x801c581f), 3, 0x801c581f, 0),
+			ev(format.OpIoctl, read(0x80087601), 3, 0x80087601, 0), ev(format.OpIoctl, read(fiemap.Request), 3, fiemap.Request, 0),
 			ev(format.OpIoctl, 77, 3, 0x5401, 0), ev(format.OpIoctl, ebadf, 9, unix.FS_IOC_GETFLAGS, 0),
 		}},
 	})
@@ -61,13 +62,13 @@ func TestIoctl(t *testing.T) {
 // Flags are never set: an immutable file could not be removed.
 func TestIoctlSetsNothing(t *testing.T) {
 	eachBackend(t, func(t *testing.T, p player) {
-		r := newRoll(1)
-		r.add(1, format.OpOpenm, 3, "f", format.RDWR|format.CREAT, 0o644)
-		for _, request := range []int{unix.FS_IOC_SETFLAGS, fsIocFssetxattr, fsIocSetversion} {
-			r.add(1, format.OpIoctl, 0, 3, request, 0x10)
+		r := replaykit.New(1)
+		r.Add(1, format.OpOpenm, 3, "f", format.RDWR|format.CREAT, 0o644)
+		for _, request := range []int{unix.FS_IOC_SETFLAGS, 0x401c5820, 0x40087602} {
+			r.Add(1, format.OpIoctl, 0, 3, request, 0x10)
 		}
-		r.add(1, format.OpWrite, 1, 3, 0, 1)
-		r.add(1, format.OpUnlink, 0, "f")
+		r.Add(1, format.OpWrite, 1, 3, 0, 1)
+		r.Add(1, format.OpUnlink, 0, "f")
 		_, res := p.play(t, r)
 		faultless(t, r, res)
 	})
@@ -75,9 +76,9 @@ func TestIoctlSetsNothing(t *testing.T) {
 
 // A range beyond the longest file that is allowed is not cloned.
 func TestCloneLimit(t *testing.T) {
-	r := newRoll(1)
-	r.add(1, format.OpOpenm, 3, "f", format.RDWR|format.CREAT, 0o644)
-	r.add(1, format.OpIoctl, 0, 3, unix.FICLONERANGE, 3, 0, 1<<20, 1)
+	r := replaykit.New(1)
+	r.Add(1, format.OpOpenm, 3, "f", format.RDWR|format.CREAT, 0o644)
+	r.Add(1, format.OpIoctl, 0, 3, unix.FICLONERANGE, 3, 0, 1<<20, 1)
 	_, err := Run(t.Context(), r, Options{Root: t.TempDir(), Limits: Limits{Bytes: 1 << 20}})
 	require.ErrorIs(t, err, ErrLimit)
 }

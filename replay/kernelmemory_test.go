@@ -1,199 +1,176 @@
 package replay
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/internal/testkit/replaykit"
 )
-
-// TestKernelSizes compares the sizes with those of this kernel.
-func TestKernelSizes(t *testing.T) {
-	text, err := os.ReadFile("/proc/slabinfo")
-	if err != nil {
-		t.Skip(err)
-	}
-	sizes := map[string]int64{}
-	for line := range bytes.Lines(text) {
-		if f := bytes.Fields(line); len(f) > 3 {
-			sizes[string(f[0])], _ = strconv.ParseInt(string(f[3]), 10, 64)
-		}
-	}
-	for name, size := range map[string]int64{
-		"filp": heldFile, "dentry": heldDentry, "ext4_inode_cache": heldInode, "xfs_inode": heldInode, "btrfs_inode": heldInode, "shmem_inode_cache": heldInode,
-		"file_lock_cache": heldLock, "vm_area_struct": heldMapping, "maple_node": heldNode, "io_kiocb": heldRequest,
-	} {
-		require.LessOrEqual(t, sizes[name], size, name) // 0 where the kernel doesn't tell
-	}
-}
 
 // greedyForKernel are traces that make the kernel hold more than a mebibyte, each
 // with one that does the same as often but gives all of it up again.
-var greedyForKernel = map[string]struct{ takes, gives func(r *roll) }{
+var greedyForKernel = map[string]struct{ takes, gives func(r *replaykit.Trace) }{
 	"locks": {
-		func(r *roll) {
+		func(r *replaykit.Trace) {
 			for i := range 20_000 {
-				r.add(1, format.OpFcntl, 0, 3, format.FSetlk, 0, unix.F_WRLCK, 2*i, 1)
+				r.Add(1, format.OpFcntl, 0, 3, format.FSetlk, 0, unix.F_WRLCK, 2*i, 1)
 			}
 		},
-		func(r *roll) {
+		func(r *replaykit.Trace) {
 			for i := range 20_000 {
-				r.add(1, format.OpFcntl, 0, 3, format.FSetlk, 0, unix.F_WRLCK, 2*i, 1)
-				r.add(1, format.OpFcntl, 0, 3, format.FSetlk, 0, unix.F_UNLCK, 2*i, 1)
+				r.Add(1, format.OpFcntl, 0, 3, format.FSetlk, 0, unix.F_WRLCK, 2*i, 1)
+				r.Add(1, format.OpFcntl, 0, 3, format.FSetlk, 0, unix.F_UNLCK, 2*i, 1)
 			}
 		},
 	},
 	"locks of open files": {
-		func(r *roll) {
+		func(r *replaykit.Trace) {
 			for i := range 20_000 {
-				r.add(1, format.OpFcntl, 0, 3, format.FOfdSetlk, 0, unix.F_WRLCK, 2*i, 1)
+				r.Add(1, format.OpFcntl, 0, 3, format.FOfdSetlk, 0, unix.F_WRLCK, 2*i, 1)
 			}
 		},
-		func(r *roll) {
+		func(r *replaykit.Trace) {
 			for i := range 5000 {
-				r.add(1, format.OpOpen, 4, "f", format.RDWR)
-				r.add(1, format.OpFcntl, 0, 4, format.FOfdSetlk, 0, unix.F_WRLCK, 2*i, 1)
-				r.add(1, format.OpClose, 0, 4)
+				r.Add(1, format.OpOpen, 4, "f", format.RDWR)
+				r.Add(1, format.OpFcntl, 0, 4, format.FOfdSetlk, 0, unix.F_WRLCK, 2*i, 1)
+				r.Add(1, format.OpClose, 0, 4)
 			}
 		},
 	},
 	"open files": {
-		func(r *roll) {
+		func(r *replaykit.Trace) {
 			for i := range 1000 {
-				r.add(1, format.OpOpen, int64(4+i), "f", format.RDONLY)
+				r.Add(1, format.OpOpen, int64(4+i), "f", format.RDONLY)
 			}
 		},
-		func(r *roll) {
+		func(r *replaykit.Trace) {
 			for range 5000 {
-				r.add(1, format.OpOpen, 4, "f", format.RDONLY)
-				r.add(1, format.OpClose, 0, 4)
+				r.Add(1, format.OpOpen, 4, "f", format.RDONLY)
+				r.Add(1, format.OpClose, 0, 4)
 			}
 		},
 	},
 	"files without a name": {
-		func(r *roll) {
+		func(r *replaykit.Trace) {
 			for i := range 1000 {
-				r.add(1, format.OpOpenm, int64(4+i), "g", format.RDWR|format.CREAT, 0o600)
-				r.add(1, format.OpUnlink, 0, "g")
+				r.Add(1, format.OpOpenm, int64(4+i), "g", format.RDWR|format.CREAT, 0o600)
+				r.Add(1, format.OpUnlink, 0, "g")
 			}
 		},
-		func(r *roll) {
+		func(r *replaykit.Trace) {
 			for range 1000 {
-				r.add(1, format.OpOpenm, 4, "g", format.RDWR|format.CREAT, 0o600)
-				r.add(1, format.OpUnlink, 0, "g")
-				r.add(1, format.OpClose, 0, 4)
+				r.Add(1, format.OpOpenm, 4, "g", format.RDWR|format.CREAT, 0o600)
+				r.Add(1, format.OpUnlink, 0, "g")
+				r.Add(1, format.OpClose, 0, 4)
 			}
 		},
 	},
 	"duplicates": {
-		func(r *roll) {
+		func(r *replaykit.Trace) {
 			for i := range 1000 {
-				r.add(1, format.OpDup, int64(4+i), 3)
+				r.Add(1, format.OpDup, int64(4+i), 3)
 			}
 		},
-		func(r *roll) {
+		func(r *replaykit.Trace) {
 			for range 5000 {
-				r.add(1, format.OpDup2, 4, 3, 4)
+				r.Add(1, format.OpDup2, 4, 3, 4)
 			}
 		},
 	},
 	"mappings": {
-		func(r *roll) {
+		func(r *replaykit.Trace) {
 			for i := range 5000 {
-				r.add(1, format.OpMmap, int64(on(1+2*i)), 0, 4096, read, shared, 3, 0)
+				r.Add(1, format.OpMmap, int64(on(1+2*i)), 0, 4096, read, shared, 3, 0)
 			}
 		},
-		func(r *roll) {
+		func(r *replaykit.Trace) {
 			for i := range 5000 {
-				r.add(1, format.OpMmap, int64(on(1+2*i)), 0, 4096, read, shared, 3, 0)
-				r.add(1, format.OpMunmap, 0, on(1+2*i), 4096)
+				r.Add(1, format.OpMmap, int64(on(1+2*i)), 0, 4096, read, shared, 3, 0)
+				r.Add(1, format.OpMunmap, 0, on(1+2*i), 4096)
 			}
 		},
 	},
 	"page tables": {
-		func(r *roll) {
-			r.add(1, format.OpFtruncate, 0, 3, 1<<30)
-			r.add(1, format.OpMmap, int64(on(512)), 0, 1<<30, read, shared, 3, 0)
+		func(r *replaykit.Trace) {
+			r.Add(1, format.OpFtruncate, 0, 3, 1<<30)
+			r.Add(1, format.OpMmap, int64(on(512)), 0, 1<<30, read, shared, 3, 0)
 			for i := range 500 {
-				r.add(1, format.OpMapRead, 4096, on(512*(1+i)), 4096, 0)
+				r.Add(1, format.OpMapRead, 4096, on(512*(1+i)), 4096, 0)
 			}
 		},
-		func(r *roll) {
-			r.add(1, format.OpFtruncate, 0, 3, 1<<30)
+		func(r *replaykit.Trace) {
+			r.Add(1, format.OpFtruncate, 0, 3, 1<<30)
 			for i := range 500 {
-				r.add(1, format.OpMmap, int64(on(512*(1+i))), 0, 4096, read, shared, 3, 0)
-				r.add(1, format.OpMapRead, 4096, on(512*(1+i)), 4096, 0)
-				r.add(1, format.OpMunmap, 0, on(512*(1+i)), 4096)
+				r.Add(1, format.OpMmap, int64(on(512*(1+i))), 0, 4096, read, shared, 3, 0)
+				r.Add(1, format.OpMapRead, 4096, on(512*(1+i)), 4096, 0)
+				r.Add(1, format.OpMunmap, 0, on(512*(1+i)), 4096)
 			}
 		},
 	},
-	"faults of one page": {nil, func(r *roll) {
-		r.add(1, format.OpMmap, int64(on(1)), 0, 4096, read, shared, 3, 0)
+	"faults of one page": {nil, func(r *replaykit.Trace) {
+		r.Add(1, format.OpMmap, int64(on(1)), 0, 4096, read, shared, 3, 0)
 		for range 5000 {
-			r.add(1, format.OpMapRead, 4096, on(1), 4096, 0)
+			r.Add(1, format.OpMapRead, 4096, on(1), 4096, 0)
 		}
 	}},
 	"forks": {
-		func(r *roll) {
+		func(r *replaykit.Trace) {
 			for i := range 20 {
-				r.add(1, format.OpOpen, int64(4+i), "f", format.RDONLY)
+				r.Add(1, format.OpOpen, int64(4+i), "f", format.RDONLY)
 			}
 			var children []int32
 			for i := range 50 {
-				children = append(children, r.child(int32(i+2), 1))
-				r.add(1, format.OpClone, int64(children[i]), 0)
+				children = append(children, r.Child(int32(i+2), 1))
+				r.Add(1, format.OpClone, int64(children[i]), 0)
 			}
-			last := r.add(1, format.OpStat, 0, "f", 0)
+			last := r.Add(1, format.OpStat, 0, "f", 0)
 			for _, child := range children {
-				r.wait(child, 1, last)
-				r.add(child, format.OpStat, 0, "f", 0)
+				r.Wait(child, 1, last)
+				r.Add(child, format.OpStat, 0, "f", 0)
 			}
 		},
-		func(r *roll) {
+		func(r *replaykit.Trace) {
 			for i := range 20 {
-				r.add(1, format.OpOpen, int64(4+i), "f", format.RDONLY)
+				r.Add(1, format.OpOpen, int64(4+i), "f", format.RDONLY)
 			}
 			for i := range 100 {
-				child := r.child(int32(i+2), int32(i+1))
-				r.add(int32(i+1), format.OpClone, int64(child), 0)
+				child := r.Child(int32(i+2), int32(i+1))
+				r.Add(int32(i+1), format.OpClone, int64(child), 0)
 			}
 		},
 	},
 	"rings": {
-		func(r *roll) {
+		func(r *replaykit.Trace) {
 			for range 4 {
-				r.add(1, format.OpRingOpen, 0, r.ring(format.ViaUring, 1), 4096, 0, 8192, 0)
+				r.Add(1, format.OpRingOpen, 0, r.Ring(format.ViaUring, 1), 4096, 0, 8192, 0)
 			}
 		},
-		func(r *roll) {
-			r.add(1, format.OpRingOpen, 0, r.ring(format.ViaUring, 1), 8, 0, 16, 0)
+		func(r *replaykit.Trace) {
+			r.Add(1, format.OpRingOpen, 0, r.Ring(format.ViaUring, 1), 8, 0, 16, 0)
 		},
 	},
-	"registered files": {func(r *roll) {
-		q := r.ring(format.ViaUring, 1)
-		r.add(1, format.OpRingOpen, 0, q, 8, 0, 16, 0)
-		r.add(1, format.OpRingFiles, 0, q, strings.Repeat("3,", 1000)+"3")
+	"registered files": {func(r *replaykit.Trace) {
+		q := r.Ring(format.ViaUring, 1)
+		r.Add(1, format.OpRingOpen, 0, q, 8, 0, 16, 0)
+		r.Add(1, format.OpRingFiles, 0, q, strings.Repeat("3,", 1000)+"3")
 	}, nil},
 }
 
 // The kernel memory of a trace is bounded. Released memory does not count.
 func TestKernelMemory(t *testing.T) {
 	for name, test := range greedyForKernel {
-		play := func(events func(r *roll)) error {
-			r := newRoll(1)
-			r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 4096, Cached: -1})
-			r.add(1, format.OpOpen, 3, "f", format.RDWR)
+		play := func(events func(r *replaykit.Trace)) error {
+			r := replaykit.New(1)
+			r.File(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 4096, Cached: -1})
+			r.Add(1, format.OpOpen, 3, "f", format.RDWR)
 			events(r)
 			_, err := Run(t.Context(), r, Options{Root: diskDir(t), Timing: AFAP, Limits: Limits{Kernel: 1 << 20}})
 			return err
@@ -210,14 +187,6 @@ func TestKernelMemory(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A run that has stopped does not wait until all locks are counted.
-func TestCountLocksStops(t *testing.T) {
-	var stopped atomic.Bool
-	require.Less(t, countLocks("/proc/locks", stopped.Load), int64(math.MaxInt32))
-	stopped.Store(true)
-	require.Zero(t, countLocks("/dev/zero", stopped.Load)) // it has no end
 }
 
 // diskDir returns a directory whose names don't count as held by the kernel.
@@ -240,11 +209,11 @@ func TestNamesInMemory(t *testing.T) {
 	}
 	defer os.RemoveAll(dir)
 	play := func(remove bool) error {
-		r := newRoll(1)
+		r := replaykit.New(1)
 		for i := range 2000 {
-			r.add(1, format.OpMknod, 0, fmt.Sprint(i), unix.S_IFREG|0o600, 0)
+			r.Add(1, format.OpMknod, 0, fmt.Sprint(i), unix.S_IFREG|0o600, 0)
 			if remove {
-				r.add(1, format.OpUnlink, 0, fmt.Sprint(i))
+				r.Add(1, format.OpUnlink, 0, fmt.Sprint(i))
 			}
 		}
 		_, err := Run(t.Context(), r, Options{Root: filepath.Join(dir, "root"), Timing: AFAP, Limits: Limits{Kernel: 1 << 20}})
@@ -257,25 +226,25 @@ func TestNamesInMemory(t *testing.T) {
 // Names take space of their directory, which ext4 does not give back when they go.
 func TestNamesTakeSpace(t *testing.T) {
 	long := strings.Repeat("x", 200)
-	for name, events := range map[string]func(r *roll, i int){
-		"made": func(r *roll, i int) {
-			r.add(1, format.OpMknod, 0, fmt.Sprint(i, long), unix.S_IFREG|0o600, 0)
-			r.add(1, format.OpUnlink, 0, fmt.Sprint(i, long))
+	for name, events := range map[string]func(r *replaykit.Trace, i int){
+		"made": func(r *replaykit.Trace, i int) {
+			r.Add(1, format.OpMknod, 0, fmt.Sprint(i, long), unix.S_IFREG|0o600, 0)
+			r.Add(1, format.OpUnlink, 0, fmt.Sprint(i, long))
 		},
-		"moved": func(r *roll, i int) {
-			r.add(1, format.OpRename, 0, "f", fmt.Sprint("d/", i, long))
-			r.add(1, format.OpRename, 0, fmt.Sprint("d/", i, long), "f")
+		"moved": func(r *replaykit.Trace, i int) {
+			r.Add(1, format.OpRename, 0, "f", fmt.Sprint("d/", i, long))
+			r.Add(1, format.OpRename, 0, fmt.Sprint("d/", i, long), "f")
 		},
-		"directories":    func(r *roll, i int) { r.add(1, format.OpMkdir, 0, fmt.Sprint(i), 0o700) },
-		"symbolic links": func(r *roll, i int) { r.add(1, format.OpSymlink, 0, long, fmt.Sprint(i)) },
-		"attributes without a value": func(r *roll, i int) {
-			r.add(1, format.OpSetxattr, 0, "f", fmt.Sprint("user.", i), 0, 0, 0)
+		"directories":    func(r *replaykit.Trace, i int) { r.Add(1, format.OpMkdir, 0, fmt.Sprint(i), 0o700) },
+		"symbolic links": func(r *replaykit.Trace, i int) { r.Add(1, format.OpSymlink, 0, long, fmt.Sprint(i)) },
+		"attributes without a value": func(r *replaykit.Trace, i int) {
+			r.Add(1, format.OpSetxattr, 0, "f", fmt.Sprint("user.", i), 0, 0, 0)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRoll(1)
-			r.file(format.File{Path: "d", Type: format.TypeDir, Mode: 0o755})
-			r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644})
+			r := replaykit.New(1)
+			r.File(format.File{Path: "d", Type: format.TypeDir, Mode: 0o755})
+			r.File(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644})
 			for i := range 3000 {
 				events(r, i)
 			}
@@ -296,10 +265,10 @@ func TestShareOfFreeSpace(t *testing.T) {
 	// A thread that had its root there can take a moment to end.
 	defer func() { require.NoError(t, unix.Unmount(dir, unix.MNT_DETACH)) }()
 	play := func(step int) error {
-		r := newRoll(1)
-		r.add(1, format.OpOpenm, 3, "f", format.RDWR|format.CREAT, 0o600)
+		r := replaykit.New(1)
+		r.Add(1, format.OpOpenm, 3, "f", format.RDWR|format.CREAT, 0o600)
 		for i := range 1000 {
-			r.add(1, format.OpPwrite64, 1<<16, 3, 0, 1<<16, i*step)
+			r.Add(1, format.OpPwrite64, 1<<16, 3, 0, 1<<16, i*step)
 		}
 		_, err := Run(t.Context(), r, Options{Root: filepath.Join(dir, "root"), Timing: AFAP})
 		return err
@@ -308,24 +277,4 @@ func TestShareOfFreeSpace(t *testing.T) {
 	err := play(1 << 16)
 	require.ErrorIs(t, err, ErrLimit)
 	require.ErrorContains(t, err, "the limit for the free space")
-}
-
-// Pinned workers ask for the free space with a lock, so they ask by the guard's kernel,
-// whose calls the Go scheduler does not see.
-func TestSpaceIsAskedByTheGuard(t *testing.T) {
-	asked := 0
-	e := bare(Options{})
-	e.guard.Root = 7
-	e.guard.Kernel = func(nr, fd, stat, _, _, _, _ uintptr) int64 {
-		require.EqualValues(t, unix.SYS_FSTATFS, nr)
-		require.EqualValues(t, 7, fd)
-		asked++
-		e.space.stat = unix.Statfs_t{Bavail: 10, Bsize: 4096, Type: unix.TMPFS_MAGIC}
-		return 0
-	}
-	e.space.begin, e.space.share = 12*4096, 5*4096
-	require.True(t, e.space.renew(e, 4096))
-	require.EqualValues(t, 2*4096, e.bytes.Load())
-	require.True(t, e.inMemory())
-	require.Equal(t, 2, asked)
 }

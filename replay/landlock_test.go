@@ -9,17 +9,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
+	"pianola/internal/testkit/replaykit"
 	"pianola/replay/sandbox"
 )
 
 // A replay may be confined by Landlock on top of everything else.
 func TestLandlockInReplay(t *testing.T) {
-	r := newRoll(1)
-	r.file(format.File{Path: "f", Type: format.TypeReg, Size: 100, Mode: 0o600})
-	r.add(1, format.OpOpen, 3, "f", format.RDWR)
-	r.add(1, format.OpMkdir, 0, "d", 0o700)
-	r.add(1, format.OpRename, 0, "f", "d/f")
-	r.add(1, format.OpUnlink, 0, "d/f")
+	r := replaykit.New(1)
+	r.File(format.File{Path: "f", Type: format.TypeReg, Size: 100, Mode: 0o600})
+	r.Add(1, format.OpOpen, 3, "f", format.RDWR)
+	r.Add(1, format.OpMkdir, 0, "d", 0o700)
+	r.Add(1, format.OpRename, 0, "f", "d/f")
+	r.Add(1, format.OpUnlink, 0, "d/f")
 	res, err := Run(t.Context(), r, Options{Root: filepath.Join(t.TempDir(), "root"), Landlock: true, Timing: AFAP})
 	require.NoError(t, err)
 	faultless(t, r, res)
@@ -47,8 +48,8 @@ func TestRunGivesBack(t *testing.T) {
 			require.NoError(t, err)
 			return pages
 		}
-		r := newRoll(1)
-		r.child(2, 1)
+		r := replaykit.New(1)
+		r.Child(2, 1)
 		rulesBefore, mappedBefore := rules(), mapped()
 		for range 3 {
 			_, err := run(t.Context(), r, Options{Root: t.TempDir(), Memory: true, Limits: Limits{Memory: memory}}, bind)

@@ -2,12 +2,16 @@ package replay
 
 import (
 	"math"
+	"os"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/internal/testkit/replaykit"
 	"pianola/replay/sandbox"
 )
 
@@ -71,22 +75,24 @@ func TestMappedFiles(t *testing.T) {
 	}
 	results(t, tests)
 	t.Run("old kernel", func(t *testing.T) {
-		before := canPopulate
-		defer func() { canPopulate = before }()
-		canPopulate = func() bool { return false }
-		results(t, tests)
+		resultsOn(t, func(nr, a, b, c, d, e, f uintptr) int64 {
+			if nr == unix.SYS_MADVISE && (c == unix.MADV_POPULATE_READ || c == unix.MADV_POPULATE_WRITE) {
+				return -int64(unix.EINVAL)
+			}
+			return sandbox.Linux(nr, a, b, c, d, e, f)
+		}, tests)
 	})
 }
 
 // Missing or forbidden mappings return the kernel's errors, and so do hostile numbers.
 func TestMappedFilesThatAreNot(t *testing.T) {
-	r := newRoll(1)
-	r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 5000, Cached: -1})
-	r.add(1, format.OpOpen, 3, "f", format.RDWR)
-	r.add(1, format.OpOpen, 4, "f", format.RDONLY)
+	r := replaykit.New(1)
+	r.File(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 5000, Cached: -1})
+	r.Add(1, format.OpOpen, 3, "f", format.RDWR)
+	r.Add(1, format.OpOpen, 4, "f", format.RDONLY)
 	want := []int{3, 4}
 	add := func(got int, op format.Op, ret int, args ...any) {
-		r.add(1, op, int64(ret), args...)
+		r.Add(1, op, int64(ret), args...)
 		want = append(want, got)
 	}
 	add(efault, format.OpMapRead, 4096, on(1), 4096, 0) // nothing is mapped yet
@@ -128,36 +134,36 @@ func TestMappedFilesThatAreNot(t *testing.T) {
 func TestMappedFilesOfChildren(t *testing.T) {
 	for _, backend := range []Backend{Posix, Memory} {
 		t.Run(backend.String(), func(t *testing.T) {
-			r := newRoll(1)
-			r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 40960, Cached: -1})
-			r.file(format.File{Path: "g", Type: format.TypeReg, Mode: 0o644, Size: 4096, Cached: -1})
-			child := r.child(2, 1)
-			grandchild := r.child(3, child)
-			r.add(1, format.OpOpen, 3, "f", format.RDWR)
-			r.add(1, format.OpOpen, 4, "g", format.RDWR)
-			r.add(1, format.OpMmap, int64(on(1)), 0, 40960, readWrite, shared, 3, 0)
-			forked := r.add(1, format.OpClone, int64(child), 0x40)
-			r.wait(1, child, 8)
-			r.add(1, format.OpMapRead, 4096, on(10), 4096, 0)
-			r.add(1, format.OpExecve, 0, "f")
-			r.add(1, format.OpMapRead, int64(einval), on(10), 4096, 0)
-			r.wait(child, 1, forked)
-			r.add(child, format.OpMapWrite, 4096, on(10), 4096, 0)
-			r.add(child, format.OpMsync, 0, on(1), 40960, 4)
-			r.add(child, format.OpMmap, int64(on(9)), 0, 8192, read, shared, 4, 0)
-			r.add(child, format.OpMapRead, 4096, on(9), 4096, 0)
-			r.add(child, format.OpMapRead, int64(efault), on(10), 4096, 0) // beyond the end of g
-			r.add(child, format.OpMunmap, 0, on(8), 4096)
-			r.add(child, format.OpMapRead, 4096, on(7), 4096, 0)
-			born := r.add(child, format.OpClone, int64(grandchild), 0x40)
-			r.add(child, format.OpClose, 0, 4)
-			r.wait(child, grandchild, 3)
-			r.add(child, format.OpMapRead, int64(efault), on(10), 4096, 0)
-			r.wait(grandchild, child, born)
-			r.add(grandchild, format.OpMapRead, 4096, on(9), 4096, 0)
-			r.add(grandchild, format.OpMapRead, 4096, on(1), 4096, 0)
-			r.add(grandchild, format.OpExecve, 0, "f")
-			r.add(grandchild, format.OpMsync, int64(enomem), on(1), 4096, 4)
+			r := replaykit.New(1)
+			r.File(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 40960, Cached: -1})
+			r.File(format.File{Path: "g", Type: format.TypeReg, Mode: 0o644, Size: 4096, Cached: -1})
+			child := r.Child(2, 1)
+			grandchild := r.Child(3, child)
+			r.Add(1, format.OpOpen, 3, "f", format.RDWR)
+			r.Add(1, format.OpOpen, 4, "g", format.RDWR)
+			r.Add(1, format.OpMmap, int64(on(1)), 0, 40960, readWrite, shared, 3, 0)
+			forked := r.Add(1, format.OpClone, int64(child), 0x40)
+			r.Wait(1, child, 8)
+			r.Add(1, format.OpMapRead, 4096, on(10), 4096, 0)
+			r.Add(1, format.OpExecve, 0, "f")
+			r.Add(1, format.OpMapRead, int64(einval), on(10), 4096, 0)
+			r.Wait(child, 1, forked)
+			r.Add(child, format.OpMapWrite, 4096, on(10), 4096, 0)
+			r.Add(child, format.OpMsync, 0, on(1), 40960, 4)
+			r.Add(child, format.OpMmap, int64(on(9)), 0, 8192, read, shared, 4, 0)
+			r.Add(child, format.OpMapRead, 4096, on(9), 4096, 0)
+			r.Add(child, format.OpMapRead, int64(efault), on(10), 4096, 0) // beyond the end of g
+			r.Add(child, format.OpMunmap, 0, on(8), 4096)
+			r.Add(child, format.OpMapRead, 4096, on(7), 4096, 0)
+			born := r.Add(child, format.OpClone, int64(grandchild), 0x40)
+			r.Add(child, format.OpClose, 0, 4)
+			r.Wait(child, grandchild, 3)
+			r.Add(child, format.OpMapRead, int64(efault), on(10), 4096, 0)
+			r.Wait(grandchild, child, born)
+			r.Add(grandchild, format.OpMapRead, 4096, on(9), 4096, 0)
+			r.Add(grandchild, format.OpMapRead, 4096, on(1), 4096, 0)
+			r.Add(grandchild, format.OpExecve, 0, "f")
+			r.Add(grandchild, format.OpMsync, int64(enomem), on(1), 4096, 4)
 			res, err := run(t.Context(), r, Options{Root: t.TempDir(), Backend: backend, Timing: AFAP}, (*sandbox.Guard).Probe)
 			require.NoError(t, err)
 			for _, d := range res.Differences {
@@ -170,21 +176,21 @@ func TestMappedFilesOfChildren(t *testing.T) {
 // A thread whose events go on after its exit, as no recording has them, uses no mapping: the
 // last thread of its process releases the window.
 func TestMappedFilesAfterExit(t *testing.T) {
-	r := newRoll(2)
-	r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 40960, Cached: -1})
-	r.add(1, format.OpOpen, 3, "f", format.RDWR)
-	opened := r.add(1, format.OpMmap, int64(on(1)), 0, 40960, readWrite, shared, 3, 0)
-	r.wait(2, 1, opened)
-	r.add(2, format.OpExit, 0, 0)
+	r := replaykit.New(2)
+	r.File(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 40960, Cached: -1})
+	r.Add(1, format.OpOpen, 3, "f", format.RDWR)
+	opened := r.Add(1, format.OpMmap, int64(on(1)), 0, 40960, readWrite, shared, 3, 0)
+	r.Wait(2, 1, opened)
+	r.Add(2, format.OpExit, 0, 0)
 	last := int64(0)
 	for range 1000 {
-		r.add(2, format.OpMmap, int64(on(2)), 0, 4096, read, shared, 3, 0)
-		r.add(2, format.OpMapRead, 4096, on(2), 4096, 0)
-		r.add(2, format.OpMunmap, 0, on(2), 4096)
-		last = r.add(2, format.OpMremap, int64(on(5)), on(1), 4096, 8192, 1)
+		r.Add(2, format.OpMmap, int64(on(2)), 0, 4096, read, shared, 3, 0)
+		r.Add(2, format.OpMapRead, 4096, on(2), 4096, 0)
+		r.Add(2, format.OpMunmap, 0, on(2), 4096)
+		last = r.Add(2, format.OpMremap, int64(on(5)), on(1), 4096, 8192, 1)
 	}
-	r.wait(1, 2, last)
-	r.add(1, format.OpExitGroup, 0, 0)
+	r.Wait(1, 2, last)
+	r.Add(1, format.OpExitGroup, 0, 0)
 	_, res := play(t, r, byOpenat2)
 	faults := 0
 	for _, e := range readAll(t, res.Events()) {
@@ -200,35 +206,35 @@ func TestMappedFilesAfterExit(t *testing.T) {
 func TestMappedFilesAreBounded(t *testing.T) {
 	for name, test := range map[string]struct {
 		limits Limits
-		events func(r *roll)
+		events func(r *replaykit.Trace)
 	}{
-		"address space": {Limits{Mapped: 1 << 30}, func(r *roll) {
-			r.header.Set(format.MetaMapped, "1073741825000")
-			r.add(1, format.OpMmap, int64(on(1)), 0, 4096, read, shared, 3, 0)
+		"address space": {Limits{Mapped: 1 << 30}, func(r *replaykit.Trace) {
+			r.Head.Set(format.MetaMapped, "1073741825000")
+			r.Add(1, format.OpMmap, int64(on(1)), 0, 4096, read, shared, 3, 0)
 		}},
-		"written": {Limits{Bytes: 1 << 20}, func(r *roll) {
-			r.add(1, format.OpMmap, int64(on(1)), 0, 1<<30, readWrite, shared, 3, 0)
+		"written": {Limits{Bytes: 1 << 20}, func(r *replaykit.Trace) {
+			r.Add(1, format.OpMmap, int64(on(1)), 0, 1<<30, readWrite, shared, 3, 0)
 			for i := range 1000 {
-				r.add(1, format.OpMapWrite, 4096, on(1+i), 4096, 0)
+				r.Add(1, format.OpMapWrite, 4096, on(1+i), 4096, 0)
 			}
 		}},
-		"private": {Limits{Memory: 1 << 20}, func(r *roll) {
-			r.add(1, format.OpFtruncate, 0, 3, 1<<30)
-			r.add(1, format.OpMmap, int64(on(1)), 0, 1<<30, readWrite, private, 3, 0)
+		"private": {Limits{Memory: 1 << 20}, func(r *replaykit.Trace) {
+			r.Add(1, format.OpFtruncate, 0, 3, 1<<30)
+			r.Add(1, format.OpMmap, int64(on(1)), 0, 1<<30, readWrite, private, 3, 0)
 			for i := range 1000 {
-				r.add(1, format.OpMapWrite, 4096, on(1+i), 4096, 0)
+				r.Add(1, format.OpMapWrite, 4096, on(1+i), 4096, 0)
 			}
 		}},
-		"mappings": {Limits{}, func(r *roll) {
-			for i := range int(mapLimit()) + 1 {
-				r.add(1, format.OpMmap, int64(on(1+2*i)), 0, 4096, read, shared, 3, 0)
+		"mappings": {Limits{}, func(r *replaykit.Trace) {
+			for i := range int(mapLimit(t)) + 1 {
+				r.Add(1, format.OpMmap, int64(on(1+2*i)), 0, 4096, read, shared, 3, 0)
 			}
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRoll(1)
-			r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 4096, Cached: -1})
-			r.add(1, format.OpOpen, 3, "f", format.RDWR)
+			r := replaykit.New(1)
+			r.File(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 4096, Cached: -1})
+			r.Add(1, format.OpOpen, 3, "f", format.RDWR)
 			test.events(r)
 			_, err := run(t.Context(), r, Options{Root: t.TempDir(), Timing: AFAP, Limits: test.limits}, byOpenat2)
 			require.ErrorIs(t, err, ErrLimit)
@@ -239,46 +245,56 @@ func TestMappedFilesAreBounded(t *testing.T) {
 // A call that is not made, because the pages are the parent's or there is no room for more
 // mappings, has a note.
 func TestMappedFilesNotes(t *testing.T) {
-	r := newRoll(1)
-	r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 40960, Cached: -1})
-	child := r.child(2, 1)
-	r.add(1, format.OpOpen, 3, "f", format.RDWR)
-	r.add(1, format.OpMmap, int64(on(1)), 0, 40960, readWrite, shared, 3, 0)
-	r.add(1, format.OpMprotect, 0, on(1), 4096, read)
-	r.add(1, format.OpClone, int64(child), 0)
-	r.add(child, format.OpMprotect, 0, on(2), 4096, read)
-	r.add(child, format.OpMunmap, 0, on(3), 4096)
-	r.add(child, format.OpMprotect, 0, on(2), 4096, read)
+	r := replaykit.New(1)
+	r.File(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 40960, Cached: -1})
+	child := r.Child(2, 1)
+	r.Add(1, format.OpOpen, 3, "f", format.RDWR)
+	r.Add(1, format.OpMmap, int64(on(1)), 0, 40960, readWrite, shared, 3, 0)
+	r.Add(1, format.OpMprotect, 0, on(1), 4096, read)
+	r.Add(1, format.OpClone, int64(child), 0)
+	r.Add(child, format.OpMprotect, 0, on(2), 4096, read)
+	r.Add(child, format.OpMunmap, 0, on(3), 4096)
+	r.Add(child, format.OpMprotect, 0, on(2), 4096, read)
 	_, res := play(t, r, byOpenat2)
 	faultless(t, r, res)
-	require.Contains(t, res.Notes, inheritedProtection)
+	require.Contains(t, res.Notes, "mappings that a process inherits keep the protection that the parent gave them: mprotect of them is not replayed")
 
-	for _, call := range []func(r *roll){
-		func(r *roll) { r.add(1, format.OpMprotect, 0, on(1), 4096, read) },
-		func(r *roll) { r.add(1, format.OpMadvise, 0, on(1), 4096, unix.MADV_RANDOM) },
+	for _, call := range []func(r *replaykit.Trace){
+		func(r *replaykit.Trace) { r.Add(1, format.OpMprotect, 0, on(1), 4096, read) },
+		func(r *replaykit.Trace) { r.Add(1, format.OpMadvise, 0, on(1), 4096, unix.MADV_RANDOM) },
 	} {
-		r := newRoll(1)
-		r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 4096, Cached: -1})
-		r.add(1, format.OpOpen, 3, "f", format.RDWR)
-		for i := range int(mapLimit()) {
-			r.add(1, format.OpMmap, int64(on(1+2*i)), 0, 4096, read, shared, 3, 0)
+		r := replaykit.New(1)
+		r.File(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 4096, Cached: -1})
+		r.Add(1, format.OpOpen, 3, "f", format.RDWR)
+		for i := range int(mapLimit(t)) {
+			r.Add(1, format.OpMmap, int64(on(1+2*i)), 0, 4096, read, shared, 3, 0)
 		}
 		call(r)
 		_, res := play(t, r, byOpenat2)
 		faultless(t, r, res)
-		require.Contains(t, res.Notes, noRoom)
+		require.Contains(t, res.Notes, "some mprotect and madvise calls on mapped files are not replayed, because they would split mappings, and there is no room for more")
 	}
 }
 
 // Ten thousand mappings are not too many.
 func TestManyMappings(t *testing.T) {
-	r := newRoll(1)
-	r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 4096, Cached: -1})
-	r.add(1, format.OpOpen, 3, "f", format.RDWR)
+	r := replaykit.New(1)
+	r.File(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 4096, Cached: -1})
+	r.Add(1, format.OpOpen, 3, "f", format.RDWR)
 	for i := range 10_000 {
-		r.add(1, format.OpMmap, int64(on(1+2*i)), 0, 4096, read, shared, 3, 0)
-		r.add(1, format.OpMapRead, 4096, on(1+2*i), 4096, 0)
+		r.Add(1, format.OpMmap, int64(on(1+2*i)), 0, 4096, read, shared, 3, 0)
+		r.Add(1, format.OpMapRead, 4096, on(1+2*i), 4096, 0)
 	}
 	_, res := play(t, r, byOpenat2)
 	faultless(t, r, res)
+}
+
+// mapLimit returns how many mappings a replay may make.
+func mapLimit(t *testing.T) int64 {
+	t.Helper()
+	text, err := os.ReadFile("/proc/sys/vm/max_map_count")
+	require.NoError(t, err)
+	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	require.NoError(t, err)
+	return n / 4
 }

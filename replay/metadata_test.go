@@ -10,8 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/replay/engine"
-	"pianola/replay/sandbox"
+	"pianola/internal/testkit/replaykit"
 )
 
 func TestInodes(t *testing.T) {
@@ -70,19 +69,19 @@ func TestInodes(t *testing.T) {
 // files other than regular ones, or give others access to the root.
 func TestInodesStayHarmless(t *testing.T) {
 	eachBackend(t, func(t *testing.T, p player) {
-		r := newRoll(1)
-		r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644})
-		r.file(format.File{Path: "up", Type: format.TypeLnk, Target: ".."})
-		r.file(format.File{Path: "d", Type: format.TypeDir, Mode: 0o755})
-		r.add(1, format.OpChmod, 0, "f", 0o6755)
-		r.add(1, format.OpChown, 0, "f", 4711, 4711)
-		r.add(1, format.OpMknod, 0, "null", unix.S_IFCHR|0o4666, 0x103)
-		r.add(1, format.OpOpen, 3, ".", format.RDONLY)
-		r.add(1, format.OpFchmod, 0, 3, 0o777)
+		r := replaykit.New(1)
+		r.File(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644})
+		r.File(format.File{Path: "up", Type: format.TypeLnk, Target: ".."})
+		r.File(format.File{Path: "d", Type: format.TypeDir, Mode: 0o755})
+		r.Add(1, format.OpChmod, 0, "f", 0o6755)
+		r.Add(1, format.OpChown, 0, "f", 4711, 4711)
+		r.Add(1, format.OpMknod, 0, "null", unix.S_IFCHR|0o4666, 0x103)
+		r.Add(1, format.OpOpen, 3, ".", format.RDONLY)
+		r.Add(1, format.OpFchmod, 0, 3, 0o777)
 		for _, p := range []string{".", "/", "..", "up", "d/..", "d/../up/."} {
-			r.add(1, format.OpChmod, 0, p, 0)
+			r.Add(1, format.OpChmod, 0, p, 0)
 		}
-		r.add(1, format.OpChmod, 0, "d", 0) // and yet it is removed in the end
+		r.Add(1, format.OpChmod, 0, "d", 0) // and yet it is removed in the end
 		dir, res := p.play(t, r)
 		faultless(t, r, res)
 		stat := func(name string) *syscall.Stat_t {
@@ -108,30 +107,30 @@ func TestInodesStayHarmless(t *testing.T) {
 
 // A stop ends the wait for a lock.
 func TestFlockIsInterrupted(t *testing.T) {
-	r := newRoll(2)
-	r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644})
-	r.add(1, format.OpOpen, 3, "f", format.RDWR)
-	locked := r.add(1, format.OpFlock, 0, 3, unix.LOCK_EX)
-	r.wait(2, 1, locked)
-	r.add(2, format.OpOpen, 4, "f", format.RDWR)
-	r.add(2, format.OpFlock, 0, 4, unix.LOCK_EX)
-	r.add(1, format.OpRmdir, 0, "none") // ends a strict run
-	r.last(1).Compute = 30_000_000
+	r := replaykit.New(2)
+	r.File(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644})
+	r.Add(1, format.OpOpen, 3, "f", format.RDWR)
+	locked := r.Add(1, format.OpFlock, 0, 3, unix.LOCK_EX)
+	r.Wait(2, 1, locked)
+	r.Add(2, format.OpOpen, 4, "f", format.RDWR)
+	r.Add(2, format.OpFlock, 0, 4, unix.LOCK_EX)
+	r.Add(1, format.OpRmdir, 0, "none") // ends a strict run
+	r.Last(1).Compute = 30_000_000
 	_, err := Run(t.Context(), r, Options{Root: t.TempDir(), Strict: true})
 	require.ErrorIs(t, err, ErrDiffers)
 }
 
 // A lock that another thread gives back is waited for.
 func TestFlockWaits(t *testing.T) {
-	r := newRoll(2)
-	r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644})
-	r.add(1, format.OpOpen, 3, "f", format.RDWR)
-	locked := r.add(1, format.OpFlock, 0, 3, unix.LOCK_EX)
-	r.wait(2, 1, locked)
-	r.add(2, format.OpOpen, 4, "f", format.RDWR)
-	r.add(2, format.OpFlock, 0, 4, unix.LOCK_EX)
-	r.add(1, format.OpClose, 0, 3)
-	r.last(1).Compute = 20_000_000
+	r := replaykit.New(2)
+	r.File(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644})
+	r.Add(1, format.OpOpen, 3, "f", format.RDWR)
+	locked := r.Add(1, format.OpFlock, 0, 3, unix.LOCK_EX)
+	r.Wait(2, 1, locked)
+	r.Add(2, format.OpOpen, 4, "f", format.RDWR)
+	r.Add(2, format.OpFlock, 0, 4, unix.LOCK_EX)
+	r.Add(1, format.OpClose, 0, 3)
+	r.Last(1).Compute = 20_000_000
 	res, err := Run(t.Context(), r, Options{Root: t.TempDir()})
 	require.NoError(t, err)
 	faultless(t, r, res)
@@ -148,18 +147,18 @@ func TestLocksAreGivenUpLate(t *testing.T) {
 		{format.OpFcntl, []any{4, format.FOfdSetlk, 0, unix.F_WRLCK, 0, 0}, []any{4, format.FOfdSetlk, 0, unix.F_RDLCK, 0, 0}},
 	} {
 		t.Run(op.call.String(), func(t *testing.T) {
-			r := newRoll(2)
-			r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644})
-			r.add(1, format.OpOpen, 3, "f", format.RDWR)
+			r := replaykit.New(2)
+			r.File(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644})
+			r.Add(1, format.OpOpen, 3, "f", format.RDWR)
 			taken := append([]any{3}, op.take[1:]...)
-			locked := r.add(1, op.call, 0, taken...)
-			r.wait(2, 1, locked)
-			r.add(2, format.OpOpen, 4, "f", format.RDWR)
-			refused := r.add(2, op.call, -int64(unix.EAGAIN), op.refused...)
-			r.wait(1, 2, refused)
-			r.add(1, format.OpClose, 0, 3)
-			r.last(1).Compute = 20_000_000
-			r.add(2, op.call, 0, op.take...)
+			locked := r.Add(1, op.call, 0, taken...)
+			r.Wait(2, 1, locked)
+			r.Add(2, format.OpOpen, 4, "f", format.RDWR)
+			refused := r.Add(2, op.call, -int64(unix.EAGAIN), op.refused...)
+			r.Wait(1, 2, refused)
+			r.Add(1, format.OpClose, 0, 3)
+			r.Last(1).Compute = 20_000_000
+			r.Add(2, op.call, 0, op.take...)
 			res, err := Run(t.Context(), r, Options{Root: t.TempDir()})
 			require.NoError(t, err)
 			faultless(t, r, res)
@@ -171,26 +170,26 @@ func TestLocksAreGivenUpLate(t *testing.T) {
 // another, the close of either gives them up, and a child has none of them.
 // They exclude other processes.
 func TestLocksOfProcesses(t *testing.T) {
-	set := func(r *roll, thread int32, ret, fd, kind int) int64 {
-		return r.add(thread, format.OpFcntl, int64(ret), fd, format.FSetlk, 0, kind, 0, 10)
+	set := func(r *replaykit.Trace, thread int32, ret, fd, kind int) int64 {
+		return r.Add(thread, format.OpFcntl, int64(ret), fd, format.FSetlk, 0, kind, 0, 10)
 	}
 	for _, threads := range []int{1, 2} { // of the first process
-		r := newRoll(threads)
-		for i := range r.header.Threads {
-			r.header.Threads[i].Process = 1
+		r := replaykit.New(threads)
+		for i := range r.Head.Threads {
+			r.Head.Threads[i].Process = 1
 		}
-		r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644})
-		r.add(1, format.OpOpen, 3, "f", format.RDWR)
-		r.add(1, format.OpOpen, 4, "f", format.RDWR)
+		r.File(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644})
+		r.Add(1, format.OpOpen, 3, "f", format.RDWR)
+		r.Add(1, format.OpOpen, 4, "f", format.RDWR)
 		set(r, 1, 0, 3, unix.F_WRLCK)
 		set(r, 1, 0, 4, unix.F_WRLCK)
-		child := r.child(2, 1)
-		made := r.add(1, format.OpClone, int64(child), 17)
-		r.wait(child, 1, made)
+		child := r.Child(2, 1)
+		made := r.Add(1, format.OpClone, int64(child), 17)
+		r.Wait(child, 1, made)
 		refused := set(r, child, -int(unix.EAGAIN), 3, unix.F_RDLCK)
-		r.wait(1, child, refused)
-		closed := r.add(1, format.OpClose, 0, 4)
-		r.wait(child, 1, closed)
+		r.Wait(1, child, refused)
+		closed := r.Add(1, format.OpClose, 0, 4)
+		r.Wait(child, 1, closed)
 		set(r, child, 0, 3, unix.F_WRLCK)
 		res, err := Run(t.Context(), r, Options{Root: t.TempDir()})
 		require.NoError(t, err)
@@ -198,57 +197,16 @@ func TestLocksOfProcesses(t *testing.T) {
 	}
 }
 
-// A file open for writing is not a directory, and so not the root: no call has to
-// check. That also holds for copies of the descriptor.
-func TestFchmodAsksOfWhatCanBeTheRoot(t *testing.T) {
-	m, err := newRegion(pageSize)
-	require.NoError(t, err)
-	defer m.free()
-	dir, err := os.Open(t.TempDir())
-	require.NoError(t, err)
-	defer dir.Close()
-	g := sandbox.Guard{Kernel: sandbox.Linux, Root: dir.Fd()}
-	require.NoError(t, sandbox.OnThread(func() error { return g.Enter(false) }))
-	defer g.Close()
-	var made []uintptr
-	ask := sandbox.Kernel(func(nr, a, b, c, d, e, f uintptr) int64 {
-		made = append(made, nr)
-		return 9
-	})
-	g.Kernel = ask
-	p := &process{}
-	p.files.Store(newTable(ask, m, 16))
-	w := &worker{Worker: &engine.Worker{}, seat: &seat{sys: ask, guard: g}, process: p, e: &executor{names: []sandbox.Name{sandbox.NewName("f")}}}
-	w.e.kernel.left.Store(1 << 20) // no call makes the worker count again, which unpins it
-	open := func(fd, flags int64) {
-		require.Equal(t, fd, w.opened(&format.Record{Op: format.OpOpen, Ret: fd}, 9, 0, openMarks(flags)))
-	}
-	open(3, format.RDONLY)
-	open(4, format.WRONLY|format.CREAT)
-	open(5, format.RDWR|format.CLOEXEC)
-	require.EqualValues(t, 6, w.dup(&format.Record{Op: format.OpDup, Ret: 6, Args: [format.MaxArgs]int64{5}}, false))
-	for fd, want := range map[int64][]uintptr{
-		3: {unix.SYS_FSTAT, unix.SYS_FCHMOD},
-		4: {unix.SYS_FCHMOD},
-		5: {unix.SYS_FCHMOD},
-		6: {unix.SYS_FCHMOD},
-	} {
-		made = nil
-		onDescriptor(callFchmod)(w, &format.Record{Op: format.OpFchmod, Args: [format.MaxArgs]int64{fd, 0o644}})
-		require.Equal(t, want, made, "descriptor %d", fd)
-	}
-}
-
 // A link that comes to lead to the root while its mode is being changed changes
 // nothing about the root.
 func TestRootKeepsItsMode(t *testing.T) {
 	eachBackend(t, func(t *testing.T, p player) {
-		r := newRoll(2)
-		r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644})
-		r.file(format.File{Path: "self", Type: format.TypeLnk, Target: "."})
+		r := replaykit.New(2)
+		r.File(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644})
+		r.File(format.File{Path: "self", Type: format.TypeLnk, Target: "."})
 		for range 5000 {
-			r.add(1, format.OpRenameat2, 0, format.AtFDCWD, "f", format.AtFDCWD, "self", format.RenameExchange)
-			r.add(2, format.OpChmod, 0, "f", 0o777)
+			r.Add(1, format.OpRenameat2, 0, format.AtFDCWD, "f", format.AtFDCWD, "self", format.RenameExchange)
+			r.Add(2, format.OpChmod, 0, "f", 0o777)
 		}
 		dir, res := p.play(t, r)
 		faultless(t, r, res)

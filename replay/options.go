@@ -9,11 +9,11 @@ import (
 
 	"pianola/device"
 	"pianola/format"
-	"pianola/internal/available"
 	"pianola/internal/limit"
 	"pianola/ranks"
 	"pianola/replay/engine"
 	"pianola/replay/fileset"
+	"pianola/replay/posix"
 	"pianola/replay/sandbox"
 )
 
@@ -93,55 +93,17 @@ type Options struct {
 	faulty sandbox.Kernel       // for tests: the kernel of the machine, with failures; nil for none
 }
 
-// Limits bound the resources of a run, because a trace can be untrusted. They are
-// checked as far as possible before anything is written, and again during the replay.
-// They hold for all traces of the run together, and each trace has an equal share,
-// except for Descriptors, which holds for each process. A field that is 0 means its
-// default, which is lower if the machine, or the control group of a container, has
-// less: see Limits.Complete.
-type Limits struct {
-	Files       int64 // files and directories of the fileset: 1 Mi
-	Bytes       int64 // bytes of the fileset plus those written by events; also the length of any file: 1 TiB, and for events nine tenths of the free space
-	Descriptors int64 // of a process, as the recording numbers them: 64 Ki
-	Threads     int   // threads alive at a time: 1024; a ring always counts as one
-	Kernel      int64 // bytes of kernel memory caused by events, of all processes together: 1 GiB
-	Mapped      int64 // bytes of address space for mapped files, of all processes together: 64 TiB
-	Memory      int64 // bytes of buffers, descriptor tables and the log, not of Options.Memory: 1 GiB
-}
+// Limits bound the resources of a run.
+type Limits = posix.Limits
 
-var defaults = Limits{Files: 1 << 20, Bytes: 1 << 40, Descriptors: 1 << 16, Threads: 1024, Mapped: 64 << 40, Memory: 1 << 30, Kernel: 1 << 30}
+// Map places names in another root.
+type Map = posix.Map
 
-// Complete returns l with defaults filled in for traces that are replayed at the same
-// time, copies included. Each trace has its own defaults, as far as the machine has the
-// resources. Memory, Kernel and Threads each get an eighth of the available memory,
-// because names and the trace itself take one and a half times Memory in addition, and
-// the program and the page cache need the rest.
-func (l Limits) Complete(traces int) Limits {
-	free, err := available.Memory()
-	if err != nil {
-		free = math.MaxInt64
-	}
-	n := int64(max(traces, 1))
-	most := max(free/8, n*minMemory)
-	orDefault(&l.Files, n*defaults.Files)
-	orDefault(&l.Bytes, n*defaults.Bytes)
-	orDefault(&l.Descriptors, defaults.Descriptors)
-	orDefault(&l.Threads, int(min(n*int64(defaults.Threads), most/threadMemory, max(available.Threads()/2, n))))
-	orDefault(&l.Mapped, n*defaults.Mapped)
-	orDefault(&l.Memory, min(n*defaults.Memory, most))
-	orDefault(&l.Kernel, min(n*defaults.Kernel, most))
-	return l
-}
+// ParseMap parses GLOB=DIR, split at the last =.
+func ParseMap(text string) (Map, error) { return posix.ParseMap(text) }
 
-// share returns the limits of one of several traces, given complete limits.
-func (l Limits) share(traces int) Limits {
-	n := int64(traces)
-	for _, v := range []*int64{&l.Files, &l.Bytes, &l.Mapped, &l.Memory, &l.Kernel} {
-		*v /= n
-	}
-	l.Threads /= traces
-	return l
-}
+// ErrUnmatched is wrapped by the error of a map that no trace has a name for.
+var ErrUnmatched = posix.ErrUnmatched
 
 // Pace returns the pace of a replay with these options, as format.PaceOf does for its
 // log.
@@ -151,10 +113,6 @@ func (o *Options) Pace() format.Pace {
 	}
 	return format.Pace{Speed: o.Speed, Schedule: o.Timing == Schedule, Unordered: o.Order == Thread, Timed: o.Outside == Timed}
 }
-
-// threadMemory is the memory of a thread, in bytes: its seat, and its stacks in the
-// kernel and in the program.
-const threadMemory = 256 << 10
 
 // ErrLimit is wrapped by the error of a replay that asks for more than Limits
 // allow.
@@ -167,17 +125,13 @@ type LimitError = limit.Error
 // result differed.
 var ErrDiffers = engine.ErrDiffers
 
-// minMemory is the memory of the smallest replay: a page of descriptors and one
-// of buffers for a process.
-const minMemory = 1 << 20
-
 // complete returns the options of each of several traces, copies included, with
 // defaults filled in.
 func (o Options) complete(traces int) (Options, error) {
 	o.ofFree = o.Limits.Bytes == 0
-	o.Limits = o.Limits.Complete(traces).share(traces)
+	o.Limits = o.Limits.Complete(traces).Share(traces)
 	l := &o.Limits
-	orDefault(&o.Speed, 1)
+	o.Speed = cmp.Or(o.Speed, 1)
 	switch {
 	case o.Root == "" && o.Backend.Has().Roots:
 		return o, errors.New("no root given")
@@ -189,8 +143,8 @@ func (o Options) complete(traces int) (Options, error) {
 		return o, fmt.Errorf("the backend %s has no device to model", o.Backend)
 	case o.Device != nil && !o.Backend.Has().Recorded && o.Device.SlowerOnly() != nil:
 		return o, o.Device.SlowerOnly()
-	case len(o.branchRoots()) > maxPlaces:
-		return o, fmt.Errorf("paths are mapped to more than %d directories", maxPlaces)
+	case len(posix.BranchRoots(o.Maps)) > posix.MaxPlaces:
+		return o, fmt.Errorf("paths are mapped to more than %d directories", posix.MaxPlaces)
 	case o.Compressibility < 0 || o.Compressibility > 100:
 		return o, fmt.Errorf("compressibility %d is not from 0 to 100", o.Compressibility)
 	case o.Prepare > fileset.PrepareOnly || o.Cache > fileset.CacheAsIs || !o.Timing.Valid() || !o.Wait.Valid() || !o.Order.Valid() || !o.Outside.Valid():
@@ -199,8 +153,8 @@ func (o Options) complete(traces int) (Options, error) {
 		return o, fmt.Errorf("speed %v is not above 0", o.Speed)
 	case l.Files < 0 || l.Bytes < 0 || l.Descriptors < 0 || l.Threads < 0 || l.Mapped < 0 || l.Kernel < 0:
 		return o, errors.New("a limit is below 0")
-	case l.Memory < minMemory:
-		return o, fmt.Errorf("a memory limit of %d bytes is below %d", int64(traces)*l.Memory, int64(traces)*minMemory)
+	case l.Memory < posix.MinMemory:
+		return o, fmt.Errorf("a memory limit of %d bytes is below %d", int64(traces)*l.Memory, int64(traces)*posix.MinMemory)
 	case o.Session != nil && (traces > 1 || o.Order == Total || !o.Backend.Has().Ranks || o.Prepare == fileset.PrepareOnly):
 		return o, errors.New("several processes replay one trace only, on the kernel's files, and in no total order")
 	case o.Copies < 0:
@@ -208,5 +162,3 @@ func (o Options) complete(traces int) (Options, error) {
 	}
 	return o, nil
 }
-
-func orDefault[T int | int64 | float64](v *T, def T) { *v = cmp.Or(*v, def) }

@@ -11,21 +11,22 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/internal/testkit/replaykit"
 )
 
 // Two threads hand a file back and forth, many rounds: each result depends on
 // the other having been there.
 func TestEdges(t *testing.T) {
 	eachBackend(t, func(t *testing.T, p player) {
-		r := newRoll(2)
+		r := replaykit.New(2)
 		const rounds = 1000
 		for i := range rounds {
 			if i > 0 {
-				r.wait(1, 2, int64(i-1))
+				r.Wait(1, 2, int64(i-1))
 			}
-			r.add(1, format.OpMkdir, 0, "ball", 0o700)
-			r.wait(2, 1, int64(i))
-			r.add(2, format.OpRmdir, 0, "ball")
+			r.Add(1, format.OpMkdir, 0, "ball", 0o700)
+			r.Wait(2, 1, int64(i))
+			r.Add(2, format.OpRmdir, 0, "ball")
 		}
 		_, res := p.play(t, r)
 		faultless(t, r, res)
@@ -44,17 +45,17 @@ func TestEdges(t *testing.T) {
 // writer is there already; neither is a call.
 func TestPipeEdges(t *testing.T) {
 	eachBackend(t, func(t *testing.T, p player) {
-		r := newRoll(2)
+		r := replaykit.New(2)
 		for i := range int64(20) {
-			r.add(1, format.OpMkdir, 0, "ball", 0o700)
-			r.last(1).Compute = i * int64(100*time.Microsecond)
-			written := r.add(1, format.OpPipeWrite, 0, 7)
-			r.wait(2, 1, written)
-			r.add(2, format.OpPipeRead, 0, 7)
-			r.add(2, format.OpRmdir, 0, "ball")
-			read := r.add(2, format.OpPipeWrite, 0, 8)
-			r.wait(1, 2, read)
-			r.add(1, format.OpPipeRead, 0, 8)
+			r.Add(1, format.OpMkdir, 0, "ball", 0o700)
+			r.Last(1).Compute = i * int64(100*time.Microsecond)
+			written := r.Add(1, format.OpPipeWrite, 0, 7)
+			r.Wait(2, 1, written)
+			r.Add(2, format.OpPipeRead, 0, 7)
+			r.Add(2, format.OpRmdir, 0, "ball")
+			read := r.Add(2, format.OpPipeWrite, 0, 8)
+			r.Wait(1, 2, read)
+			r.Add(1, format.OpPipeRead, 0, 8)
 		}
 		_, res := p.play(t, r)
 		faultless(t, r, res)
@@ -66,19 +67,19 @@ func TestPipeEdges(t *testing.T) {
 // More threads than processors wait for one another in a ring.
 func TestEdgesOfManyThreads(t *testing.T) {
 	for _, threads := range []int32{16, 400} {
-		r := newRoll(int(threads))
+		r := replaykit.New(int(threads))
 		rounds := int64(800 / threads)
 		for i := range rounds {
 			for n := int32(1); n <= threads; n++ {
 				if n > 1 {
-					r.wait(n, n-1, i)
+					r.Wait(n, n-1, i)
 				} else if i > 0 {
-					r.wait(1, threads, i-1)
+					r.Wait(1, threads, i-1)
 				}
 				if n%2 == 1 {
-					r.add(n, format.OpMkdir, 0, "x", 0o700)
+					r.Add(n, format.OpMkdir, 0, "x", 0o700)
 				} else {
-					r.add(n, format.OpRmdir, 0, "x")
+					r.Add(n, format.OpRmdir, 0, "x")
 				}
 			}
 		}
@@ -91,32 +92,32 @@ func TestEdgesOfManyThreads(t *testing.T) {
 func TestDeadlock(t *testing.T) {
 	tests := []struct {
 		name string
-		make func(*roll)
+		make func(*replaykit.Trace)
 		want string
 	}{
-		{"two", func(r *roll) {
-			r.add(1, format.OpMkdir, 0, "a", 0o700)
-			r.wait(1, 2, 0)
-			r.add(1, format.OpRmdir, 0, "a")
-			r.wait(2, 1, 1)
-			r.add(2, format.OpRmdir, 0, "b")
+		{"two", func(r *replaykit.Trace) {
+			r.Add(1, format.OpMkdir, 0, "a", 0o700)
+			r.Wait(1, 2, 0)
+			r.Add(1, format.OpRmdir, 0, "a")
+			r.Wait(2, 1, 1)
+			r.Add(2, format.OpRmdir, 0, "b")
 		}, `event (1|0) of thread (1|2) and event (1|0) of thread (1|2) wait for each other`},
-		{"three", func(r *roll) {
+		{"three", func(r *replaykit.Trace) {
 			for n := range int32(3) {
-				r.wait(n+1, (n+1)%3+1, 0)
-				r.add(n+1, format.OpRmdir, 0, "b")
+				r.Wait(n+1, (n+1)%3+1, 0)
+				r.Add(n+1, format.OpRmdir, 0, "b")
 			}
 		}, `wait for each other`},
-		{"child", func(r *roll) {
-			child := r.child(2, 1)
-			r.add(child, format.OpRmdir, 0, "b")
-			r.wait(1, child, 0)
-			r.add(1, format.OpClone, int64(child), 0)
+		{"child", func(r *replaykit.Trace) {
+			child := r.Child(2, 1)
+			r.Add(child, format.OpRmdir, 0, "b")
+			r.Wait(1, child, 0)
+			r.Add(1, format.OpClone, int64(child), 0)
 		}, `wait for each other`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			r := newRoll(3)
+			r := replaykit.New(3)
 			test.make(r)
 			res, err := Run(context.Background(), r, Options{Root: t.TempDir(), Timing: AFAP})
 			require.Error(t, err)
@@ -128,10 +129,10 @@ func TestDeadlock(t *testing.T) {
 
 // A thread that ends sets free who waits for it, even for what it never did.
 func TestEndedThreadFreesOthers(t *testing.T) {
-	r := newRoll(1)
-	child := r.child(2, 1)
-	r.add(1, format.OpMkdir, 0, "a", 0o700)
-	r.add(child, format.OpFstat, -int64(unix.EBADF), 0, 0)
+	r := replaykit.New(1)
+	child := r.Child(2, 1)
+	r.Add(1, format.OpMkdir, 0, "a", 0o700)
+	r.Add(child, format.OpFstat, -int64(unix.EBADF), 0, 0)
 	_, res := play(t, r, byOpenat2)
 	faultless(t, r, res)
 }
@@ -142,10 +143,10 @@ func TestWaitsThatMakeNoSense(t *testing.T) {
 		{For: format.Edge{Thread: 2, Kind: format.NumEdgeKinds}}, {For: format.Edge{Thread: 2, Event: 5}},
 		{For: format.Edge{Thread: 2, Event: -1}}, {Event: -1, For: format.Edge{Thread: 2}},
 	} {
-		r := newRoll(2)
-		r.add(1, format.OpRmdir, 0, "b")
-		r.add(2, format.OpRmdir, 0, "b")
-		r.threads[0].waits = []format.Wait{w}
+		r := replaykit.New(2)
+		r.Add(1, format.OpRmdir, 0, "b")
+		r.Add(2, format.OpRmdir, 0, "b")
+		r.Threads[0].Waits = []format.Wait{w}
 		_, err := Run(context.Background(), r, Options{Root: t.TempDir()})
 		require.ErrorContains(t, err, "this edge is invalid")
 	}
@@ -158,22 +159,22 @@ func TestDelays(t *testing.T) {
 	const long = int64(time.Hour)
 	ms := int64(time.Millisecond)
 	play := func(o Options) []format.Event {
-		r := newRoll(2)
-		r.add(1, format.OpRmdir, -int64(unix.ENOENT), "a")
-		r.last(1).Compute = 2 * ms
+		r := replaykit.New(2)
+		r.Add(1, format.OpRmdir, -int64(unix.ENOENT), "a")
+		r.Last(1).Compute = 2 * ms
 		after := func(thread int32, w format.Wait) {
-			p := &r.threads[thread-1]
-			w.Event = int64(len(p.records))
-			p.waits = append(p.waits, w)
+			p := &r.Threads[thread-1]
+			w.Event = int64(len(p.Records))
+			p.Waits = append(p.Waits, w)
 		}
 		after(2, format.Wait{Held: long, For: format.Edge{Thread: 1, Kind: format.EdgeWake, Delay: 3 * ms}})
 		after(2, format.Wait{For: format.Edge{Kind: format.EdgeReply, Delay: 9 * ms}})
 		after(2, format.Wait{For: format.Edge{Kind: format.EdgeArrival, Delay: 20 * ms}})
-		r.add(2, format.OpRmdir, -int64(unix.ENOENT), "b")
-		r.last(2).Compute = long + ms
+		r.Add(2, format.OpRmdir, -int64(unix.ENOENT), "b")
+		r.Last(2).Compute = long + ms
 		after(1, format.Wait{Held: long, For: format.Edge{Thread: 1, Kind: format.EdgeMessage, Delay: 4 * ms}})
-		r.add(1, format.OpRmdir, -int64(unix.ENOENT), "c")
-		r.last(1).Compute = long
+		r.Add(1, format.OpRmdir, -int64(unix.ENOENT), "c")
+		r.Last(1).Compute = long
 		o.Backend = Memory
 		res, err := Run(context.Background(), r, o)
 		require.NoError(t, err)
@@ -201,24 +202,24 @@ func TestExpiredWaitsEndEarly(t *testing.T) {
 	ms := int64(time.Millisecond)
 	for _, o := range []Options{{Timing: Compute}, {Timing: Compute, Wait: Spin}, {Timing: Compute, Order: Total}, {Timing: AFAP}} {
 		o.Backend = Memory
-		r := newRoll(2)
+		r := replaykit.New(2)
 		wait := func(w format.Wait) {
-			p := &r.threads[1]
-			w.Event = int64(len(p.records))
-			p.waits = append(p.waits, w)
+			p := &r.Threads[1]
+			w.Event = int64(len(p.Records))
+			p.Waits = append(p.Waits, w)
 		}
-		r.add(1, format.OpRmdir, -int64(unix.ENOENT), "a")
-		r.last(1).Compute = 3 * ms
+		r.Add(1, format.OpRmdir, -int64(unix.ENOENT), "a")
+		r.Last(1).Compute = 3 * ms
 		wait(format.Wait{Expired: long})
-		r.add(2, format.OpRmdir, -int64(unix.ENOENT), "b")
-		r.last(2).Compute = long + ms
+		r.Add(2, format.OpRmdir, -int64(unix.ENOENT), "b")
+		r.Last(2).Compute = long + ms
 		wait(format.Wait{Expired: long, For: format.Edge{Thread: 1, Kind: format.EdgeWake}})
-		r.add(2, format.OpRmdir, -int64(unix.ENOENT), "c")
-		r.last(2).Compute = long + ms
+		r.Add(2, format.OpRmdir, -int64(unix.ENOENT), "c")
+		r.Last(2).Compute = long + ms
 		wait(format.Wait{Held: long, For: format.Edge{Kind: format.EdgeTimed, Delay: ms}})
 		wait(format.Wait{For: format.Edge{Thread: 1, Kind: format.EdgeTimed, Delay: 5 * ms}})
-		r.add(2, format.OpRmdir, -int64(unix.ENOENT), "d")
-		r.last(2).Compute = long
+		r.Add(2, format.OpRmdir, -int64(unix.ENOENT), "d")
+		r.Last(2).Compute = long
 		res, err := Run(t.Context(), r, o)
 		require.NoError(t, err)
 		if o.Timing == AFAP {
@@ -242,14 +243,14 @@ func TestExpiredWaitsEndWhereNeeded(t *testing.T) {
 		if kind == format.EdgeTimer {
 			early = 10 * ms
 		}
-		r := newRoll(2)
-		r.threads[1].waits = []format.Wait{{Expired: early}, {Event: 2, For: format.Edge{Thread: 1, Kind: format.EdgeTimed}}}
-		r.add(2, format.OpRmdir, -int64(unix.ENOENT), "a")
-		r.last(2).Compute = early + ms
-		r.add(2, format.OpRmdir, -int64(unix.ENOENT), "b")
-		r.threads[0].waits = []format.Wait{{For: format.Edge{Thread: 2, Event: 1, Kind: kind}}}
-		r.add(1, format.OpRmdir, -int64(unix.ENOENT), "c")
-		r.add(2, format.OpRmdir, -int64(unix.ENOENT), "d")
+		r := replaykit.New(2)
+		r.Threads[1].Waits = []format.Wait{{Expired: early}, {Event: 2, For: format.Edge{Thread: 1, Kind: format.EdgeTimed}}}
+		r.Add(2, format.OpRmdir, -int64(unix.ENOENT), "a")
+		r.Last(2).Compute = early + ms
+		r.Add(2, format.OpRmdir, -int64(unix.ENOENT), "b")
+		r.Threads[0].Waits = []format.Wait{{For: format.Edge{Thread: 2, Event: 1, Kind: kind}}}
+		r.Add(1, format.OpRmdir, -int64(unix.ENOENT), "c")
+		r.Add(2, format.OpRmdir, -int64(unix.ENOENT), "d")
 		res, err := Run(t.Context(), r, Options{Timing: Compute, Backend: Memory})
 		require.NoError(t, err)
 		for _, e := range readAll(t, res.Events()) {
@@ -266,18 +267,18 @@ func TestExpiredWaitsEndWhereNeeded(t *testing.T) {
 func TestExpiredWaitsTakeTheirTime(t *testing.T) {
 	ms := int64(time.Millisecond)
 	for _, woken := range []bool{false, true} {
-		r := newRoll(2)
-		r.add(1, format.OpRmdir, -int64(unix.ENOENT), "a")
-		r.last(1).Compute = 20 * ms
-		r.threads[1].waits = []format.Wait{{Expired: 5 * ms}}
-		r.add(2, format.OpRmdir, -int64(unix.ENOENT), "b")
-		r.last(2).Compute = 6 * ms
+		r := replaykit.New(2)
+		r.Add(1, format.OpRmdir, -int64(unix.ENOENT), "a")
+		r.Last(1).Compute = 20 * ms
+		r.Threads[1].Waits = []format.Wait{{Expired: 5 * ms}}
+		r.Add(2, format.OpRmdir, -int64(unix.ENOENT), "b")
+		r.Last(2).Compute = 6 * ms
 		kind := format.EdgeWake
 		if woken {
 			kind = format.EdgeTimed
 		}
-		r.threads[1].waits = append(r.threads[1].waits, format.Wait{Event: 1, For: format.Edge{Thread: 1, Kind: kind}})
-		r.add(2, format.OpRmdir, -int64(unix.ENOENT), "c")
+		r.Threads[1].Waits = append(r.Threads[1].Waits, format.Wait{Event: 1, For: format.Edge{Thread: 1, Kind: kind}})
+		r.Add(2, format.OpRmdir, -int64(unix.ENOENT), "c")
 		res, err := Run(t.Context(), r, Options{Timing: Compute, Backend: Memory})
 		require.NoError(t, err)
 		starts := map[string]int64{}
@@ -293,37 +294,37 @@ func TestExpiredWaitsTakeTheirTime(t *testing.T) {
 func TestCancel(t *testing.T) {
 	tests := []struct {
 		name string
-		make func(*roll)
+		make func(*replaykit.Trace)
 	}{
-		{"sleep", func(r *roll) {
-			r.add(1, format.OpRmdir, 0, "b")
-			r.last(1).Compute = math.MaxInt64 / 2
+		{"sleep", func(r *replaykit.Trace) {
+			r.Add(1, format.OpRmdir, 0, "b")
+			r.Last(1).Compute = math.MaxInt64 / 2
 		}},
-		{"edge", func(r *roll) {
-			r.add(1, format.OpRmdir, 0, "b")
-			r.last(1).Compute = int64(time.Hour)
-			r.wait(2, 1, 0)
-			r.add(2, format.OpRmdir, 0, "b")
+		{"edge", func(r *replaykit.Trace) {
+			r.Add(1, format.OpRmdir, 0, "b")
+			r.Last(1).Compute = int64(time.Hour)
+			r.Wait(2, 1, 0)
+			r.Add(2, format.OpRmdir, 0, "b")
 		}},
-		{"birth", func(r *roll) {
-			r.add(1, format.OpClone, 3)
-			r.last(1).Compute = int64(time.Hour)
-			r.add(r.child(1, 1), format.OpRmdir, 0, "b")
+		{"birth", func(r *replaykit.Trace) {
+			r.Add(1, format.OpClone, 3)
+			r.Last(1).Compute = int64(time.Hour)
+			r.Add(r.Child(1, 1), format.OpRmdir, 0, "b")
 		}},
-		{"lock", func(r *roll) {
-			r.file(format.File{Path: "f", Type: format.TypeReg})
-			r.add(1, format.OpOpen, 3, "f", format.RDWR)
-			r.add(1, format.OpOpen, 4, "f", format.RDWR)
-			r.add(1, format.OpFcntl, 0, 3, format.FOfdSetlk, 0, unix.F_WRLCK, 0, 0)
-			r.add(1, format.OpFcntl, 0, 4, format.FOfdSetlkw, 0, unix.F_WRLCK, 0, 0)
-			r.add(2, format.OpRmdir, 0, "b")
-			r.last(2).Compute = int64(time.Hour)
+		{"lock", func(r *replaykit.Trace) {
+			r.File(format.File{Path: "f", Type: format.TypeReg})
+			r.Add(1, format.OpOpen, 3, "f", format.RDWR)
+			r.Add(1, format.OpOpen, 4, "f", format.RDWR)
+			r.Add(1, format.OpFcntl, 0, 3, format.FOfdSetlk, 0, unix.F_WRLCK, 0, 0)
+			r.Add(1, format.OpFcntl, 0, 4, format.FOfdSetlkw, 0, unix.F_WRLCK, 0, 0)
+			r.Add(2, format.OpRmdir, 0, "b")
+			r.Last(2).Compute = int64(time.Hour)
 		}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			r := newRoll(2)
-			r.add(1, format.OpMkdir, 0, "a", 0o700)
+			r := replaykit.New(2)
+			r.Add(1, format.OpMkdir, 0, "a", 0o700)
 			test.make(r)
 			root := t.TempDir()
 			ctx, cancel := context.WithCancel(context.Background())
@@ -345,8 +346,8 @@ func TestCancel(t *testing.T) {
 func TestCancelledBefore(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	r := newRoll(1)
-	r.file(format.File{Path: "f", Type: format.TypeReg})
+	r := replaykit.New(1)
+	r.File(format.File{Path: "f", Type: format.TypeReg})
 	_, err := Run(ctx, r, Options{Root: t.TempDir()})
 	require.ErrorIs(t, err, context.Canceled)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
+	"pianola/internal/testkit/replaykit"
 	"pianola/ranks"
 )
 
@@ -42,15 +43,15 @@ func TestPlayers(t *testing.T) {
 
 // A player has the thread table of all, and events, waits and descriptors of its own threads.
 func TestOwnPart(t *testing.T) {
-	r := newRoll(3)
-	for i := range r.header.Threads {
-		r.header.Threads[i] = format.Thread{Process: int32(i + 1)}.OfRank(int32(i))
-		r.add(int32(i+1), format.OpClose, 0, 3)
-		r.add(int32(i+1), format.OpClose, 0, 4)
+	r := replaykit.New(3)
+	for i := range r.Head.Threads {
+		r.Head.Threads[i] = format.Thread{Process: int32(i + 1)}.OfRank(int32(i))
+		r.Add(int32(i+1), format.OpClose, 0, 3)
+		r.Add(int32(i+1), format.OpClose, 0, 4)
 	}
-	r.header.Threads[2].Parent = 1
-	r.wait(2, 1, 0)
-	r.header.Descriptors = []format.Descriptor{{Process: 1, FD: 3}, {Process: 2, FD: 4}}
+	r.Head.Threads[2].Parent = 1
+	r.Wait(2, 1, 0)
+	r.Head.Descriptors = []format.Descriptor{{Process: 1, FD: 3}, {Process: 2, FD: 4}}
 	p := ownPart(r, &ranks.Session{Rank: 1, Size: 3})
 	for thread, own := range map[int32]bool{1: false, 2: true, 3: false} {
 		require.Equal(t, !own, p.isForeign(thread))
@@ -61,5 +62,5 @@ func TestOwnPart(t *testing.T) {
 	}
 	require.Equal(t, []format.Descriptor{{Process: 2, FD: 4}}, p.Header().Descriptors)
 	require.Zero(t, p.Header().Threads[2].Parent, "another player creates it")
-	require.EqualValues(t, 1, r.header.Threads[2].Parent, "the trace is as it was")
+	require.EqualValues(t, 1, r.Head.Threads[2].Parent, "the trace is as it was")
 }

@@ -8,6 +8,7 @@ import (
 	"pianola/replay/engine"
 	"pianola/replay/fileset"
 	"pianola/replay/null"
+	"pianola/replay/posix"
 	"pianola/replay/program"
 	"pianola/replay/sandbox"
 )
@@ -22,25 +23,25 @@ type playing struct {
 
 // backing prepares what an executor plays on, and frees it.
 type backing interface {
-	// plan verifies the needs of the trace before anything is written.
-	plan(ctx context.Context) error
+	// Plan verifies the needs of the trace before anything is written.
+	Plan(ctx context.Context) error
 
-	// setUp does everything before the first event, and builds the engine.
-	setUp(ctx context.Context, bind func(*sandbox.Guard) error) (fileset.Prepared, error)
+	// SetUp does everything before the first event, and builds the engine.
+	SetUp(ctx context.Context, bind func(*sandbox.Guard) error) (fileset.Prepared, error)
 
-	// ready is called once all traces of the run are set up.
-	ready() error
+	// Ready is called once all traces of the run are set up.
+	Ready() error
 
-	// free ends it, also after an error of the others.
-	free() error
+	// Free ends it, also after an error of the others.
+	Free() error
 
-	// mostHeld returns the largest size of the application's memory that was touched at a
+	// MostHeld returns the largest size of the application's memory that was touched at a
 	// time, in bytes.
-	mostHeld() int64
+	MostHeld() int64
 }
 
 // newPlaying makes the engine of a trace, and what backs it.
-func newPlaying(s *engine.Stage, p Part, o Options, shared *modelled) *playing {
+func newPlaying(s *engine.Stage, p Part, o Options, shared *modelled, parts int, parents posix.Parents) *playing {
 	o.Root = filepath.Join(o.Root, p.Name)
 	e := &playing{Options: o}
 	choices := engine.Options{
@@ -62,7 +63,11 @@ func newPlaying(s *engine.Stage, p Part, o Options, shared *modelled) *playing {
 	case open != nil:
 		e.backing = &unprepared{engine: e.Engine, open: open}
 	case o.Backend.Has().Files:
-		e.backing = newExecutor(s, e.Engine, o)
+		e.backing = posix.New(s, e.Engine, posix.Options{
+			Root: o.Root, Maps: o.Maps, InMemory: o.Backend == Memory, Prepare: o.Prepare, Cache: o.Cache, Keep: o.Keep, Memory: o.Memory, Landlock: o.Landlock,
+			Compressibility: o.Compressibility, Session: o.Session, Progress: o.Progress, Limits: o.Limits, OfFree: o.ofFree, Parts: parts, Parents: parents,
+			Left: o.left, Faulty: o.faulty,
+		})
 	default:
 		e.backing = &unprepared{engine: e.Engine}
 	}
@@ -76,11 +81,11 @@ type unprepared struct {
 	player Player
 }
 
-func (d *unprepared) plan(context.Context) error { return nil }
-func (d *unprepared) ready() error               { return nil }
-func (d *unprepared) mostHeld() int64            { return 0 }
+func (d *unprepared) Plan(context.Context) error { return nil }
+func (d *unprepared) Ready() error               { return nil }
+func (d *unprepared) MostHeld() int64            { return 0 }
 
-func (d *unprepared) setUp(ctx context.Context, _ func(*sandbox.Guard) error) (done fileset.Prepared, err error) {
+func (d *unprepared) SetUp(ctx context.Context, _ func(*sandbox.Guard) error) (done fileset.Prepared, err error) {
 	if d.open == nil {
 		return done, d.engine.Build(ctx, null.Executor{})
 	}
@@ -90,9 +95,23 @@ func (d *unprepared) setUp(ctx context.Context, _ func(*sandbox.Guard) error) (d
 	return done, d.engine.Build(ctx, program.New(d.engine, d.player))
 }
 
-func (d *unprepared) free() error {
+func (d *unprepared) Free() error {
 	if d.player == nil {
 		return nil
 	}
 	return d.player.Close()
+}
+
+// unmatched returns an error for a map that no trace has a name for.
+func unmatched(all []*playing) error {
+	var executors []*posix.Executor
+	for _, e := range all {
+		if x, ok := e.backing.(*posix.Executor); ok {
+			executors = append(executors, x)
+		}
+	}
+	if len(executors) == 0 {
+		return nil
+	}
+	return posix.Unmatched(executors)
 }

@@ -12,14 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/internal/testkit/replaykit"
 	"pianola/replay/engine"
 	"pianola/replay/fileset"
+	"pianola/replay/posix"
 	"pianola/replay/sandbox"
 )
 
 func TestPrepare(t *testing.T) {
 	eachBackend(t, func(t *testing.T, p player) {
-		r := newRoll(1)
+		r := replaykit.New(1)
 		const chunk, size = 1 << 20, 1<<20 + 12345
 		for _, f := range []format.File{
 			{Path: ".", Type: format.TypeDir},
@@ -32,10 +34,10 @@ func TestPrepare(t *testing.T) {
 			{Path: "pipe", Type: format.TypeFifo, Mode: 0o644},
 			{Path: "disk", Type: format.TypeBlk, Mode: 0o600, Size: 1 << 20},
 		} {
-			r.file(f)
+			r.File(f)
 		}
-		listed := r.add(1, format.OpOpen, 3, "d", format.RDONLY|format.DIRECTORY)
-		r.add(1, format.OpGetdents64, 9984, 3, 0, 32768)
+		listed := r.Add(1, format.OpOpen, 3, "d", format.RDONLY|format.DIRECTORY)
+		r.Add(1, format.OpGetdents64, 9984, 3, 0, 32768)
 		dir, res := p.play(t, r)
 		t.Cleanup(func() { _ = os.Chmod(dir+"/d", 0o700) }) // to be removed by its owner
 		faultless(t, r, res)
@@ -71,9 +73,9 @@ func TestPrepare(t *testing.T) {
 // A prepared root is kept and used by the replay; without it there are no files of the
 // fileset.
 func TestPrepareOnly(t *testing.T) {
-	r := newRoll(1)
-	r.file(format.File{Path: "d", Type: format.TypeDir, Mode: 0o755})
-	r.add(1, format.OpMkdir, 0, "made", 0o755)
+	r := replaykit.New(1)
+	r.File(format.File{Path: "d", Type: format.TypeDir, Mode: 0o755})
+	r.Add(1, format.OpMkdir, 0, "made", 0o755)
 	dir := filepath.Join(t.TempDir(), "root")
 	play := func(how fileset.Prepare) *Result {
 		res, err := Run(t.Context(), r, Options{Root: dir, Prepare: how})
@@ -122,9 +124,9 @@ func TestCheck(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			r := newRoll(2)
-			r.file(format.File{Path: "ok", Type: format.TypeDir})
-			r.file(test.file)
+			r := replaykit.New(2)
+			r.File(format.File{Path: "ok", Type: format.TypeDir})
+			r.File(test.file)
 			dir := filepath.Join(t.TempDir(), "root")
 			res, err := Run(t.Context(), r, Options{Root: dir, Limits: test.limits})
 			require.ErrorContains(t, err, test.want)
@@ -140,54 +142,58 @@ func TestCheck(t *testing.T) {
 // The names of a trace take memory, and its events take space for the log. Both are
 // checked before the replay.
 func TestCheckMemory(t *testing.T) {
-	for name, fill := range map[string]func(*roll){
-		"long names":  func(r *roll) { r.str(strings.Repeat("x", minMemory/6)) },
-		"many names":  func(r *roll) { r.strings = make([]string, minMemory/2/nameBytes+1) },
-		"descriptors": func(r *roll) { r.header.Descriptors = []format.Descriptor{{Path: strings.Repeat("x", minMemory/6)}} },
-		"events":      func(r *roll) { r.threads[0].records = make([]format.Record, minMemory/4/engine.EntrySize+1) },
+	for name, fill := range map[string]func(*replaykit.Trace){
+		"long names": func(r *replaykit.Trace) { r.Str(strings.Repeat("x", posix.MinMemory/6)) },
+		"many names": func(r *replaykit.Trace) { r.Texts = make([]string, posix.MinMemory/2/nameBytes+1) },
+		"descriptors": func(r *replaykit.Trace) {
+			r.Head.Descriptors = []format.Descriptor{{Path: strings.Repeat("x", posix.MinMemory/6)}}
+		},
+		"events": func(r *replaykit.Trace) {
+			r.Threads[0].Records = make([]format.Record, posix.MinMemory/4/engine.EntrySize+1)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRoll(1)
+			r := replaykit.New(1)
 			fill(r)
-			_, err := Run(t.Context(), r, Options{Root: t.TempDir(), Limits: Limits{Memory: minMemory, Bytes: 1000}})
+			_, err := Run(t.Context(), r, Options{Root: t.TempDir(), Limits: Limits{Memory: posix.MinMemory, Bytes: 1000}})
 			require.ErrorIs(t, err, ErrLimit)
 		})
 	}
 }
 
 func TestDescriptorTwice(t *testing.T) {
-	r := newRoll(1)
-	r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o600})
+	r := replaykit.New(1)
+	r.File(format.File{Path: "f", Type: format.TypeReg, Mode: 0o600})
 	d := format.Descriptor{Process: 1, FD: 3, Path: "f"}
-	r.header.Descriptors = []format.Descriptor{d, d}
+	r.Head.Descriptors = []format.Descriptor{d, d}
 	_, err := Run(t.Context(), r, Options{Root: t.TempDir()})
 	require.ErrorContains(t, err, "duplicate descriptor 3 of process 1")
 }
 
 func TestUnknownParent(t *testing.T) {
 	for _, parent := range []int32{-1, 1, 9} {
-		r := newRoll(1)
-		r.header.Threads[0].Parent = parent
+		r := replaykit.New(1)
+		r.Head.Threads[0].Parent = parent
 		_, err := Run(t.Context(), r, Options{Root: t.TempDir()})
 		require.ErrorContains(t, err, "does not exist")
 	}
 }
 
 func TestNUL(t *testing.T) {
-	r := newRoll(1)
-	r.str("a\x00b")
+	r := replaykit.New(1)
+	r.Str("a\x00b")
 	_, err := Run(t.Context(), r, Options{Root: t.TempDir()})
 	require.ErrorContains(t, err, "NUL")
 }
 
 func TestRoot(t *testing.T) {
-	r := newRoll(1)
-	r.file(format.File{Path: "d", Type: format.TypeDir, Mode: 0o755})
-	r.file(format.File{Path: "d/f", Type: format.TypeReg, Mode: 0o600, Size: 10})
-	r.file(format.File{Path: "closed", Type: format.TypeDir})
-	r.file(format.File{Path: "closed/in", Type: format.TypeDir})
-	r.file(format.File{Path: "closed/in/f", Type: format.TypeReg})
-	r.add(1, format.OpMkdir, 0, "made", 0o755)
+	r := replaykit.New(1)
+	r.File(format.File{Path: "d", Type: format.TypeDir, Mode: 0o755})
+	r.File(format.File{Path: "d/f", Type: format.TypeReg, Mode: 0o600, Size: 10})
+	r.File(format.File{Path: "closed", Type: format.TypeDir})
+	r.File(format.File{Path: "closed/in", Type: format.TypeDir})
+	r.File(format.File{Path: "closed/in/f", Type: format.TypeReg})
+	r.Add(1, format.OpMkdir, 0, "made", 0o755)
 	base := t.TempDir()
 	dir := filepath.Join(base, "a", "b")
 
@@ -239,9 +245,9 @@ func TestRoot(t *testing.T) {
 
 // A preparation that fails leaves nothing.
 func TestPreparationCleansUp(t *testing.T) {
-	r := newRoll(1)
-	r.file(format.File{Path: "f", Type: format.TypeReg})
-	r.file(format.File{Path: "f", Type: format.TypeReg})
+	r := replaykit.New(1)
+	r.File(format.File{Path: "f", Type: format.TypeReg})
+	r.File(format.File{Path: "f", Type: format.TypeReg})
 	dir := filepath.Join(t.TempDir(), "root")
 	_, err := Run(t.Context(), r, Options{Root: dir})
 	require.ErrorIs(t, err, fs.ErrExist)

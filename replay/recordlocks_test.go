@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/internal/testkit/replaykit"
 )
 
 // Record locks belong to a process: its own opens never conflict, parent and child do,
@@ -20,58 +21,58 @@ func TestRecordLocks(t *testing.T) {
 	}{{"table of its own", 1}, {"shared table", 2}} {
 		t.Run(c.name, func(t *testing.T) {
 			eachBackend(t, func(t *testing.T, p player) {
-				r := newRoll(c.threads)
-				r.header.Set(format.MetaSharing, "1")
+				r := replaykit.New(c.threads)
+				r.Head.Set(format.MetaSharing, "1")
 				if c.threads == 1 {
-					r.header.Meta = nil
+					r.Head.Meta = nil
 				}
 				again := -int64(unix.EAGAIN)
 				lock := func(thread int32, want int64, fd, kind int) int64 {
-					return r.add(thread, format.OpFcntl, want, fd, format.FSetlk, 0, kind, 0, 10)
+					return r.Add(thread, format.OpFcntl, want, fd, format.FSetlk, 0, kind, 0, 10)
 				}
-				r.file(format.File{Path: "f", Size: 100, Type: format.TypeReg, Mode: 0o666})
-				r.add(1, format.OpOpen, 3, "f", format.RDWR)
-				r.add(1, format.OpOpen, 4, "f", format.RDONLY)
-				r.add(1, format.OpOpen, 5, "f", format.WRONLY)
+				r.File(format.File{Path: "f", Size: 100, Type: format.TypeReg, Mode: 0o666})
+				r.Add(1, format.OpOpen, 3, "f", format.RDWR)
+				r.Add(1, format.OpOpen, 4, "f", format.RDONLY)
+				r.Add(1, format.OpOpen, 5, "f", format.WRONLY)
 				lock(1, -int64(unix.EBADF), 4, unix.F_WRLCK)
 				lock(1, -int64(unix.EBADF), 5, unix.F_RDLCK)
-				r.add(1, format.OpOpen, 7, "f", format.PATH)
+				r.Add(1, format.OpOpen, 7, "f", format.PATH)
 				for _, kind := range []int{unix.F_RDLCK, unix.F_WRLCK, unix.F_UNLCK} {
 					lock(1, -int64(unix.EBADF), 7, kind)
-					r.add(1, format.OpFcntl, -int64(unix.EBADF), 7, format.FGetlk, 0, kind, 0, 10)
+					r.Add(1, format.OpFcntl, -int64(unix.EBADF), 7, format.FGetlk, 0, kind, 0, 10)
 				}
 				lock(1, 0, 3, unix.F_WRLCK)
 				lock(1, 0, 4, unix.F_RDLCK)
 				held := lock(1, 0, 5, unix.F_WRLCK)
-				child := r.child(2, 1)
+				child := r.Child(2, 1)
 				if c.threads == 2 {
-					r.child(2, child)
+					r.Child(2, child)
 				}
-				r.add(1, format.OpClone, int64(child), 0)
-				r.wait(child, 1, held)
+				r.Add(1, format.OpClone, int64(child), 0)
+				r.Wait(child, 1, held)
 				lock(child, again, 3, unix.F_WRLCK)
-				r.add(child, format.OpOpen, 6, "f", format.RDWR)
+				r.Add(child, format.OpOpen, 6, "f", format.RDWR)
 				refused := lock(child, again, 6, unix.F_RDLCK)
-				r.wait(1, child, refused)
-				closed := r.add(1, format.OpClose, 0, 4)
-				r.wait(child, 1, closed)
+				r.Wait(1, child, refused)
+				closed := r.Add(1, format.OpClose, 0, 4)
+				r.Wait(child, 1, closed)
 				got := lock(child, 0, 3, unix.F_WRLCK)
-				r.wait(1, child, got)
+				r.Wait(1, child, got)
 				lock(1, again, 3, unix.F_WRLCK)
 				// An open file description's own locks are others.
-				refused = r.add(1, format.OpFcntl, again, 3, format.FOfdSetlk, 0, unix.F_RDLCK, 0, 10)
-				r.wait(child, 1, refused)
-				exit := r.add(child, format.OpExitGroup, 0, 0)
+				refused = r.Add(1, format.OpFcntl, again, 3, format.FOfdSetlk, 0, unix.F_RDLCK, 0, 10)
+				r.Wait(child, 1, refused)
+				exit := r.Add(child, format.OpExitGroup, 0, 0)
 				if c.threads == 2 {
-					r.add(child+1, format.OpExit, 0, 0)
-					r.wait(1, child+1, 0)
+					r.Add(child+1, format.OpExit, 0, 0)
+					r.Wait(1, child+1, 0)
 				}
-				r.wait(1, child, exit)
+				r.Wait(1, child, exit)
 				lock(1, 0, 3, unix.F_WRLCK)
 				// Without a name, too, whichever descriptor is locked first.
-				r.add(1, format.OpOpen, 8, "f", format.RDONLY)
-				r.add(1, format.OpUnlink, 0, "f")
-				r.add(1, format.OpClose, 0, 5)
+				r.Add(1, format.OpOpen, 8, "f", format.RDONLY)
+				r.Add(1, format.OpUnlink, 0, "f")
+				r.Add(1, format.OpClose, 0, 5)
 				lock(1, 0, 8, unix.F_RDLCK)
 				lock(1, 0, 3, unix.F_WRLCK)
 				_, res := p.play(t, r)
@@ -90,21 +91,21 @@ func TestWhenceOfLocks(t *testing.T) {
 	}{{"table of its own", 1}, {"shared table", 2}} {
 		t.Run(c.name, func(t *testing.T) {
 			eachBackend(t, func(t *testing.T, p player) {
-				r := newRoll(c.threads)
+				r := replaykit.New(c.threads)
 				if c.threads == 2 {
-					r.header.Set(format.MetaSharing, "1")
-					child := r.child(2, 1)
-					r.child(2, child)
-					r.add(1, format.OpClone, int64(child), 0)
+					r.Head.Set(format.MetaSharing, "1")
+					child := r.Child(2, 1)
+					r.Child(2, child)
+					r.Add(1, format.OpClone, int64(child), 0)
 				}
-				r.file(format.File{Path: "f", Size: 100, Type: format.TypeReg, Mode: 0o666})
+				r.File(format.File{Path: "f", Size: 100, Type: format.TypeReg, Mode: 0o666})
 				again, einval, wrong := -int64(unix.EAGAIN), -int64(unix.EINVAL), -int64(unix.EOVERFLOW)
 				lock := func(want int64, fd, cmd, whence, start, size int) {
-					r.add(1, format.OpFcntl, want, fd, cmd, whence, unix.F_WRLCK, start, size)
+					r.Add(1, format.OpFcntl, want, fd, cmd, whence, unix.F_WRLCK, start, size)
 				}
-				r.add(1, format.OpOpen, 3, "f", format.RDWR)
-				r.add(1, format.OpOpen, 4, "f", format.RDWR)
-				r.add(1, format.OpLseek, 50, 3, 50, format.SeekSet)
+				r.Add(1, format.OpOpen, 3, "f", format.RDWR)
+				r.Add(1, format.OpOpen, 4, "f", format.RDWR)
+				r.Add(1, format.OpLseek, 50, 3, 50, format.SeekSet)
 				lock(0, 3, format.FSetlk, format.SeekCur, 10, 10)  // 60 to 70
 				lock(0, 3, format.FSetlk, format.SeekEnd, -20, 10) // 80 to 90
 				lock(0, 3, format.FSetlk, format.SeekCur, -40, 5)  // 10 to 15
@@ -135,22 +136,22 @@ func TestUnmapKeepsLocks(t *testing.T) {
 	eachBackend(t, func(t *testing.T, p player) {
 		again := -int64(unix.EAGAIN)
 		on := func(page int64) int { return int(page*pageSize | format.MappedFile) }
-		r := newRoll(1)
-		r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 8192})
-		r.add(1, format.OpOpen, 3, "f", format.RDWR)
+		r := replaykit.New(1)
+		r.File(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 8192})
+		r.Add(1, format.OpOpen, 3, "f", format.RDWR)
 		lock := func(thread int32, want int64) int64 {
-			return r.add(thread, format.OpFcntl, want, 3, format.FSetlk, 0, unix.F_WRLCK, 0, 10)
+			return r.Add(thread, format.OpFcntl, want, 3, format.FSetlk, 0, unix.F_WRLCK, 0, 10)
 		}
 		lock(1, 0)
-		r.add(1, format.OpMmap, int64(on(1)), 0, 4096, unix.PROT_READ, unix.MAP_SHARED, 3, 0)
-		r.add(1, format.OpMremap, int64(on(8)), on(1), 4096, 4096, 1, on(8))
-		r.add(1, format.OpMunmap, 0, on(8), 4096)
-		child := r.child(2, 1)
-		r.add(1, format.OpClone, int64(child), 0)
+		r.Add(1, format.OpMmap, int64(on(1)), 0, 4096, unix.PROT_READ, unix.MAP_SHARED, 3, 0)
+		r.Add(1, format.OpMremap, int64(on(8)), on(1), 4096, 4096, 1, on(8))
+		r.Add(1, format.OpMunmap, 0, on(8), 4096)
+		child := r.Child(2, 1)
+		r.Add(1, format.OpClone, int64(child), 0)
 		refused := lock(child, again)
-		r.wait(1, child, refused)
-		closes := r.add(1, format.OpClose, 0, 3)
-		r.wait(child, 1, closes)
+		r.Wait(1, child, refused)
+		closes := r.Add(1, format.OpClose, 0, 3)
+		r.Wait(child, 1, closes)
 		lock(child, 0)
 		_, res := p.play(t, r)
 		faultless(t, r, res)

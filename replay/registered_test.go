@@ -10,39 +10,37 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"pianola/format"
 	"pianola/format/bin"
 	"pianola/internal/testkit"
-	"pianola/replay/engine"
-	"pianola/replay/rings"
+	"pianola/internal/testkit/replaykit"
 )
 
 // Registrations and updates allocate nothing, however many there are and however long
 // the lists: the garbage collector is off.
 func TestRegistrationsDoNotAllocate(t *testing.T) {
-	trace := func(events int) *roll {
-		r := newRoll(1)
-		q := r.ring(format.ViaUring, 1)
-		r.add(1, format.OpOpenm, 3, "made", format.RDWR|format.CREAT, 0o644)
-		r.add(1, format.OpRingOpen, 0, q, 8, 0, 16, 0)
+	trace := func(events int) *replaykit.Trace {
+		r := replaykit.New(1)
+		q := r.Ring(format.ViaUring, 1)
+		r.Add(1, format.OpOpenm, 3, "made", format.RDWR|format.CREAT, 0o644)
+		r.Add(1, format.OpRingOpen, 0, q, 8, 0, 16, 0)
 		files, buffers := strings.Repeat("-1,", 999)+"3", strings.Repeat("4096+512,", 99)+"0+1"
 		for i := range events {
 			switch i % 5 {
 			case 0:
-				r.add(1, format.OpRingFiles, 0, q, files)
+				r.Add(1, format.OpRingFiles, 0, q, files)
 			case 1:
-				r.add(1, format.OpRingBuffers, 0, q, buffers)
+				r.Add(1, format.OpRingBuffers, 0, q, buffers)
 			case 2:
-				r.add(1, format.OpRingBuffers, 0, q, "1=8192+100")
+				r.Add(1, format.OpRingBuffers, 0, q, "1=8192+100")
 			default:
-				r.add(1, format.OpRingFiles, 0, q, "7=3,-2,-1")
+				r.Add(1, format.OpRingFiles, 0, q, "7=3,-2,-1")
 			}
 		}
 		return r
 	}
-	count := func(r *roll) (bytes int64) {
+	count := func(r *replaykit.Trace) (bytes int64) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		res, err := run(t.Context(), r, Options{Root: filepath.Join(t.TempDir(), "root"), Timing: AFAP}, byOpenat2)
@@ -108,15 +106,15 @@ func TestUpdatesOfALargeTable(t *testing.T) {
 
 // The lists of registered files count against the memory limit.
 func TestRegisteredFilesLimit(t *testing.T) {
-	r := newRoll(1)
-	r.add(1, format.OpOpenm, 3, "made", format.RDWR|format.CREAT, 0o644)
+	r := replaykit.New(1)
+	r.Add(1, format.OpOpenm, 3, "made", format.RDWR|format.CREAT, 0o644)
 	for range 4 {
-		q := r.ring(format.ViaUring, 1)
-		r.add(1, format.OpRingOpen, 0, q, 8, 0, 16, 0)
-		r.add(1, format.OpRingFiles, 0, q, strings.Repeat("3,", 20_000))
-		r.how(int32(q), format.How{Flags: format.ReqFixed, Slot: 1})
-		r.add(int32(q), format.OpPread64, 0, 3, 4096, 512, 0)
-		r.add(1, format.OpRingSubmit, 0, q, 1, 1, 0, 0)
+		q := r.Ring(format.ViaUring, 1)
+		r.Add(1, format.OpRingOpen, 0, q, 8, 0, 16, 0)
+		r.Add(1, format.OpRingFiles, 0, q, strings.Repeat("3,", 20_000))
+		r.How(int32(q), format.How{Flags: format.ReqFixed, Slot: 1})
+		r.Add(int32(q), format.OpPread64, 0, 3, 4096, 512, 0)
+		r.Add(1, format.OpRingSubmit, 0, q, 1, 1, 0, 0)
 	}
 	o := Options{Root: filepath.Join(t.TempDir(), "root"), Timing: AFAP}
 	o.Limits.Memory = 1 << 20
@@ -124,161 +122,4 @@ func TestRegisteredFilesLimit(t *testing.T) {
 	require.NoError(t, err)
 	faultless(t, r, res)
 	require.Contains(t, res.Notes, "registered files beyond 1048576 bytes are replayed as normal files")
-}
-
-// scriptedQueue is a queue whose requests end when a test says so.
-type scriptedQueue struct {
-	rings.Queue // nil: a method that no test expects
-	did         []string
-	onReap      func(done []rings.Completion) int
-	onReady     func() bool
-	flying      int
-	closed      chan struct{}
-}
-
-func (s *scriptedQueue) Prepare(*rings.Request) error { return nil }
-func (s *scriptedQueue) Submit(int) (int, error)      { return 0, nil }
-func (s *scriptedQueue) InFlight() int                { return s.flying }
-func (s *scriptedQueue) Notes() []string              { return nil }
-func (s *scriptedQueue) Ready() bool                  { return s.onReady() }
-
-func (s *scriptedQueue) Reap(done []rings.Completion) int {
-	if s.onReap == nil {
-		return 0
-	}
-	n := s.onReap(done)
-	s.flying -= n
-	return n
-}
-
-func (s *scriptedQueue) Wait(int) error     { return nil }
-func (s *scriptedQueue) WaitFor(int64) bool { return false }
-
-func (s *scriptedQueue) Close() error {
-	s.did = append(s.did, fmt.Sprintf("close with %d in flight", s.flying))
-	if s.closed != nil {
-		close(s.closed)
-	}
-	return nil
-}
-
-func (s *scriptedQueue) RegisterFiles(fds []int32) error {
-	s.did = append(s.did, fmt.Sprint("register ", open(fds)))
-	return nil
-}
-
-func (s *scriptedQueue) UpdateFiles(at int, fds []int32) error {
-	s.did = append(s.did, fmt.Sprint("update ", at, " ", open(fds)))
-	if at == 3 {
-		return unix.EBADF
-	}
-	return nil
-}
-
-// open shows which descriptors are open.
-func open(fds []int32) string {
-	var text []byte
-	for _, fd := range fds {
-		text = append(text, "-x"[min(fd, 0)+1])
-	}
-	return string(text)
-}
-
-// built returns an executor whose workers have seats, but no threads.
-func built(t *testing.T, r *roll) *executor {
-	t.Helper()
-	o, err := Options{Backend: Memory}.complete(1)
-	require.NoError(t, err)
-	e := newPlaying(engine.NewStage(engine.NewClock(nil)), Part{Trace: r}, o, nil).backing.(*executor)
-	require.NoError(t, e.build(t.Context()))
-	t.Cleanup(func() { require.NoError(t, e.free()) })
-	for _, w := range e.workers {
-		require.NoError(t, e.furnish(w.process))
-		if w.seat == nil {
-			w.Worker.Seat = e.NewSeat()
-			w.seat = e.newSeat(w.Worker.Seat)
-		}
-	}
-	e.kernel.open(e)
-	return e
-}
-
-// ringOn returns the workers of a trace and its only ring, thread 2, which is made
-// of a queue.
-func ringOn(t *testing.T, r *roll, s rings.Queue) ([]*worker, *ring) {
-	t.Helper()
-	e := built(t, r)
-	q := e.rings[1]
-	q.owner.Store(e.workers[0].process)
-	q.hold(e.workers[0].process)
-	q.queue = s
-	q.Open(q)
-	return e.workers, q
-}
-
-// openAs gives the worker's process a descriptor.
-func openAs(t *testing.T, w *worker, fd int64) {
-	t.Helper()
-	real, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
-	require.NoError(t, err)
-	require.True(t, w.process.files.Load().set(fd, newSlot(int64(real), 0, 0)))
-}
-
-// An update replaces the places that it names, without a drain of the ring.
-func TestUpdateFiles(t *testing.T) {
-	r := newRoll(1)
-	ring := r.ring(format.ViaUring, 1)
-	r.add(2, format.OpPread64, 10, 3, 0, 10, 0)
-	s := &scriptedQueue{}
-	workers, q := ringOn(t, r, s)
-	w := workers[0]
-	openAs(t, w, 5)
-	openAs(t, w, 6)
-	register := func(text string) {
-		w.Event = int64(len(r.threads[0].records))
-		r.add(1, format.OpRingFiles, 0, ring, text)
-		engine.Pinned(func() { calls[format.OpRingFiles](w, r.last(1)) })
-	}
-	register("5,-1,6,9,5")
-	require.Equal(t, []int64{5, -1, 6, -1, 5}, q.files)
-
-	s.flying = 1
-	engine.Pinned(func() { w.Submit(&format.Record{Op: format.OpRingSubmit, Args: [format.MaxArgs]int64{int64(ring), 1}}) }) // a drain would not end
-	register("1=6,9,-2,6")
-	require.Equal(t, []int64{5, 6, -1, -1, 6}, q.files)
-	register("4=5,5,5") // beyond the end
-	require.Equal(t, []int64{5, 6, -1, -1, 5}, q.files)
-	register("9=5")
-	register("3=5,5") // refused
-	require.Equal(t, []int64{5, 6, -1, -1, -1}, q.files)
-	require.Equal(t, []string{"register x-x-x", "update 1 x-", "update 4 x", "update 4 x", "update 3 xx"}, s.did)
-	require.Equal(t, []string{"registered files are replayed as normal files: bad file descriptor"}, w.e.Notes())
-}
-
-// An update waits for requests that find their registered file only when they begin.
-func TestUpdateFilesAfterLinks(t *testing.T) {
-	r := newRoll(1)
-	ring := r.ring(format.ViaUring, 1)
-	r.how(2, format.How{Flags: format.ReqLink})
-	r.add(2, format.OpPread64, 10, 5, 0, 10, 0)
-	s := &scriptedQueue{}
-	workers, q := ringOn(t, r, s)
-	w := workers[0]
-	openAs(t, w, 5)
-	s.onReap = func(done []rings.Completion) int {
-		s.did = append(s.did, "reap")
-		done[0] = rings.Completion{Result: 10}
-		return 1
-	}
-	r.add(1, format.OpRingFiles, 0, ring, "5")
-	r.add(1, format.OpRingFiles, 0, ring, "0=5")
-	records := r.threads[0].records
-	engine.Pinned(func() {
-		calls[format.OpRingFiles](w, &records[0])
-		w.Submit(&format.Record{Op: format.OpRingSubmit, Args: [format.MaxArgs]int64{int64(ring), 1}})
-		w.Event = 1
-		calls[format.OpRingFiles](w, &records[1])
-	})
-	require.Equal(t, []string{"register x", "reap", "update 0 x"}, s.did)
-	require.EqualValues(t, 1, q.Done())
 }

@@ -13,6 +13,7 @@ import (
 	"pianola/format"
 	"pianola/replay/engine"
 	"pianola/replay/fileset"
+	"pianola/replay/posix"
 	"pianola/replay/sandbox"
 )
 
@@ -89,7 +90,7 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 	}
 	running.Lock()
 	defer running.Unlock()
-	raiseDescriptors(max(o.Limits.Descriptors, min(o.Limits.Descriptors*int64(len(parts)), mostDescriptors)))
+	posix.RaiseDescriptors(o.Limits.Descriptors, len(parts))
 	defer unix.Umask(sandbox.Umask())
 
 	clock := new(engine.Clock)
@@ -97,22 +98,22 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 		clock = makeClock()
 	}
 	s := engine.NewStage(clock)
-	s.Playing, s.Sleeper, s.Collect = o.Playing, ReadyThread, o.Backend.opener() != nil
-	var parents parents
+	s.Playing, s.Sleeper, s.Collect = o.Playing, posix.ReadyThread, o.Backend.opener() != nil
+	var parents posix.Parents
 	defer func() {
-		if err := parents.close(); err != nil && outcome == nil {
+		if err := parents.Close(); err != nil && outcome == nil {
 			outcome = err
 		}
 	}()
 	if o.Backend.Has().Roots && parts[0].Name != "" {
-		if parents, err = openParents(&o); err != nil {
+		if parents, err = posix.OpenParents(o.Root, o.Maps); err != nil {
 			return nil, err
 		}
 	}
 	var all []*playing
 	defer func() {
 		for _, e := range all {
-			if err := e.free(); err != nil && outcome == nil {
+			if err := e.Free(); err != nil && outcome == nil {
 				outcome = err
 			}
 		}
@@ -122,15 +123,12 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 		shared = &modelled{Device: o.Device.Start(o.Backend.Has().Recorded)}
 	}
 	for _, p := range parts {
-		e := newPlaying(s, p, o, shared)
-		if k, ok := e.backing.(*executor); ok {
-			k.parts, k.parents = len(parts), parents
-		}
+		e := newPlaying(s, p, o, shared, len(parts), parents)
 		all = append(all, e)
 		if err := e.check(); err != nil {
 			return nil, err
 		}
-		if err := e.plan(ctx); err != nil {
+		if err := e.Plan(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -144,7 +142,7 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 	}
 	for _, e := range all {
 		r := &Result{Options: e.Options, trace: e.Whole}
-		if r.Prepared, err = e.setUp(ctx, bind); err != nil {
+		if r.Prepared, err = e.SetUp(ctx, bind); err != nil {
 			return nil, err
 		}
 		r.logs = e.Logs
@@ -154,7 +152,7 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 		return results, nil
 	}
 	for _, e := range all { // once the files of all are there
-		if err := e.ready(); err != nil {
+		if err := e.Ready(); err != nil {
 			return nil, err
 		}
 	}
@@ -180,26 +178,4 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 }
 
 // makeClock makes the clock of a run. Fuzz tests share one among all of theirs.
-var makeClock = func() *engine.Clock { return engine.NewClock(ReadyThread) }
-
-// ownDescriptors is the maximum number of the replay's own descriptors, without those
-// of rings: mostly directories in which paths start.
-const ownDescriptors = maxStartDirs + 1024
-
-// raiseDescriptors raises the process's limit of descriptors to n plus its own, as far
-// as it is allowed to.
-func raiseDescriptors(n int64) {
-	var l unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil {
-		return
-	}
-	want := uint64(n) + ownDescriptors
-	if l.Max < want {
-		higher := unix.Rlimit{Cur: want, Max: want}
-		if unix.Setrlimit(unix.RLIMIT_NOFILE, &higher) == nil {
-			return
-		}
-	}
-	l.Cur = min(l.Max, max(l.Cur, want))
-	_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &l)
-}
+var makeClock = func() *engine.Clock { return engine.NewClock(posix.ReadyThread) }

@@ -14,10 +14,12 @@ import (
 
 	"pianola/format"
 	"pianola/internal/roottest"
+	"pianola/internal/testkit/replaykit"
+	"pianola/replay/engine"
 )
 
 func TestOptions(t *testing.T) {
-	r := newRoll(1)
+	r := replaykit.New(1)
 	for _, test := range []struct {
 		want string
 		o    Options
@@ -37,7 +39,7 @@ func TestOptions(t *testing.T) {
 
 // An empty trace is a replay too.
 func TestNothing(t *testing.T) {
-	for _, r := range []*roll{newRoll(1), {threads: make([]part, 1)}} {
+	for _, r := range []*replaykit.Trace{replaykit.New(1), {Threads: make([]replaykit.Thread, 1)}} {
 		res, err := Run(t.Context(), r, Options{Root: t.TempDir()})
 		require.NoError(t, err)
 		require.Zero(t, res.Executed)
@@ -46,13 +48,13 @@ func TestNothing(t *testing.T) {
 }
 
 func TestDifferences(t *testing.T) {
-	r := newRoll(1)
-	r.add(1, format.OpMkdir, -int64(unix.EEXIST), "a", 0o700) // succeeds
-	r.add(1, format.OpMkdir, 0, "a", 0o700)                   // fails
-	r.add(1, format.OpMkdir, 0, "a", 0o700)
-	r.add(1, format.OpRmdir, -int64(unix.EPERM), "x") // another error
-	r.add(1, format.OpRmdir, -int64(unix.ENOENT), "x")
-	r.add(1, format.OpReadlink, 5, "x", 0, 100)
+	r := replaykit.New(1)
+	r.Add(1, format.OpMkdir, -int64(unix.EEXIST), "a", 0o700) // succeeds
+	r.Add(1, format.OpMkdir, 0, "a", 0o700)                   // fails
+	r.Add(1, format.OpMkdir, 0, "a", 0o700)
+	r.Add(1, format.OpRmdir, -int64(unix.EPERM), "x") // another error
+	r.Add(1, format.OpRmdir, -int64(unix.ENOENT), "x")
+	r.Add(1, format.OpReadlink, 5, "x", 0, 100)
 	_, res := play(t, r, byOpenat2)
 	require.EqualValues(t, []int64{6, 4, 5}, []int64{res.Executed, res.Failed, res.Differed})
 	require.Equal(t, Difference{Op: format.OpMkdir, Recorded: 0, Got: -int64(unix.EEXIST), Count: 2, At: res.Differences[1].At, Thread: 1, Event: 1, Path: "a"}, res.Differences[1])
@@ -71,17 +73,17 @@ func TestDifferences(t *testing.T) {
 // following calls read at the recorded offset.
 func TestSeeksLeadElsewhere(t *testing.T) {
 	eachBackend(t, func(t *testing.T, p player) {
-		r := newRoll(1)
-		r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o600, Size: 5000, Cached: -1})
-		r.add(1, format.OpOpen, 3, "f", format.RDONLY)
-		r.add(1, format.OpLseek, 4096, 3, 0, format.SeekHole) // leads to the end
-		r.add(1, format.OpRead, 500, 3, 0, 500)
-		r.add(1, format.OpLseek, -int64(unix.ENXIO), 3, 0, format.SeekData) // leads to the start
-		r.add(1, format.OpRead, 404, 3, 0, 500)
-		r.add(1, format.OpLseek, 4990, 3, 9000, format.SeekData) // fails
-		r.add(1, format.OpRead, 10, 3, 0, 500)
-		r.add(1, format.OpLseek, -int64(unix.ENXIO), 3, 9000, format.SeekHole)
-		r.add(1, format.OpLseek, 5000, 3, 0, format.SeekCur)
+		r := replaykit.New(1)
+		r.File(format.File{Path: "f", Type: format.TypeReg, Mode: 0o600, Size: 5000, Cached: -1})
+		r.Add(1, format.OpOpen, 3, "f", format.RDONLY)
+		r.Add(1, format.OpLseek, 4096, 3, 0, format.SeekHole) // leads to the end
+		r.Add(1, format.OpRead, 500, 3, 0, 500)
+		r.Add(1, format.OpLseek, -int64(unix.ENXIO), 3, 0, format.SeekData) // leads to the start
+		r.Add(1, format.OpRead, 404, 3, 0, 500)
+		r.Add(1, format.OpLseek, 4990, 3, 9000, format.SeekData) // fails
+		r.Add(1, format.OpRead, 10, 3, 0, 500)
+		r.Add(1, format.OpLseek, -int64(unix.ENXIO), 3, 9000, format.SeekHole)
+		r.Add(1, format.OpLseek, 5000, 3, 0, format.SeekCur)
 		_, res := p.play(t, r)
 		require.EqualValues(t, 3, res.Differed)
 		require.EqualValues(t, 3, res.ByOp[format.OpLseek].Differed)
@@ -90,11 +92,11 @@ func TestSeeksLeadElsewhere(t *testing.T) {
 
 // However many kinds of differences there are, few are told apart.
 func TestDifferencesAreBounded(t *testing.T) {
-	r := newRoll(1)
-	r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o600})
-	r.add(1, format.OpOpen, 3, "f", format.RDONLY)
+	r := replaykit.New(1)
+	r.File(format.File{Path: "f", Type: format.TypeReg, Mode: 0o600})
+	r.Add(1, format.OpOpen, 3, "f", format.RDONLY)
 	for i := range 10 * 64 {
-		r.add(1, format.OpRead, int64(i+1), 3, 0, 1)
+		r.Add(1, format.OpRead, int64(i+1), 3, 0, 1)
 	}
 	_, res := play(t, r, byOpenat2)
 	require.EqualValues(t, 10*64, res.Differed)
@@ -124,12 +126,12 @@ func TestBytesLimit(t *testing.T) {
 		{format.OpSetxattr, 0, []any{"f", "user.a", 0, 1000, 0}},
 		{format.OpFsetxattr, 0, []any{3, "user.a", 0, 1 << 62, 0}},
 	} {
-		r := newRoll(1)
-		r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o600, Size: 1})
-		r.add(1, format.OpOpen, 3, "f", format.RDWR)
-		r.add(1, format.OpWrite, bytes-1, 3, 0, bytes-1)
-		r.add(1, test.op, test.ret, test.args...)
-		r.add(1, format.OpMkdir, 0, "never", 0o700)
+		r := replaykit.New(1)
+		r.File(format.File{Path: "f", Type: format.TypeReg, Mode: 0o600, Size: 1})
+		r.Add(1, format.OpOpen, 3, "f", format.RDWR)
+		r.Add(1, format.OpWrite, bytes-1, 3, 0, bytes-1)
+		r.Add(1, test.op, test.ret, test.args...)
+		r.Add(1, format.OpMkdir, 0, "never", 0o700)
 		dir := filepath.Join(t.TempDir(), "root")
 		res, err := Run(t.Context(), r, Options{Root: dir, Keep: true, Limits: Limits{Bytes: bytes}})
 		require.ErrorIs(t, err, ErrLimit, test.op.String())
@@ -143,40 +145,34 @@ func TestBytesLimit(t *testing.T) {
 
 // A descriptor above the limit is not kept open.
 func TestDescriptorLimit(t *testing.T) {
-	r := newRoll(1)
-	r.add(1, format.OpOpen, 64, ".", format.RDONLY)
-	r.add(1, format.OpDup2, 1<<40, 63, 1<<40)
-	r.add(1, format.OpFstat, -int64(unix.EBADF), 64, 0)
+	r := replaykit.New(1)
+	r.Add(1, format.OpOpen, 64, ".", format.RDONLY)
+	r.Add(1, format.OpDup2, 1<<40, 63, 1<<40)
+	r.Add(1, format.OpFstat, -int64(unix.EBADF), 64, 0)
 	before := roottest.OpenFiles(t)
 	res, err := Run(t.Context(), r, Options{Root: t.TempDir(), Limits: Limits{Descriptors: 64}})
 	require.NoError(t, err)
 	require.EqualValues(t, 2, res.Failed)
 	require.Equal(t, -int64(unix.EMFILE), res.Differences[0].Got)
-	require.Equal(t, lowDescriptors, res.Differences[0].Reason)
+	require.Equal(t, "--limit descriptors is too low", res.Differences[0].Reason)
 	require.LessOrEqual(t, roottest.OpenFiles(t), before)
 }
 
-// A call that fails for lack of room for descriptors of the replay's own says so, and
-// stands before the more frequent differences that follow from it.
-func TestLimitOfOpenFiles(t *testing.T) {
-	r := newRoll(1)
-	r.file(format.File{Path: "f", Size: 100, Type: format.TypeReg, Mode: 0o666})
-	r.add(1, format.OpOpen, 3, "f", format.RDONLY)
-	r.add(1, format.OpOpen, 4, "f", format.RDONLY)
-	for range 3 {
-		r.add(1, format.OpFstat, 0, 3, 0)
+// The difference that began first stands before the more frequent differences that follow from it.
+func TestOrderOfDifferences(t *testing.T) {
+	var res Result
+	for i, d := range []Difference{
+		{Op: format.OpFstat, Got: -int64(unix.EBADF), Count: 1, At: 3}, {Op: format.OpFstat, Got: -int64(unix.EBADF), Count: 2, At: 5},
+		{Op: format.OpOpen, Recorded: 4, Got: -int64(unix.EMFILE), Count: 1, At: 2}, {Op: format.OpOpen, Recorded: 3, Got: -int64(unix.EMFILE), Count: 1, At: 1},
+	} {
+		d.Thread = int32(i)
+		res.addDifference(&d)
 	}
-	opens := calls[format.OpOpen]
-	t.Cleanup(func() { calls[format.OpOpen] = opens })
-	calls[format.OpOpen] = func(*worker, *format.Record) int64 { return errNoFD }
-	res, err := Run(t.Context(), r, Options{Root: t.TempDir(), Timing: AFAP})
-	require.NoError(t, err)
-	require.Len(t, res.Differences, 2)
-	require.EqualValues(t, []int64{2, 3}, []int64{res.Differences[0].Count, res.Differences[0].Recorded}, "of any number")
-	require.Equal(t, lowOpenFiles, res.Differences[0].Reason)
-	require.EqualValues(t, 3, res.Differences[1].Count)
-	require.Empty(t, res.Differences[1].Reason)
-
+	res.sortDifferences(&playing{Engine: &engine.Engine{Trace: replaykit.New(1)}})
+	require.Equal(t, []Difference{
+		{Op: format.OpOpen, Recorded: 3, Got: -int64(unix.EMFILE), Count: 2, At: 1, Thread: 3}, // of any number
+		{Op: format.OpFstat, Got: -int64(unix.EBADF), Count: 3, At: 3},
+	}, res.Differences)
 	other := Difference{Op: format.OpFstat, Got: -int64(unix.EBADF), Count: 4, At: -1, Thread: 7}
 	res.addDifference(&other)
 	require.Equal(t, Difference{Op: format.OpFstat, Got: -int64(unix.EBADF), Count: 7, At: -1, Thread: 7}, res.Differences[1], "the first example is the earliest")
@@ -184,8 +180,8 @@ func TestLimitOfOpenFiles(t *testing.T) {
 
 func TestUnknownOperation(t *testing.T) {
 	for _, op := range []format.Op{0, format.OpChdir, format.OpOpenat, 60000} {
-		r := newRoll(1)
-		r.add(1, op, 0)
+		r := replaykit.New(1)
+		r.Add(1, op, 0)
 		_, err := Run(t.Context(), r, Options{Root: t.TempDir()})
 		require.ErrorContains(t, err, "can't be replayed")
 	}
@@ -193,12 +189,12 @@ func TestUnknownOperation(t *testing.T) {
 
 // damaged is a trace whose records end in an error.
 type damaged struct {
-	*roll
+	*replaykit.Trace
 	err error
 }
 
 func (d damaged) Records(thread int32) format.RecordReader {
-	return &damagedReader{d.roll.Records(thread), d.err}
+	return &damagedReader{d.Trace.Records(thread), d.err}
 }
 
 type damagedReader struct {
@@ -218,9 +214,9 @@ func (d damaged) Len(int32) int64 { return 5000 }
 
 func TestDamagedTrace(t *testing.T) {
 	for _, fault := range []error{errors.New("checksum"), io.EOF} {
-		r := newRoll(1)
+		r := replaykit.New(1)
 		for range 3000 {
-			r.add(1, format.OpRmdir, -int64(unix.ENOENT), "x")
+			r.Add(1, format.OpRmdir, -int64(unix.ENOENT), "x")
 		}
 		want := fault
 		if errors.Is(fault, io.EOF) {
@@ -237,17 +233,17 @@ func TestDamagedTrace(t *testing.T) {
 // overdue event takes its lateness from what follows.
 func TestTiming(t *testing.T) {
 	const events, gap = 40, int64(2 * time.Millisecond)
-	r := newRoll(2)
+	r := replaykit.New(2)
 	for n := int32(1); n <= 2; n++ {
 		for range events {
-			r.add(n, format.OpRmdir, -int64(unix.ENOENT), "x")
-			r.last(n).Compute = gap
+			r.Add(n, format.OpRmdir, -int64(unix.ENOENT), "x")
+			r.Last(n).Compute = gap
 		}
-		for i := range r.threads[n-1].durations {
-			r.threads[n-1].durations[i] = gap / 2
+		for i := range r.Threads[n-1].Durations {
+			r.Threads[n-1].Durations[i] = gap / 2
 		}
 	}
-	r.header.Threads[1].Start = 3 * gap
+	r.Head.Threads[1].Start = 3 * gap
 	for _, test := range []struct {
 		timing Timing
 		speed  float64
@@ -286,43 +282,43 @@ func TestTiming(t *testing.T) {
 
 // The hot path allocates nothing: a thousand events cost as much as many more.
 func TestNoAllocations(t *testing.T) {
-	trace := func(events int) *roll {
-		r := newRoll(2)
-		r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o600, Size: 8192})
+	trace := func(events int) *replaykit.Trace {
+		r := replaykit.New(2)
+		r.File(format.File{Path: "f", Type: format.TypeReg, Mode: 0o600, Size: 8192})
 		for n := int32(1); n <= 2; n++ {
 			for i := range events / 20 {
 				if n == 2 {
-					r.wait(2, 1, int64(20*i))
+					r.Wait(2, 1, int64(20*i))
 				}
-				r.add(n, format.OpOpen, 3, "f", format.RDWR)
-				r.add(n, format.OpRead, 100, 3, 0, 100)
-				r.add(n, format.OpPwritev, 100, 3, 0, 3, 0, 100)
-				r.add(n, format.OpFstat, 0, 3, 0)
-				r.add(n, format.OpDup, 4, 3)
-				r.add(n, format.OpClose, 0, 4)
-				r.add(n, format.OpFcntl, 0, 3, format.FSetlk, 0, unix.F_RDLCK, 0, 10)
-				r.add(n, format.OpStat, 0, "f", 0)
-				r.add(n, format.OpRename, 0, "f", "f")
-				r.add(n, format.OpSetxattr, 0, "f", "user.a", 0, 10, 0)
-				r.add(n, format.OpSplice, 10, -1, -1, 3, 0, 10, 0)
-				r.add(n, format.OpSendfile, 10, -1, 3, 0, 10)
-				r.add(n, format.OpCopyFileRange, 10, 3, 0, 3, 4096, 10, 0)
-				r.add(n, format.OpChmod, 0, "f", 0o644)
-				r.add(n, format.OpUtimens, 0, "f", 0, 0)
-				r.add(n, format.OpFlock, 0, 3, unix.LOCK_SH)
-				r.add(n, format.OpIoctl, 0, 3, unix.FICLONE, -1)
-				r.add(n, format.OpUnshare, 0, format.CloneFiles)
-				r.add(n, format.OpFadvise64, 0, 3, 0, 0, 0)
-				r.add(n, format.OpClose, 0, 3)
-				r.last(n).Compute = 30_000
+				r.Add(n, format.OpOpen, 3, "f", format.RDWR)
+				r.Add(n, format.OpRead, 100, 3, 0, 100)
+				r.Add(n, format.OpPwritev, 100, 3, 0, 3, 0, 100)
+				r.Add(n, format.OpFstat, 0, 3, 0)
+				r.Add(n, format.OpDup, 4, 3)
+				r.Add(n, format.OpClose, 0, 4)
+				r.Add(n, format.OpFcntl, 0, 3, format.FSetlk, 0, unix.F_RDLCK, 0, 10)
+				r.Add(n, format.OpStat, 0, "f", 0)
+				r.Add(n, format.OpRename, 0, "f", "f")
+				r.Add(n, format.OpSetxattr, 0, "f", "user.a", 0, 10, 0)
+				r.Add(n, format.OpSplice, 10, -1, -1, 3, 0, 10, 0)
+				r.Add(n, format.OpSendfile, 10, -1, 3, 0, 10)
+				r.Add(n, format.OpCopyFileRange, 10, 3, 0, 3, 4096, 10, 0)
+				r.Add(n, format.OpChmod, 0, "f", 0o644)
+				r.Add(n, format.OpUtimens, 0, "f", 0, 0)
+				r.Add(n, format.OpFlock, 0, 3, unix.LOCK_SH)
+				r.Add(n, format.OpIoctl, 0, 3, unix.FICLONE, -1)
+				r.Add(n, format.OpUnshare, 0, format.CloneFiles)
+				r.Add(n, format.OpFadvise64, 0, 3, 0, 0, 0)
+				r.Add(n, format.OpClose, 0, 3)
+				r.Last(n).Compute = 30_000
 			}
 		}
-		for i := range r.threads { // threads have tables of their own
-			r.header.Threads[i].Process = int32(i + 1)
+		for i := range r.Threads { // threads have tables of their own
+			r.Head.Threads[i].Process = int32(i + 1)
 		}
 		return r
 	}
-	count := func(r *roll, timing Timing) uint64 {
+	count := func(r *replaykit.Trace, timing Timing) uint64 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		res, err := Run(t.Context(), r, Options{Root: t.TempDir(), Timing: timing})

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
+	"pianola/internal/testkit/replaykit"
 	"pianola/replay/rings"
 )
 
@@ -28,17 +29,17 @@ func BenchmarkRing(b *testing.B) {
 	} {
 		b.Run(v.name, func(b *testing.B) {
 			const n = 1 << 15
-			r := newRoll(1)
-			r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o600, Size: 1 << 20, Cached: 256})
-			q := r.ring(v.via, 1)
-			r.add(1, format.OpOpen, 3, "f", format.RDONLY)
-			r.add(1, format.OpRingOpen, 0, q, 64, 0, 128, 0)
+			r := replaykit.New(1)
+			r.File(format.File{Path: "f", Type: format.TypeReg, Mode: 0o600, Size: 1 << 20, Cached: 256})
+			q := r.Ring(v.via, 1)
+			r.Add(1, format.OpOpen, 3, "f", format.RDONLY)
+			r.Add(1, format.OpRingOpen, 0, q, 64, 0, 128, 0)
 			for i := 0; i < n; i += v.batch {
 				for range v.batch {
-					r.how(int32(q), format.How{Flags: v.flags})
-					r.add(int32(q), format.OpPread64, 4096, 3, 4096, 4096, 8192)
+					r.How(int32(q), format.How{Flags: v.flags})
+					r.Add(int32(q), format.OpPread64, 4096, 3, 4096, 4096, 8192)
 				}
-				r.add(1, format.OpRingSubmit, 0, q, v.batch, v.batch, i, 0)
+				r.Add(1, format.OpRingSubmit, 0, q, v.batch, v.batch, i, 0)
 			}
 			var costs []float64
 			for b.Loop() {

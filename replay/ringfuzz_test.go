@@ -13,6 +13,7 @@ import (
 
 	"pianola/format"
 	"pianola/internal/roottest"
+	"pianola/internal/testkit/replaykit"
 )
 
 // ringFuzzOps are what fuzzed requests ask for: what rings do, what is executed as a
@@ -28,18 +29,18 @@ var ringFuzzArgs = []int64{3, 3, 3, 4, 7, -1, 0, 1, 2, 512, 4096, 5000, 1 << 20,
 
 // ringFuzz makes a trace of bytes: two threads of one process and one of another, with
 // a ring and a context, of which the bytes say what they do. Each step takes 8 bytes.
-func ringFuzz(data []byte) *roll {
-	r := newRoll(2)
-	r.child(2, 1)
-	rings := [...]int{r.ring(format.ViaUring, 1), r.ring(format.ViaAIO, 2)}
-	r.strings = append([]string{"made", "other"}, fuzzStrings...)
-	r.add(1, format.OpOpenm, 3, "made", format.RDWR|format.CREAT, 0o644)
-	r.add(1, format.OpOpenm, 4, "other", format.RDWR|format.CREAT|format.DIRECT, 0o644)
-	r.add(1, format.OpRingOpen, 0, rings[0], 8, 0, 16, 0)
-	r.add(1, format.OpRingFiles, 0, rings[0], "3,-1,4,9")
-	r.add(1, format.OpRingBuffers, 0, rings[0], "4096+8192,-5+0,16384+4096")
-	r.wait(2, 1, 1)
-	r.add(2, format.OpRingOpen, 0, rings[1], 4, 0, 0, 0)
+func ringFuzz(data []byte) *replaykit.Trace {
+	r := replaykit.New(2)
+	r.Child(2, 1)
+	rings := [...]int{r.Ring(format.ViaUring, 1), r.Ring(format.ViaAIO, 2)}
+	r.Texts = append([]string{"made", "other"}, fuzzStrings...)
+	r.Add(1, format.OpOpenm, 3, "made", format.RDWR|format.CREAT, 0o644)
+	r.Add(1, format.OpOpenm, 4, "other", format.RDWR|format.CREAT|format.DIRECT, 0o644)
+	r.Add(1, format.OpRingOpen, 0, rings[0], 8, 0, 16, 0)
+	r.Add(1, format.OpRingFiles, 0, rings[0], "3,-1,4,9")
+	r.Add(1, format.OpRingBuffers, 0, rings[0], "4096+8192,-5+0,16384+4096")
+	r.Wait(2, 1, 1)
+	r.Add(2, format.OpRingOpen, 0, rings[1], 4, 0, 0, 0)
 	arg := func(b byte) int64 { return ringFuzzArgs[int(b)%len(ringFuzzArgs)] }
 	var pending [2]int
 	for n := 0; len(data) >= 8 && n < 300; n++ {
@@ -59,7 +60,7 @@ func ringFuzz(data []byte) *roll {
 			rec = format.Record{Op: ringFuzzOps[int(b[2])%len(ringFuzzOps)], Ret: arg(b[3])}
 			rec.Args = [format.MaxArgs]int64{arg(b[4]), int64(b[5]&7) * 4096, arg(b[5] >> 4), arg(b[6]), arg(b[6] >> 4), 0}
 			if b[0]&4 != 0 {
-				r.how(to, format.How{Flags: int64(b[7] & 0x1f), RW: int64(b[7] >> 5), Slot: int64(b[0] >> 4), Buf: int64(b[0] >> 6)})
+				r.How(to, format.How{Flags: int64(b[7] & 0x1f), RW: int64(b[7] >> 5), Slot: int64(b[0] >> 4), Buf: int64(b[0] >> 6)})
 			}
 			pending[which]++
 		case 2: // a call that submits and waits
@@ -69,7 +70,7 @@ func ringFuzz(data []byte) *roll {
 			if b[0]&4 != 0 {
 				submit = int(b[2])
 			}
-			at := len(r.threads[ring-1].records)
+			at := len(r.Threads[ring-1].Records)
 			rec.Args = [format.MaxArgs]int64{int64(ring), int64(submit), int64(b[3] & 15), int64(max(at-int(b[4]), 0)), int64(b[5])}
 			if b[0]&8 != 0 {
 				rec.Args[0], rec.Args[2], rec.Args[3] = arg(b[2]), arg(b[3]), arg(b[4])
@@ -83,14 +84,14 @@ func ringFuzz(data []byte) *roll {
 			}
 		}
 		if b[0]&0x10 != 0 && b[7] != 0 {
-			other := int32(int(b[7])%len(r.threads) + 1)
+			other := int32(int(b[7])%len(r.Threads) + 1)
 			if at := r.Len(other) - 1 - int64(b[7]>>5); at >= 0 && (other != to || other >= int32(rings[0])) {
-				r.wait(to, other, at)
+				r.Wait(to, other, at)
 			}
 		}
-		p := &r.threads[to-1]
-		p.records = append(p.records, rec)
-		p.durations = append(p.durations, 0)
+		p := &r.Threads[to-1]
+		p.Records = append(p.Records, rec)
+		p.Durations = append(p.Durations, 0)
 	}
 	return r
 }

@@ -9,15 +9,17 @@ import (
 
 	"pianola/device"
 	"pianola/format"
+	"pianola/internal/testkit/replaykit"
+	"pianola/replay/posix"
 )
 
 // syncs returns a trace of a thread that syncs n times, for a millisecond after half of one.
-func syncs(n int) *roll {
-	r := newRoll(1)
+func syncs(n int) *replaykit.Trace {
+	r := replaykit.New(1)
 	for range n {
-		r.add(1, format.OpFsync, 0, 3)
-		r.took(1, millisecond)
-		r.last(1).Compute = millisecond / 2
+		r.Add(1, format.OpFsync, 0, 3)
+		r.Took(1, millisecond)
+		r.Last(1).Compute = millisecond / 2
 	}
 	return r
 }
@@ -26,13 +28,13 @@ func syncs(n int) *roll {
 // clock, and nothing is late.
 func TestSimulated(t *testing.T) {
 	r := syncs(2)
-	child := r.child(2, 1)
-	r.add(1, format.OpClone, int64(child))
-	r.add(child, format.OpFsync, 0, 3)
-	r.took(child, 10*millisecond)
-	r.wait(1, child, 0)
-	r.add(1, format.OpFsync, 0, 3)
-	r.took(1, millisecond)
+	child := r.Child(2, 1)
+	r.Add(1, format.OpClone, int64(child))
+	r.Add(child, format.OpFsync, 0, 3)
+	r.Took(child, 10*millisecond)
+	r.Wait(1, child, 0)
+	r.Add(1, format.OpFsync, 0, 3)
+	r.Took(1, millisecond)
 	for timing, want := range map[Timing][4]int64{
 		Compute: {millisecond / 2, 3 * millisecond, 13 * millisecond, 14 * millisecond},
 		AFAP:    {0, 2 * millisecond, 12 * millisecond, 13 * millisecond},
@@ -81,20 +83,20 @@ func TestSimulatedDevice(t *testing.T) {
 
 // A call that waits for completions ends when the device has completed them.
 func TestSimulatedRequests(t *testing.T) {
-	r := newRoll(1)
-	q := r.ring(format.ViaUring, 1)
+	r := replaykit.New(1)
+	q := r.Ring(format.ViaUring, 1)
 	ring := int32(q)
-	r.add(1, format.OpRingOpen, 0, q, 8, 0, 16, 0)
-	r.add(ring, format.OpFsync, 0, 3)
-	r.took(ring, millisecond)
-	r.add(1, format.OpRingSubmit, 0, q, 1, 1, 0, 0)
-	r.took(1, millisecond+1000) // a microsecond after the completion
+	r.Add(1, format.OpRingOpen, 0, q, 8, 0, 16, 0)
+	r.Add(ring, format.OpFsync, 0, 3)
+	r.Took(ring, millisecond)
+	r.Add(1, format.OpRingSubmit, 0, q, 1, 1, 0, 0)
+	r.Took(1, millisecond+1000) // a microsecond after the completion
 	m := new(device.Model)
 	require.NoError(t, m.AddLatency("sync:x3"))
 	for _, more := range []bool{false, true} {
 		if more {
-			r.add(1, format.OpFsync, 0, 3)
-			r.took(1, 0)
+			r.Add(1, format.OpFsync, 0, 3)
+			r.Took(1, 0)
 		}
 		res, err := Run(t.Context(), r, Options{Backend: Simulated, Device: m})
 		require.NoError(t, err)
@@ -110,7 +112,7 @@ func TestSimulatedRequests(t *testing.T) {
 // A log that does not fit into memory goes to a file, and a run that is to end does.
 func TestSimulatedBounds(t *testing.T) {
 	r := syncs(50_000)
-	o := Options{Backend: Simulated, Limits: Limits{Memory: minMemory}}
+	o := Options{Backend: Simulated, Limits: Limits{Memory: posix.MinMemory}}
 	res, err := Run(t.Context(), r, o)
 	require.NoError(t, err)
 	all := readAll(t, res.Events())
@@ -131,9 +133,9 @@ func TestSimulatedBounds(t *testing.T) {
 
 // A trace without durations can't be simulated.
 func TestSimulatedUnknown(t *testing.T) {
-	r := newRoll(1)
-	r.add(1, format.OpFsync, 0, 3)
-	r.took(1, format.Unknown)
+	r := replaykit.New(1)
+	r.Add(1, format.OpFsync, 0, 3)
+	r.Took(1, format.Unknown)
 	_, err := Run(t.Context(), r, Options{Backend: Simulated})
 	require.ErrorIs(t, err, ErrNoDurations)
 }

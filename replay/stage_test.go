@@ -12,16 +12,18 @@ import (
 
 	"pianola/format"
 	"pianola/internal/roottest"
+	"pianola/internal/testkit/replaykit"
+	"pianola/replay/posix"
 )
 
 // Several traces are replayed each in a directory of its own.
 func TestRunAll(t *testing.T) {
-	trace := func() *roll {
-		r := newRoll(1)
-		r.file(format.File{Path: "f", Type: format.TypeReg, Size: 10, Mode: 0o600})
-		r.add(1, format.OpOpen, 3, "f", format.RDWR)
-		r.add(1, format.OpMkdir, 0, "d", 0o700)
-		r.last(1).Compute = int64(time.Millisecond)
+	trace := func() *replaykit.Trace {
+		r := replaykit.New(1)
+		r.File(format.File{Path: "f", Type: format.TypeReg, Size: 10, Mode: 0o600})
+		r.Add(1, format.OpOpen, 3, "f", format.RDWR)
+		r.Add(1, format.OpMkdir, 0, "d", 0o700)
+		r.Last(1).Compute = int64(time.Millisecond)
 		return r
 	}
 	a, b := trace(), trace()
@@ -53,8 +55,8 @@ func TestRunAllFollowsNoLink(t *testing.T) {
 	info, err := os.Lstat(secret)
 	require.NoError(t, err)
 	root := filepath.Join(base, "root")
-	r := newRoll(1)
-	r.add(1, format.OpMkdir, 0, "d", 0o700)
+	r := replaykit.New(1)
+	r.Add(1, format.OpMkdir, 0, "d", 0o700)
 	_, err = RunAll(t.Context(), []Part{{"a", r}}, Options{Root: root, Keep: true})
 	require.NoError(t, err)
 	require.NoError(t, os.RemoveAll(filepath.Join(root, "a")))
@@ -69,11 +71,11 @@ func TestRunAllFollowsNoLink(t *testing.T) {
 
 // The first that fails stops the others, and the error says which it was.
 func TestRunAllFails(t *testing.T) {
-	endless := newRoll(1)
-	endless.add(1, format.OpMkdir, 0, "d", 0o700)
-	endless.last(1).Compute = math.MaxInt64 / 2
-	wrong := newRoll(1)
-	wrong.add(1, format.OpRmdir, 0, "missing")
+	endless := replaykit.New(1)
+	endless.Add(1, format.OpMkdir, 0, "d", 0o700)
+	endless.Last(1).Compute = math.MaxInt64 / 2
+	wrong := replaykit.New(1)
+	wrong.Add(1, format.OpRmdir, 0, "missing")
 	results, err := RunAll(t.Context(), []Part{{"endless", endless}, {"wrong", wrong}}, Options{Root: t.TempDir() + "/root", Strict: true})
 	require.ErrorIs(t, err, ErrDiffers)
 	require.ErrorContains(t, err, "wrong: event 0")
@@ -86,9 +88,9 @@ func TestRunAllFails(t *testing.T) {
 // Each copy of a trace has a directory and a result of its own, and copies follow one
 // another.
 func TestRunAllCopies(t *testing.T) {
-	r, single := newRoll(1), newRoll(1)
-	r.add(1, format.OpMkdir, 0, "d", 0o700)
-	single.add(1, format.OpMkdir, 0, "e", 0o700)
+	r, single := replaykit.New(1), replaykit.New(1)
+	r.Add(1, format.OpMkdir, 0, "d", 0o700)
+	single.Add(1, format.OpMkdir, 0, "e", 0o700)
 	root := filepath.Join(t.TempDir(), "root")
 	results, err := RunAll(t.Context(), []Part{{"a", r}, {"b", single}}, Options{Root: root, Keep: true, Copies: 2})
 	require.NoError(t, err)
@@ -107,11 +109,11 @@ func TestRunAllCopies(t *testing.T) {
 // Limits hold for all traces and copies together.
 func TestLimitsOfAll(t *testing.T) {
 	three := func(copies int, l Limits) error {
-		r := newRoll(3)
-		r.file(format.File{Path: "f", Type: format.TypeReg, Size: 1 << 20, Mode: 0o600})
-		fd := r.add(1, format.OpOpen, 3, "f", format.RDWR)
+		r := replaykit.New(3)
+		r.File(format.File{Path: "f", Type: format.TypeReg, Size: 1 << 20, Mode: 0o600})
+		fd := r.Add(1, format.OpOpen, 3, "f", format.RDWR)
 		require.Zero(t, fd)
-		r.add(1, format.OpPwrite64, 1<<20, 3, 0, 1<<20, 0)
+		r.Add(1, format.OpPwrite64, 1<<20, 3, 0, 1<<20, 0)
 		_, err := RunAll(t.Context(), []Part{{"a", r}}, Options{Root: filepath.Join(t.TempDir(), "root"), Copies: copies, Limits: l})
 		return err
 	}
@@ -122,7 +124,7 @@ func TestLimitsOfAll(t *testing.T) {
 		{"threads", Limits{Threads: 12}, Limits{Threads: 11}},
 		{"bytes", Limits{Bytes: 4 * (2<<20 + 4096)}, Limits{Bytes: 2<<20 + 4096}},
 		{"files", Limits{Files: 8}, Limits{Files: 3}},
-		{"memory", Limits{Memory: 4 * minMemory}, Limits{Memory: 4*minMemory - 1}},
+		{"memory", Limits{Memory: 4 * posix.MinMemory}, Limits{Memory: 4*posix.MinMemory - 1}},
 	} {
 		require.NoError(t, three(4, test.fit), test.name)
 		require.NoError(t, three(1, test.less), test.name)
@@ -135,7 +137,7 @@ func TestLimitsOfAll(t *testing.T) {
 	}
 	one, eight := Limits{}.Complete(1), Limits{}.Complete(8)
 	require.Equal(t, 8*one.Files, eight.Files)
-	require.Equal(t, one.Files, eight.share(8).Files)
+	require.Equal(t, one.Files, eight.Share(8).Files)
 	require.LessOrEqual(t, eight.Memory, 8*one.Memory)
 	require.LessOrEqual(t, eight.Threads, 8*one.Threads)
 }

@@ -10,38 +10,30 @@ import (
 
 	"pianola/format"
 	"pianola/format/bin"
+	"pianola/internal/testkit/replaykit"
 	"pianola/internal/testkit/tracefuzz"
 	"pianola/replay/engine"
+	"pianola/replay/posix"
 )
 
-// at adds an event that took from one nanosecond of the recording to another.
-func (t *roll) at(thread int32, from, to int64) {
-	n := t.add(thread, format.OpFsync, 0)
-	p := &t.threads[thread-1]
-	p.records[n].Compute, p.durations[n] = from, to-from
-	for i := range n {
-		p.records[n].Compute -= p.records[i].Compute + p.durations[i]
-	}
-}
-
 // totalOrder builds an engine, which is not run.
-func totalOrder(t *testing.T, r *roll, limits Limits) (*engine.Engine, error) {
+func totalOrder(t *testing.T, r *replaykit.Trace, limits Limits) (*engine.Engine, error) {
 	o, err := Options{Backend: Null, Order: Total, Limits: limits}.complete(1)
 	require.NoError(t, err)
-	e := newPlaying(engine.NewStage(new(engine.Clock)), Part{Trace: r}, o, nil)
-	_, err = e.setUp(t.Context(), nil)
+	e := newPlaying(engine.NewStage(new(engine.Clock)), Part{Trace: r}, o, nil, 1, nil)
+	_, err = e.SetUp(t.Context(), nil)
 	return e.Engine, err
 }
 
 func TestTotal(t *testing.T) {
-	r := newRoll(3)
-	r.at(1, 0, 10)
-	r.at(2, 5, 15)
-	r.at(3, 12, 30)
-	r.wait(1, 3, 0) // against the order of time, so it begins at 30
-	r.at(1, 20, 25)
-	r.wait(2, 1, 1)
-	r.at(2, 22, 50)
+	r := replaykit.New(3)
+	r.At(1, 0, 10)
+	r.At(2, 5, 15)
+	r.At(3, 12, 30)
+	r.Wait(1, 3, 0) // against the order of time, so it begins at 30
+	r.At(1, 20, 25)
+	r.Wait(2, 1, 1)
+	r.At(2, 22, 50)
 	e, err := totalOrder(t, r, Limits{})
 	require.NoError(t, err)
 	waits := func(thread int) []format.Wait {
@@ -75,14 +67,14 @@ func TestTotalOfNoEvents(t *testing.T) {
 // A child does not wait for the end of its creation, which is its own end where
 // the parent waits for it (vfork). The parent's time in the call is compute.
 func TestTotalOfVfork(t *testing.T) {
-	r := newRoll(1)
-	child := r.child(2, 1)
-	n := r.add(1, format.OpClone, int64(child), format.CloneVfork)
-	r.wait(child, 1, n)
-	r.at(child, 10, 20)
-	r.at(child, 30, 90)
-	r.at(1, 110, 120)
-	r.threads[0].durations[n] = 100
+	r := replaykit.New(1)
+	child := r.Child(2, 1)
+	n := r.Add(1, format.OpClone, int64(child), format.CloneVfork)
+	r.Wait(child, 1, n)
+	r.At(child, 10, 20)
+	r.At(child, 30, 90)
+	r.At(1, 110, 120)
+	r.Threads[0].Durations[n] = 100
 	e, err := totalOrder(t, r, Limits{})
 	require.NoError(t, err)
 	require.Equal(t, []format.Wait{{Event: 1, For: format.Edge{Thread: child, Event: 1}}}, e.Workers[0].Waits()[:1])
@@ -97,14 +89,14 @@ func TestTotalIsWhatItSays(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
 		const threads, events = 5, 40
-		r := newRoll(threads)
+		r := replaykit.New(threads)
 		var from, to [threads][events]int64
 		for n := range threads {
 			now := random.Int64N(20)
 			for i := range events {
 				from[n][i] = now
 				to[n][i] = now + random.Int64N(30)
-				r.at(int32(n+1), from[n][i], to[n][i])
+				r.At(int32(n+1), from[n][i], to[n][i])
 				now = to[n][i] + random.Int64N(20)
 			}
 		}
@@ -164,7 +156,7 @@ func TestTotalKeepsWaits(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 50 {
 		const threads, events = 5, 40
-		r := newRoll(threads)
+		r := replaykit.New(threads)
 		var now [threads]int64
 		var count [threads]int64
 		for range threads * events {
@@ -174,11 +166,11 @@ func TestTotalKeepsWaits(t *testing.T) {
 				continue
 			}
 			if k := random.IntN(threads); k != n && count[k] > 0 && random.IntN(3) == 0 {
-				r.wait(int32(n+1), int32(k+1), random.Int64N(count[k]))
+				r.Wait(int32(n+1), int32(k+1), random.Int64N(count[k]))
 			}
 			from := now[n] + random.Int64N(20)
 			now[n] = from + random.Int64N(30)*int64(n+1)
-			r.at(int32(n+1), from, now[n])
+			r.At(int32(n+1), from, now[n])
 			count[n]++
 		}
 		var found [threads][]format.Wait
@@ -207,12 +199,12 @@ func TestTotalIsBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: nothing of it is concurrent")
 	}
-	r := newRoll(2)
+	r := replaykit.New(2)
 	for i := range int64(20_000) {
-		r.at(1, 4*i, 4*i+1)
-		r.at(2, 4*i+2, 4*i+3)
+		r.At(1, 4*i, 4*i+1)
+		r.At(2, 4*i+2, 4*i+3)
 	}
-	_, err := totalOrder(t, r, Limits{Memory: minMemory})
+	_, err := totalOrder(t, r, Limits{Memory: posix.MinMemory})
 	require.ErrorIs(t, err, ErrLimit)
 	_, err = totalOrder(t, r, Limits{})
 	require.NoError(t, err)
@@ -221,11 +213,11 @@ func TestTotalIsBounded(t *testing.T) {
 // Threads that keep only their own order never wait for one another, even if the total
 // order would deadlock; but they are created first.
 func TestThreadOrder(t *testing.T) {
-	r := newRoll(1)
-	child := r.child(1, 1)
-	r.wait(1, child, 0)
-	r.add(1, format.OpClone, int64(child), format.CloneFiles)
-	r.add(child, format.OpWait4, 0)
+	r := replaykit.New(1)
+	child := r.Child(1, 1)
+	r.Wait(1, child, 0)
+	r.Add(1, format.OpClone, int64(child), format.CloneFiles)
+	r.Add(child, format.OpWait4, 0)
 	o := Options{Backend: Null, Timing: AFAP}
 	_, err := Run(t.Context(), r, o)
 	require.ErrorContains(t, err, "wait for each other")

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/internal/testkit/replaykit"
 	"pianola/replay/sandbox"
 )
 
@@ -50,11 +51,11 @@ func TestAttributes(t *testing.T) {
 // rights not at all.
 func TestAttributesOfFiles(t *testing.T) {
 	eachBackend(t, func(t *testing.T, p player) {
-		r := newRoll(1)
-		r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644})
+		r := replaykit.New(1)
+		r.File(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644})
 		for _, name := range []string{"user.a", "security.capability", "security.x", "trusted.x", "system.posix_acl_access", "user"} {
-			r.add(1, format.OpSetxattr, 0, "f", name, 0, 20, 0)
-			r.add(1, format.OpLsetxattr, 0, "f", name, 0, 20, 0)
+			r.Add(1, format.OpSetxattr, 0, "f", name, 0, 20, 0)
+			r.Add(1, format.OpLsetxattr, 0, "f", name, 0, 20, 0)
 		}
 		dir, res := p.play(t, r)
 		faultless(t, r, res)
@@ -73,24 +74,24 @@ func TestAttributesOfFiles(t *testing.T) {
 func TestAccessLists(t *testing.T) {
 	const list, gives = "system.posix_acl_access", format.GivesMode
 	eachBackend(t, func(t *testing.T, p player) {
-		r := newRoll(1)
+		r := replaykit.New(1)
 		for _, name := range []string{"path", "link", "fd", "ro", "failed", "other", "old", "none"} {
-			r.file(format.File{Path: name, Type: format.TypeReg, Mode: 0o600})
+			r.File(format.File{Path: name, Type: format.TypeReg, Mode: 0o600})
 		}
-		r.file(format.File{Path: "to", Type: format.TypeLnk, Target: "link"})
-		r.file(format.File{Path: "dir", Type: format.TypeDir, Mode: 0o1700})
-		r.add(1, format.OpSetxattr, 0, "path", list, 0, 28, 0, gives|0o640)
-		r.add(1, format.OpSetxattr, 0, "to", list, 0, 28, 0, gives|0o604)
-		r.add(1, format.OpLsetxattr, 0, "dir", list, 0, 44, 0, gives|0o750)
-		r.add(1, format.OpOpen, 3, "fd", format.RDWR)
-		r.add(1, format.OpFsetxattr, 0, 3, list, 0, 28, 0, gives|0o444)
-		r.add(1, format.OpOpen, 4, "ro", format.RDONLY)
-		r.add(1, format.OpFsetxattr, 0, 4, list, 0, 28, 0, gives|0o666)
-		r.add(1, format.OpSetxattr, -int64(unix.EOPNOTSUPP), "failed", list, 0, 28, 0, gives|0o640)
-		r.add(1, format.OpSetxattr, 0, "other", "system.posix_acl_default", 0, 28, 0, gives|0o640)
-		r.add(1, format.OpSetxattr, 0, "old", list, 0, 28, 0, 0)
-		r.add(1, format.OpSetxattr, 0, "none", list, 0, 28, 0, gives)
-		r.add(1, format.OpSetxattr, 0, ".", list, 0, 28, 0, gives|0o777)
+		r.File(format.File{Path: "to", Type: format.TypeLnk, Target: "link"})
+		r.File(format.File{Path: "dir", Type: format.TypeDir, Mode: 0o1700})
+		r.Add(1, format.OpSetxattr, 0, "path", list, 0, 28, 0, gives|0o640)
+		r.Add(1, format.OpSetxattr, 0, "to", list, 0, 28, 0, gives|0o604)
+		r.Add(1, format.OpLsetxattr, 0, "dir", list, 0, 44, 0, gives|0o750)
+		r.Add(1, format.OpOpen, 3, "fd", format.RDWR)
+		r.Add(1, format.OpFsetxattr, 0, 3, list, 0, 28, 0, gives|0o444)
+		r.Add(1, format.OpOpen, 4, "ro", format.RDONLY)
+		r.Add(1, format.OpFsetxattr, 0, 4, list, 0, 28, 0, gives|0o666)
+		r.Add(1, format.OpSetxattr, -int64(unix.EOPNOTSUPP), "failed", list, 0, 28, 0, gives|0o640)
+		r.Add(1, format.OpSetxattr, 0, "other", "system.posix_acl_default", 0, 28, 0, gives|0o640)
+		r.Add(1, format.OpSetxattr, 0, "old", list, 0, 28, 0, 0)
+		r.Add(1, format.OpSetxattr, 0, "none", list, 0, 28, 0, gives)
+		r.Add(1, format.OpSetxattr, 0, ".", list, 0, 28, 0, gives|0o777)
 		dir, res := p.play(t, r)
 		faultless(t, r, res)
 		for name, want := range map[string]uint32{
@@ -105,8 +106,8 @@ func TestAccessLists(t *testing.T) {
 
 // A string with a NUL byte would be another one to the kernel.
 func TestStringsWithNUL(t *testing.T) {
-	r := newRoll(1)
-	r.add(1, format.OpSetxattr, 0, "f", "user.a\x00b", 0, 1, 0)
+	r := replaykit.New(1)
+	r.Add(1, format.OpSetxattr, 0, "f", "user.a\x00b", 0, 1, 0)
 	dir := filepath.Join(t.TempDir(), "root")
 	_, err := Run(t.Context(), r, Options{Root: dir})
 	require.ErrorContains(t, err, "NUL")

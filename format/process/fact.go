@@ -11,7 +11,7 @@ import "pianola/format"
 // operation with a new effect is a row in format/ops.go and a set in format/effects.go,
 // and every consumer meets it by its acts. Code is needed for what is new about it: a new
 // act, which State or Follower follows in one place if it changes what they hold, and how
-// compile, replay and memfs do it (compile/apply.go, replay/calls.go, memfs/fs.go).
+// compile, replay and memfs do it (compile/apply.go, replay/posix/calls.go, memfs/fs.go).
 type Fact struct {
 	Event *format.Event
 	Did   format.Acts // what the event did: nothing if it failed, except for what it does anyway

@@ -3,6 +3,8 @@ package engine
 import (
 	"testing"
 
+	"pianola/format"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -36,5 +38,32 @@ func TestLogEntries(t *testing.T) {
 		if memory == 1<<20 {
 			require.Error(t, logs[0].spill(), "more events than announced")
 		}
+	}
+}
+
+// The duration of an event is that of its call. The engine's time before and after is not
+// part of it, even if the previous event has just ended.
+func TestEngineIsNoPartOfEvents(t *testing.T) {
+	const events = 100
+	of := &trace{}
+	of.thread(format.Thread{Process: 1}, format.OpRmdir, events)
+	var before, after []int64 // times around the call
+	o := options
+	o.Timing = Compute
+	e := built(t, of, o, func(w *Worker, r *format.Record) int64 {
+		before = append(before, w.e.Elapsed())
+		w.CallBegins()
+		w.CallEnds()
+		after = append(after, w.e.Elapsed())
+		return r.Ret
+	})
+	require.NoError(t, e.Play(t.Context()))
+	entries := make([]Entry, events)
+	n, err := e.Logs[0].Read(0, entries)
+	require.NoError(t, err)
+	require.Equal(t, events, n)
+	for i, entry := range entries {
+		require.GreaterOrEqual(t, entry.Start, before[i])
+		require.LessOrEqual(t, entry.Start+entry.Dur, after[i])
 	}
 }

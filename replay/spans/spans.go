@@ -29,6 +29,7 @@ import (
 	"pianola/plugin"
 	"pianola/replay"
 	"pianola/replay/engine"
+	"pianola/replay/posix"
 	"pianola/stats"
 )
 
@@ -207,8 +208,8 @@ func (r *Replay) open(ctx context.Context) error {
 
 // play has the engine play the spans of each thread, and deals them out meanwhile.
 func (r *Replay) play(ctx context.Context) error {
-	s := engine.NewStage(engine.NewClock(replay.ReadyThread))
-	s.Sleeper, s.Collect = replay.ReadyThread, true
+	s := engine.NewStage(engine.NewClock(posix.ReadyThread))
+	s.Sleeper, s.Collect = posix.ReadyThread, true
 	t := &trace{r}
 	r.engine = s.NewEngine("", t, t, engine.Options{
 		Timing: r.Timing, Wait: r.Wait, Speed: r.Speed, Threads: len(r.threads), Memory: r.memory,
