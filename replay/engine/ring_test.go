@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"runtime/debug"
 	"sync"
 	"testing"
 	"time"
@@ -140,6 +141,7 @@ func TestLookAtClosedQueue(t *testing.T) {
 
 // A queue that can't be taken or given back at this moment is waited for, until a stop.
 func TestClaimEndsByStop(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // as in a run: it would wait for the pinned worker
 	w, q := ringOn(t, 1, nil)
 	q.taker.Store(w.Number) // by a worker that has yet to say so
 	ended := make(chan bool)
@@ -158,6 +160,7 @@ func TestClaimEndsByStop(t *testing.T) {
 // A stop that comes right after a worker has found that there is none ends the waits for
 // completions and for an event, although it wakes no worker that sleeps already.
 func TestStopsAreNotLost(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // as in a run: it would wait for the pinned worker
 	w, q := ringOn(t, 1, nil)
 	e := w.e
 	q.submitted.Store(1)
