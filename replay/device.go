@@ -34,9 +34,10 @@ func (m *ofTrace) Sees(op format.Op) bool { return device.Sees(op) }
 
 // Until implements engine.Model.
 func (m *ofTrace) Until(thread int32, event int64, op format.Op, result, begin, took int64) int64 {
+	asked := device.At(m.demands.Thread(thread), event)
 	m.lock.Take()
 	defer m.lock.Give()
-	return m.End(op, device.At(m.demands.Thread(thread), event), result, begin, took)
+	return m.End(op, asked, result, begin, took)
 }
 
 // usesRecordedDurations reports whether calls take their recorded durations.

@@ -63,7 +63,7 @@ func newPlaying(s *engine.Stage, p Part, o Options, shared *modelled, parts int,
 	case open != nil:
 		e.backing = &unprepared{engine: e.Engine, open: open}
 	case o.Backend.Has().Files:
-		e.backing = posix.New(s, e.Engine, posix.Options{
+		e.backing = posix.New(e.Engine, posix.Options{
 			Root: o.Root, Maps: o.Maps, InMemory: o.Backend == Memory, Prepare: o.Prepare, Cache: o.Cache, Keep: o.Keep, Memory: o.Memory, Landlock: o.Landlock,
 			Compressibility: o.Compressibility, Session: o.Session, Progress: o.Progress, Limits: o.Limits, OfFree: o.ofFree, Parts: parts, Parents: parents,
 			Left: o.left, Faulty: o.faulty,

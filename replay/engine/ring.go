@@ -55,8 +55,9 @@ type Ring struct {
 }
 
 // Requests executes the requests of a ring, without a thread that waits for each. The taker
-// of the ring and the worker that drives it call its methods; who calls Close is both. Calls that submit and calls that wait are concurrent. CallBegins and CallEnds
-// of the worker enclose calls of the kernel.
+// of the ring calls the methods that submit, and the worker that drives it calls those that
+// wait and reap, at the same time. Close is called while neither is. CallBegins and CallEnds of
+// the worker enclose calls of the kernel.
 type Requests interface {
 	// Reaches reports whether a worker can submit to it and wait in it.
 	Reaches(w *Worker) bool

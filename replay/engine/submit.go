@@ -10,12 +10,12 @@ import (
 
 // Submit plays an event that submits the next requests of a ring, and waits for
 // completions. The worker's time before and after the call of the kernel is subtracted from
-// the following compute, as for other events. Other events of rings do
-// nothing. It returns false if there is no such ring.
-func (w *Worker) Submit(r *format.Record) bool {
+// the following compute, as for other events. Submit does nothing for other events of rings, and
+// where there is no such ring.
+func (w *Worker) Submit(r *format.Record) {
 	q := w.Ring(r)
 	if q == nil || r.Op != format.OpRingSubmit {
-		return false
+		return
 	}
 	w.used = q
 	if r.Args[1] > 0 {
@@ -24,7 +24,6 @@ func (w *Worker) Submit(r *format.Record) bool {
 	if r.Args[2] > 0 {
 		q.drive(w, &q.came, r.Args[2]+r.Args[3])
 	}
-	return true
 }
 
 // submit submits the next n requests, after all their dependencies.
@@ -51,7 +50,7 @@ func (q *Ring) submit(w *Worker, n int64) {
 			return
 		}
 		r := &g.batch[g.at]
-		if int(r.Op) < len(w.e.operation) && w.e.operation[r.Op].Readies {
+		if w.e.plays(r.Op) && w.e.operation[r.Op].Readies {
 			w.player.Ready(r)
 		}
 		q.begin(w, r)

@@ -169,7 +169,7 @@ func (w *Worker) play() {
 		if w.Event == w.waits[w.wait].Event && !inside && !w.awaitEdges() {
 			return
 		}
-		if int(r.Op) >= len(e.operation) || !e.operation[r.Op].Plays {
+		if !e.plays(r.Op) {
 			w.Failf(unplayable, w.Event, w.Number, r.Op)
 			return
 		}

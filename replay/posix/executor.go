@@ -33,7 +33,6 @@ import (
 type Executor struct {
 	*engine.Engine
 	Options
-	stage  *engine.Stage
 	places *places         // nil without maps
 	plans  []*fileset.Plan // of each place
 	roots  []*sandbox.Root // the same; none if the backend needs none
@@ -87,11 +86,11 @@ type stock struct {
 	spaces []memory  // the same, untouched
 }
 
-// New returns an executor for an engine of a stage. Its methods are called in the order Plan,
+// New returns an executor for an engine. Its methods are called in the order Plan,
 // SetUp, Ready, and Free at any time before or after the run.
-func New(s *engine.Stage, e *engine.Engine, o Options) *Executor {
+func New(e *engine.Engine, o Options) *Executor {
 	x := &Executor{
-		stage: s, Engine: e, Options: o, guard: sandbox.Guard{Kernel: sandbox.Linux, Landlock: o.Landlock},
+		Engine: e, Options: o, guard: sandbox.Guard{Kernel: sandbox.Linux, Landlock: o.Landlock},
 		processes: make(map[int32]*process), sink: -1, startDirs: make(map[startDir]int64),
 		direct: !o.InMemory && o.Faulty == nil,
 	}
@@ -175,9 +174,11 @@ func (e *Executor) makeProcesses() error {
 	}
 	e.pool = pool
 	e.sink = openSink()
-	if e.populates = canPopulate(sandbox.Linux); e.Faulty != nil {
-		e.populates = canPopulate(e.Faulty)
+	kernel := sandbox.Kernel(sandbox.Linux) // has the memory, also of files in memory
+	if e.Faulty != nil {
+		kernel = e.Faulty
 	}
+	e.populates = canPopulate(kernel)
 	e.windowSize = windowSize(e.Trace.Header())
 	e.mostMappings = mapLimit() / int64(max(e.Parts, 1))
 	if err := growKernelTable(); err != nil {

@@ -11,7 +11,7 @@ import (
 // bare returns an executor of no trace, which is not built.
 func bare(o Options) *Executor {
 	s := engine.NewStage(engine.NewClock(nil))
-	return New(s, s.NewEngine("", nil, nil, engine.Options{}), o)
+	return New(s.NewEngine("", nil, nil, engine.Options{}), o)
 }
 
 // eachBinding runs a test in both ways to keep a thread in its root.

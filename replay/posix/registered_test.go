@@ -43,7 +43,7 @@ func built(t *testing.T, r *replaykit.Trace) *Executor {
 	t.Helper()
 	l := Limits{}.Complete(1)
 	s := engine.NewStage(engine.NewClock(nil))
-	e := New(s, s.NewEngine("", r, r, engine.Options{Timing: engine.AFAP, Speed: 1, Threads: l.Threads, Memory: l.Memory}), Options{InMemory: true, Limits: l, Parts: 1})
+	e := New(s.NewEngine("", r, r, engine.Options{Timing: engine.AFAP, Speed: 1, Threads: l.Threads, Memory: l.Memory}), Options{InMemory: true, Limits: l, Parts: 1})
 	require.NoError(t, e.build(t.Context()))
 	t.Cleanup(func() { require.NoError(t, e.Free()) })
 	for _, w := range e.workers {

@@ -34,8 +34,8 @@ type ring struct {
 // ringOf returns the ring that an event is about, nil if there is none, or if the thread
 // has exited: in a forged trace, requests can follow the exit.
 func (w *worker) ringOf(r *format.Record) *ring {
-	if n := r.Args[0]; n > 0 && n <= int64(len(w.e.rings)) && !w.exited {
-		return w.e.rings[n-1]
+	if q := w.Ring(r); q != nil && !w.exited {
+		return w.e.rings[q.Number()-1]
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func (e *Executor) Ready() error {
 	if e.OfFree && len(e.roots) > 0 {
 		e.bytes.Store(min(e.bytes.Load(), e.space.open(e)))
 	}
-	e.stage.Extra += e.pools * poolThreads
+	e.Stage.Extra += e.pools * poolThreads
 	return e.stock.keepDescriptors(e, e.SeatsLater())
 }
 

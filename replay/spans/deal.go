@@ -26,7 +26,7 @@ func (o *outer) within(e *format.Event) bool {
 
 const outerBytes = int64(unsafe.Sizeof(outer{}))
 
-// item is a span that is to be played.
+// item is a span for a player.
 type item struct {
 	event format.Event
 	place int // of its function in the layer; -1 for one that the layer lacks

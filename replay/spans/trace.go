@@ -49,29 +49,37 @@ func (k *records) Read(batch []format.Record) (n int, err error) {
 		return 0, nil
 	}
 	for n < len(batch) {
-		var it *item
-		if len(k.items) == 0 {
-			select {
-			case it = <-k.queue:
-			case <-k.r.engine.Done():
-			}
-			if it == nil {
-				return 0, io.EOF
-			}
-		} else {
-			select {
-			case it = <-k.queue:
-			default:
-			}
-			if it == nil {
-				return n, nil
-			}
+		it := k.take(len(k.items) == 0)
+		if it == nil {
+			break
 		}
 		k.items = append(k.items, it)
 		batch[n] = format.Record{Op: spanOp, Compute: it.gap}
 		n++
 	}
+	if len(k.items) == 0 {
+		return 0, io.EOF
+	}
 	return n, nil
+}
+
+// take returns the next span that was dealt, nil if there is none: yet, or, if it waits for
+// one, at the end or after a stop.
+func (k *records) take(waits bool) *item {
+	if !waits {
+		select {
+		case it := <-k.queue:
+			return it
+		default:
+			return nil
+		}
+	}
+	select {
+	case it := <-k.queue:
+		return it
+	case <-k.r.engine.Done():
+		return nil
+	}
 }
 
 // durations reads how long the spans of a thread took.
