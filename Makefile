@@ -20,7 +20,7 @@ FUZZTIME ?= 60s
 # than the 10 minutes that are usual.
 TIMEOUT  ?= 60m
 # The packages that have threads of their own, and the command, which has all.
-RACE     ?= ./cmd/pianola ./format ./format/export ./plugin ./record/... ./replay/... ./memfs
+RACE     ?= ./cmd/pianola ./format ./format/export ./internal/plugin ./record/... ./replay/...
 SHORT    ?= -short
 
 # All targets: none is the name of a file that it makes.
@@ -32,12 +32,12 @@ help: ## list the targets
 # Without the tag the command would hold a writer of Markdown that it has no use for.
 build: ## bin/pianola, a static binary, and bin/pianola-ranks, which carries messages between ranks
 	$(GO) build -trimpath -buildvcs=false -tags urfave_cli_no_docs -o $(BIN)/ \
-	  -ldflags '-s -w -X pianola/provenance.built=$(VERSION) -X pianola/provenance.commit=$(COMMIT) -X pianola/provenance.date=$(DATE)' ./cmd/pianola ./cmd/pianola-ranks
+	  -ldflags '-s -w -X pianola/format/provenance.built=$(VERSION) -X pianola/format/provenance.commit=$(COMMIT) -X pianola/format/provenance.date=$(DATE)' ./cmd/pianola ./cmd/pianola-ranks
 
 # What GOARCH says is not for a program that runs here.
 man: ## bin/man, the manual pages
 	mkdir -p $(BIN)/man
-	GOARCH= $(GO) run ./internal/manpages -version '$(VERSION)' -date $(SOURCE_DATE_EPOCH) $(BIN)/man
+	GOARCH= $(GO) run ./cmd/manpages -version '$(VERSION)' -date $(SOURCE_DATE_EPOCH) $(BIN)/man
 
 # Root often has no Go: make build man, then sudo make install.
 install: $(if $(shell command -v $(GO)),build man) ## the command, manual pages, completions, workloads and docs below PREFIX=/usr/local and DESTDIR
@@ -126,7 +126,7 @@ lint: prose ## vet (also for arm64), gofmt, staticcheck, go mod tidy, and genera
 	$(GO) mod tidy -diff
 	$(GO) tool staticcheck ./...
 	GOARCH=arm64 $(GO) vet ./...
-	cd layer/generate && $(GO) vet . && $(GO) mod tidy -diff
+	cd format/layer/generate && $(GO) vet . && $(GO) mod tidy -diff
 	@sh scripts/generated.sh $(CLANG)
 
 # The first run builds Vale, whose parsers are in C and C++. LEVEL=warning shows more.

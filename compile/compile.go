@@ -29,8 +29,8 @@ import (
 	"strconv"
 	"strings"
 
-	"pianola/coverage"
 	"pianola/format"
+	"pianola/format/coverage"
 	"pianola/format/spool"
 )
 

@@ -3,10 +3,10 @@ package compile
 import (
 	"cmp"
 
-	"pianola/coverage"
+	"pianola/compile/mpi"
 	"pianola/format"
+	"pianola/format/coverage"
 	"pianola/format/process"
-	"pianola/mpi"
 )
 
 // model is one pass: its concerns, and the loop over them.

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"unsafe"
 
+	"pianola/compile/mpi"
 	"pianola/format"
-	"pianola/mpi"
-	"pianola/table"
+	"pianola/internal/table"
 )
 
 // mpiLearned is what calls of MPI waited for. The first pass finds it out, because the line of

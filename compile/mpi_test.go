@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/compile"
+	"pianola/compile/mpi"
 	"pianola/format"
-	"pianola/mpi"
 )
 
 // mpiLine is a call of a rank: at and dur are in microseconds.

@@ -10,7 +10,7 @@ import (
 	"pianola/format"
 	"pianola/format/process"
 	"pianola/format/spool"
-	"pianola/table"
+	"pianola/internal/table"
 )
 
 // A recording has its events in the order in which the calls returned. A call took effect

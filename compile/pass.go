@@ -3,8 +3,8 @@ package compile
 import (
 	"slices"
 
-	"pianola/coverage"
 	"pianola/format"
+	"pianola/format/coverage"
 	"pianola/format/process"
 )
 

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"pianola/coverage"
 	"pianola/format"
+	"pianola/format/coverage"
 )
 
 // plan is the names and the fileset of the trace. Only the last pass has it.

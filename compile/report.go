@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 
-	"pianola/coverage"
 	"pianola/format"
-	"pianola/table"
+	"pianola/format/coverage"
+	"pianola/internal/table"
 )
 
 // Report says what a compilation changed.

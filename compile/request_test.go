@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/compile"
-	"pianola/coverage"
 	"pianola/format"
+	"pianola/format/coverage"
 )
 
 // A trace holds requests, and its account says which it does not hold: here one on a

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"unsafe"
 
-	"pianola/coverage"
 	"pianola/format"
+	"pianola/format/coverage"
 )
 
 // residence is what the reads of a file tell about the page cache at the start, where the

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/compile"
-	"pianola/coverage"
 	"pianola/format"
+	"pianola/format/coverage"
 )
 
 // oneRead is a read of a test: pages and microseconds.

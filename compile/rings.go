@@ -4,8 +4,8 @@ import (
 	"math/bits"
 	"unsafe"
 
-	"pianola/coverage"
 	"pianola/format"
+	"pianola/format/coverage"
 	"pianola/format/process"
 )
 

@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/compile"
+	"pianola/compile/transform"
 	"pianola/format"
 	"pianola/format/script"
 	"pianola/internal/testkit"
-	"pianola/transform"
 )
 
 // ringLines returns the lines of a trace that are about rings, and the thread table. The

@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/compile"
+	"pianola/compile/transform"
 	"pianola/format"
 	"pianola/format/bin"
 	"pianola/format/script"
 	"pianola/internal/testkit"
-	"pianola/transform"
 )
 
 // file returns the compiled trace of a recording, nil where it can't be compiled.
@@ -82,8 +82,12 @@ func recordings(t *testing.T) (all []string) {
 	for seed := range uint64(100) {
 		all = append(all, randomWoken(seed), randomClients(seed, 17))
 	}
-	paths, err := filepath.Glob("../*/testdata/*.txt")
-	require.NoError(t, err)
+	var paths []string
+	for _, packages := range []string{"..", "../*", "../*/*"} {
+		found, err := filepath.Glob(packages + "/testdata/*.txt")
+		require.NoError(t, err)
+		paths = append(paths, found...)
+	}
 	require.Greater(t, len(paths), 40)
 	for _, p := range paths {
 		text, err := os.ReadFile(p)

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 
-	"pianola/compare"
-	"pianola/diagnosis"
+	"pianola/experiment/compare"
+	"pianola/internal/table"
 	"pianola/profile"
-	"pianola/table"
+	"pianola/profile/diagnosis"
 )
 
 // Suggested returns the candidates that findings suggest, without duplicates and without

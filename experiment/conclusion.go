@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"pianola/compare"
+	"pianola/experiment/compare"
 	"pianola/format"
+	"pianola/internal/table"
 	"pianola/profile"
-	"pianola/table"
 )
 
 // Label names a side in one cell of one line: a candidate by its steps, and a root by its

@@ -1,7 +1,7 @@
 package experiment
 
 import (
-	"pianola/compare"
+	"pianola/experiment/compare"
 	"pianola/format"
 	"pianola/profile"
 )

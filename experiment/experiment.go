@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"pianola/compare"
+	"pianola/experiment/compare"
 )
 
 // Setup compiles and replays a candidate. Its methods are called one at a time.

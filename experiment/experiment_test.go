@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pianola/compare"
+	"pianola/experiment/compare"
 	"pianola/profile"
 )
 

@@ -6,12 +6,12 @@ import (
 	"io"
 	"strings"
 
-	"pianola/compare"
+	"pianola/experiment/compare"
+	"pianola/experiment/page"
 	"pianola/format"
 	"pianola/internal/console"
-	"pianola/page"
+	"pianola/internal/table"
 	"pianola/profile"
-	"pianola/table"
 )
 
 // Refused returns why nothing was replayed as it was recorded, nil if something was. early is

@@ -4,10 +4,10 @@ import (
 	"io"
 	"slices"
 
-	"pianola/check"
-	"pianola/compare"
+	"pianola/experiment/check"
+	"pianola/experiment/compare"
+	"pianola/experiment/page"
 	"pianola/format"
-	"pianola/page"
 )
 
 // Pair is a side and what it is compared with.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"pianola/internal/console"
-	"pianola/table"
+	"pianola/internal/table"
 )
 
 // ShowOn shows each run of planned subjects on a console, until finish is called. The amount is

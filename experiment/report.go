@@ -3,10 +3,10 @@ package experiment
 import (
 	"slices"
 
-	"pianola/compare"
-	"pianola/coverage"
+	"pianola/experiment/compare"
+	"pianola/format/coverage"
+	"pianola/internal/stats"
 	"pianola/profile"
-	"pianola/stats"
 )
 
 // Report is the result of an experiment. The first output in any form compares the sides,

@@ -10,13 +10,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pianola/compare"
-	"pianola/coverage"
-	"pianola/diagnosis"
+	"pianola/experiment/compare"
 	"pianola/format"
+	"pianola/format/coverage"
+	"pianola/internal/table"
 	"pianola/internal/testkit"
 	"pianola/profile"
-	"pianola/table"
+	"pianola/profile/diagnosis"
 )
 
 // run returns the profile of a run that reads and writes for so many

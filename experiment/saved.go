@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"pianola/baseline"
+	"pianola/experiment/baseline"
 	"pianola/internal/console"
 	"pianola/internal/files"
 )

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"pianola/compare"
+	"pianola/experiment/compare"
 	"pianola/format"
 	"pianola/profile"
 )

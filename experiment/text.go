@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"pianola/check"
-	"pianola/compare"
+	"pianola/experiment/check"
+	"pianola/experiment/compare"
 	"pianola/format"
+	"pianola/internal/stats"
+	"pianola/internal/table"
 	"pianola/profile"
-	"pianola/stats"
-	"pianola/table"
 )
 
 // WriteText writes the conclusion, what was suggested, a table of the run times, and

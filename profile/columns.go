@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"pianola/format"
-	"pianola/stats"
-	"pianola/table"
+	"pianola/internal/stats"
+	"pianola/internal/table"
 )
 
 // usageColumns are the columns of what does or suffers I/O.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"pianola/format"
-	"pianola/table"
+	"pianola/internal/table"
 )
 
 // Failure is how often an operation failed with an error.

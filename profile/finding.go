@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"pianola/table"
+	"pianola/internal/table"
 )
 
 // Finding is one thing to look at: what takes the time, by how much, and what to do

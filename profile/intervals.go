@@ -3,7 +3,7 @@ package profile
 import (
 	"slices"
 
-	"pianola/stats"
+	"pianola/internal/stats"
 )
 
 // Intervals cut the run time into pieces of one length.

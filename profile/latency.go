@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"pianola/stats"
+	"pianola/internal/stats"
 )
 
 // Latency is the distribution of the durations of calls, in nanoseconds. Its

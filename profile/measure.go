@@ -2,7 +2,7 @@ package profile
 
 import (
 	"pianola/format"
-	"pianola/stats"
+	"pianola/internal/stats"
 )
 
 // Measure is what a comparison or a document tells of calls. In that of a whole

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"pianola/format"
-	"pianola/stats"
+	"pianola/internal/stats"
 )
 
 // metricFamily is a metric of the intervals: a value for each category that occurs, or

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"pianola/format"
-	"pianola/stats"
-	"pianola/table"
+	"pianola/internal/stats"
+	"pianola/internal/table"
 )
 
 // The overview shows so many rows of its tables, so that it fits a screen.

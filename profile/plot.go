@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"pianola/format"
-	"pianola/picture"
-	"pianola/table"
+	"pianola/internal/table"
+	"pianola/profile/picture"
 )
 
 // Series is one profile of a picture, with the name that the legend gives it.

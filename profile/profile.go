@@ -14,8 +14,8 @@
 package profile
 
 import (
-	"pianola/coverage"
 	"pianola/format"
+	"pianola/format/coverage"
 	"pianola/format/process"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"pianola/format"
-	"pianola/table"
+	"pianola/internal/table"
 )
 
 // Rank is what the processes of a rank of a parallel program did.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"pianola/format"
-	"pianola/stats"
+	"pianola/internal/stats"
 )
 
 // spans finds out what the calls of libraries (format.Span) caused. A span comes after

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
+	"pianola/internal/stats"
 	"pianola/internal/testkit"
-	"pianola/stats"
 )
 
 // atOnce is the slow way to find a concurrency: nanosecond by nanosecond.

@@ -2,7 +2,7 @@ package profile
 
 import (
 	"pianola/format"
-	"pianola/stats"
+	"pianola/internal/stats"
 )
 
 // totals are what hangs neither on the order of events nor on which program they are of.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"pianola/format"
-	"pianola/table"
+	"pianola/internal/table"
 )
 
 // WriteCSV writes the table for programs: seconds with nine decimals, shares as

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"pianola/format"
-	"pianola/table"
+	"pianola/internal/table"
 )
 
 // WriteText writes the table for people: times in one unit, those of single calls in

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"pianola/format"
-	"pianola/stats"
-	"pianola/table"
+	"pianola/internal/stats"
+	"pianola/internal/table"
 )
 
 // WriteWatch writes what a person wants to see of a recording that goes on, in at most

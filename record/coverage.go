@@ -3,8 +3,8 @@ package record
 import (
 	"golang.org/x/sys/unix"
 
-	"pianola/coverage"
 	"pianola/format"
+	"pianola/format/coverage"
 )
 
 // Unrecorded are the system calls that do I/O, or change where it goes, and are

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/bpf"
-	"pianola/coverage"
 	"pianola/format"
+	"pianola/format/coverage"
 	"pianola/format/script"
 )
 

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/provenance"
+	"pianola/format/provenance"
 )
 
 // StartHeader returns what is known before the command, which is stopped and has

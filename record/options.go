@@ -13,9 +13,9 @@ import (
 	"time"
 	"unicode"
 
-	"pianola/coverage"
 	"pianola/format"
-	"pianola/layer"
+	"pianola/format/coverage"
+	"pianola/format/layer"
 )
 
 // Sizes of the ring buffer. DefaultRingBytes is that where Options say none: 700 thousand

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"pianola/bpf"
-	"pianola/coverage"
 	"pianola/format"
+	"pianola/format/coverage"
 )
 
 // at returns what an entry of a request has at a place.

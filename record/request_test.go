@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/bpf"
-	"pianola/coverage"
 	"pianola/format"
+	"pianola/format/coverage"
 )
 
 // kept is a sink that keeps what it is given.

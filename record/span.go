@@ -7,7 +7,7 @@ import (
 
 	"pianola/bpf"
 	"pianola/format"
-	"pianola/layer"
+	"pianola/format/layer"
 )
 
 // Span is a call of a function of a library, as a recorder saw it. Its slots are the integer

@@ -10,8 +10,8 @@ import (
 
 	"pianola/bpf"
 	"pianola/format"
+	"pianola/format/layer"
 	"pianola/format/script"
-	"pianola/layer"
 )
 
 // functionOf returns a function of a layer from members in JSON.

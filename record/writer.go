@@ -4,8 +4,8 @@ import (
 	"errors"
 	"time"
 
-	"pianola/coverage"
 	"pianola/format"
+	"pianola/format/coverage"
 )
 
 // Sink takes what is recorded. Its methods are called by one goroutine at a

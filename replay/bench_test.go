@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/internal/testkit/replaykit"
+	"pianola/replay/replaykit"
 )
 
 // steady is a trace that repeats one record, without holding it so often.

@@ -10,8 +10,8 @@ import (
 
 	"pianola/format"
 	"pianola/internal/roottest"
-	"pianola/internal/testkit/replaykit"
 	"pianola/replay/posix"
+	"pianola/replay/replaykit"
 	"pianola/replay/sandbox"
 )
 

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/internal/testkit/replaykit"
+	"pianola/replay/replaykit"
 )
 
 // No more files are there than may be, however they are made, and those of the

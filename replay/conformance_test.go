@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/internal/testkit/replaykit"
+	"pianola/replay/replaykit"
 )
 
 // executors are all that play a trace. Each makes the options of a replay with it.

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io"
 
-	"pianola/device"
 	"pianola/format"
 	"pianola/internal/limit"
 	"pianola/internal/spin"
+	"pianola/replay/device"
 	"pianola/replay/fileset"
 )
 

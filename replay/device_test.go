@@ -6,9 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pianola/device"
 	"pianola/format"
-	"pianola/internal/testkit/replaykit"
+	"pianola/replay/device"
+	"pianola/replay/replaykit"
 )
 
 // modelOf returns a model of one rule: over memory one that changes recorded

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/internal/testkit/replaykit"
 	"pianola/replay/posix"
+	"pianola/replay/replaykit"
 	"pianola/replay/sandbox"
 )
 

@@ -10,7 +10,7 @@ import (
 	"pianola/format"
 	"pianola/internal/roottest"
 	"pianola/internal/testkit"
-	"pianola/internal/testkit/replaykit"
+	"pianola/replay/replaykit"
 	"pianola/replay/sandbox"
 )
 

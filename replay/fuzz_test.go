@@ -13,7 +13,7 @@ import (
 
 	"pianola/format"
 	"pianola/internal/roottest"
-	"pianola/internal/testkit/replaykit"
+	"pianola/replay/replaykit"
 )
 
 // fuzzStrings are what fuzzed records name; the last is a link's target, too.

@@ -10,7 +10,7 @@ import (
 
 	"pianola/format"
 	"pianola/internal/roottest"
-	"pianola/internal/testkit/replaykit"
+	"pianola/replay/replaykit"
 )
 
 // No way leads out of the root: each that would names nothing, or something

@@ -11,7 +11,7 @@ import (
 
 	"pianola/format"
 	"pianola/internal/fiemap"
-	"pianola/internal/testkit/replaykit"
+	"pianola/replay/replaykit"
 	"pianola/replay/sandbox"
 )
 

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/internal/testkit/replaykit"
+	"pianola/replay/replaykit"
 )
 
 // greedyForKernel are traces that make the kernel hold more than a mebibyte, each

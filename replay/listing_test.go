@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
-	"pianola/internal/testkit/replaykit"
+	"pianola/replay/replaykit"
 )
 
 // A listing of temporary names may have more calls or fewer than the recorded one. It

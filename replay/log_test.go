@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/internal/testkit/replaykit"
 	"pianola/replay/posix"
+	"pianola/replay/replaykit"
 )
 
 // A log that doesn't fit into its memory goes through a file and comes back

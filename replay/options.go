@@ -7,13 +7,13 @@ import (
 	"math"
 	"time"
 
-	"pianola/device"
 	"pianola/format"
 	"pianola/internal/limit"
-	"pianola/ranks"
+	"pianola/replay/device"
 	"pianola/replay/engine"
 	"pianola/replay/fileset"
 	"pianola/replay/posix"
+	"pianola/replay/ranks"
 	"pianola/replay/sandbox"
 )
 

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/internal/testkit/replaykit"
+	"pianola/replay/replaykit"
 )
 
 // Two threads hand a file back and forth, many rounds: each result depends on

@@ -8,7 +8,7 @@ import (
 
 	"pianola/format"
 	"pianola/internal/roottest"
-	"pianola/internal/testkit/replaykit"
+	"pianola/replay/replaykit"
 )
 
 // Descriptors come to a process from a parent with and without a table of its

@@ -7,8 +7,8 @@ import (
 
 	"pianola/format"
 	"pianola/internal/eventcount"
-	"pianola/ranks"
 	"pianola/replay/engine"
+	"pianola/replay/ranks"
 )
 
 // parted is the part of a trace that this process replays. It has the thread table of the

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
-	"pianola/internal/testkit/replaykit"
-	"pianola/ranks"
+	"pianola/replay/ranks"
+	"pianola/replay/replaykit"
 )
 
 // Each player has consecutive ranks, and what their processes create.

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/internal/testkit/replaykit"
 	"pianola/replay/engine"
 	"pianola/replay/fileset"
 	"pianola/replay/posix"
+	"pianola/replay/replaykit"
 	"pianola/replay/sandbox"
 )
 

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/internal/testkit/replaykit"
+	"pianola/replay/replaykit"
 )
 
 // Record locks belong to a process: its own opens never conflict, parent and child do,

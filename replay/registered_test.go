@@ -14,7 +14,7 @@ import (
 	"pianola/format"
 	"pianola/format/bin"
 	"pianola/internal/testkit"
-	"pianola/internal/testkit/replaykit"
+	"pianola/replay/replaykit"
 )
 
 // Registrations and updates allocate nothing, however many there are and however long

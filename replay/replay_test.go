@@ -14,8 +14,8 @@ import (
 
 	"pianola/format"
 	"pianola/internal/roottest"
-	"pianola/internal/testkit/replaykit"
 	"pianola/replay/engine"
+	"pianola/replay/replaykit"
 )
 
 func TestOptions(t *testing.T) {

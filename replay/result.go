@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"pianola/format"
+	"pianola/internal/stats"
 	"pianola/replay/engine"
 	"pianola/replay/fileset"
-	"pianola/stats"
 )
 
 // Result is the result of a replay. An interrupted run has one too, for the events that

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
-	"pianola/internal/testkit/replaykit"
+	"pianola/replay/replaykit"
 )
 
 // eachVia runs a test for rings of io_uring and contexts of libaio, with each backend.

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
-	"pianola/internal/testkit/replaykit"
+	"pianola/replay/replaykit"
 	"pianola/replay/rings"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"pianola/format"
 	"pianola/internal/roottest"
-	"pianola/internal/testkit/replaykit"
+	"pianola/replay/replaykit"
 )
 
 // ringFuzzOps are what fuzzed requests ask for: what rings do, what is executed as a

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/internal/testkit/replaykit"
+	"pianola/replay/replaykit"
 )
 
 // shortProcesses returns a trace of a process that makes n others, so many of which live

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/internal/testkit/replaykit"
+	"pianola/replay/replaykit"
 )
 
 func TestCopies(t *testing.T) {

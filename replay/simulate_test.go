@@ -7,10 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pianola/device"
 	"pianola/format"
-	"pianola/internal/testkit/replaykit"
+	"pianola/replay/device"
 	"pianola/replay/posix"
+	"pianola/replay/replaykit"
 )
 
 // syncs returns a trace of a thread that syncs n times, for a millisecond after half of one.

@@ -12,8 +12,8 @@ import (
 
 	"pianola/format"
 	"pianola/internal/roottest"
-	"pianola/internal/testkit/replaykit"
 	"pianola/replay/posix"
+	"pianola/replay/replaykit"
 )
 
 // Several traces are replayed each in a directory of its own.

@@ -12,7 +12,7 @@ import (
 
 	"pianola/format"
 	"pianola/internal/roottest"
-	"pianola/internal/testkit/replaykit"
+	"pianola/replay/replaykit"
 	"pianola/replay/sandbox"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"pianola/format"
 	"pianola/internal/roottest"
-	"pianola/internal/testkit/replaykit"
+	"pianola/replay/replaykit"
 )
 
 // The descriptors of a child depend on how it was created.

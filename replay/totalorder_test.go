@@ -8,12 +8,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pianola/compile/tracefuzz"
 	"pianola/format"
 	"pianola/format/bin"
-	"pianola/internal/testkit/replaykit"
-	"pianola/internal/testkit/tracefuzz"
 	"pianola/replay/engine"
 	"pianola/replay/posix"
+	"pianola/replay/replaykit"
 )
 
 // totalOrder builds an engine, which is not run.

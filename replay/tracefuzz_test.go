@@ -13,9 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pianola/compile/tracefuzz"
 	"pianola/format/bin"
 	"pianola/internal/roottest"
-	"pianola/internal/testkit/tracefuzz"
 )
 
 // playMutated replays the trace that bytes stand for, on the backend that their first one

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/internal/stats"
 	"pianola/replay/engine"
 	"pianola/replay/fileset"
-	"pianola/stats"
 )
 
 // RankResult is what one of several processes has replayed.

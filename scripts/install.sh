@@ -14,9 +14,9 @@ put() { # MODE FILE… DIRECTORY, or MODE FILE NAME with -T
 }
 put 755 -t "$to/bin" "$bin/pianola" "$bin/pianola-ranks"
 put 644 -t "$to/share/man/man1" "$bin"/man/*.1
-put 644 -T cli/completion/pianola.bash "$to/share/bash-completion/completions/pianola"
-put 644 -T cli/completion/pianola.fish "$to/share/fish/vendor_completions.d/pianola.fish"
-put 644 -T cli/completion/pianola.zsh "${DESTDIR-}$ZSHDIR/_pianola"
+put 644 -T cmd/cli/completion/pianola.bash "$to/share/bash-completion/completions/pianola"
+put 644 -T cmd/cli/completion/pianola.fish "$to/share/fish/vendor_completions.d/pianola.fish"
+put 644 -T cmd/cli/completion/pianola.zsh "${DESTDIR-}$ZSHDIR/_pianola"
 doc=$to/share/doc/pianola
 put 644 -t "$doc" README.md CHANGELOG.md LICENSE
 find docs -type f | while read -r file; do put 644 -T "$file" "$doc/$file"; done

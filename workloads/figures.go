@@ -7,9 +7,9 @@ import (
 	"math"
 	"slices"
 
-	"pianola/coverage"
 	"pianola/format"
 	"pianola/format/bin"
+	"pianola/format/coverage"
 	"pianola/format/process"
 	"pianola/profile"
 )

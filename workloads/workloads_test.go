@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
-	"pianola/coverage"
 	"pianola/format"
 	"pianola/format/bin"
+	"pianola/format/coverage"
 	"pianola/profile"
 	"pianola/replay"
 )

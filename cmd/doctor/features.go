@@ -15,10 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/internal/available"
+	"pianola/internal/table"
 	"pianola/record/ebpf"
 	"pianola/replay/rings"
 	"pianola/replay/sandbox"
-	"pianola/table"
 )
 
 // feature is something that Pianola uses where the machine has it, or that what it measures

@@ -2,6 +2,6 @@
 // --ranks". Each of them starts one. All it does is in package hub.
 package main
 
-import "pianola/ranks/hub"
+import "pianola/replay/ranks/hub"
 
 func main() { hub.Main() }

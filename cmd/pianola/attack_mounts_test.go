@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"pianola/cli"
+	"pianola/cmd/cli"
 	"pianola/format"
 	"pianola/internal/roottest"
 )

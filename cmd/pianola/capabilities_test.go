@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"pianola/internal/testkit/recordkit"
 	"pianola/record/ebpf"
+	"pianola/record/recordkit"
 )
 
 // A user without privileges records ranks, and calls of a library, if the program has two

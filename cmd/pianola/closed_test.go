@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pianola/internal/testkit/recordkit"
 	"pianola/record/ebpf"
+	"pianola/record/recordkit"
 )
 
 // Directories and files that were closed to the application are closed to the user who

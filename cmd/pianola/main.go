@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"slices"
 
-	"pianola/cli"
+	"pianola/cmd/cli"
 )
 
 // A rank is executed by the first thread of its process, the only one that the recorder

@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pianola/internal/testkit/recordkit"
 	"pianola/record/ebpf"
+	"pianola/record/recordkit"
 )
 
 // A replay meets the results that random programs met with names, descriptors, threads

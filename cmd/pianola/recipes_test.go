@@ -14,9 +14,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pianola/cli"
-	"pianola/internal/testkit/recordkit"
+	"pianola/cmd/cli"
 	"pianola/record/ebpf"
+	"pianola/record/recordkit"
 )
 
 // inconclusive is the status of a comparison that can't tell. On a machine that is busy with

@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"pianola/cli"
-	"pianola/internal/testkit/recordkit"
+	"pianola/cmd/cli"
 	"pianola/record/ebpf"
+	"pianola/record/recordkit"
 )
 
 const (

@@ -13,10 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"pianola/internal/testkit/recordkit"
-	"pianola/ranks/hub"
 	"pianola/record/ebpf"
 	"pianola/record/ptrace"
+	"pianola/record/recordkit"
+	"pianola/replay/ranks/hub"
 )
 
 func TestMain(m *testing.M) {

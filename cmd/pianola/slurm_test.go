@@ -21,8 +21,8 @@ import (
 
 	"pianola/format"
 	"pianola/format/script"
-	"pianola/internal/testkit/recordkit"
 	"pianola/record/ebpf"
+	"pianola/record/recordkit"
 )
 
 // slurmConf configures a cluster of four nodes on one machine.

@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"pianola/cli"
-	"pianola/internal/testkit/recordkit"
+	"pianola/cmd/cli"
 	"pianola/record/ebpf"
+	"pianola/record/recordkit"
 )
 
 // everyStep has the tests below go through every step, which takes an hour, and not

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"strings"
 
+	"pianola/compile/nodes"
 	"pianola/format"
 	"pianola/format/importer"
 	"pianola/format/script"
 	"pianola/internal/console"
-	"pianola/nodes"
-	"pianola/table"
+	"pianola/internal/table"
 )
 
 // inspectNodes reads the recordings of the nodes of a run in a directory.

@@ -9,7 +9,7 @@ import (
 	"pianola/format/bin"
 	"pianola/format/importer"
 	"pianola/internal/files"
-	"pianola/plugin"
+	"pianola/internal/plugin"
 )
 
 // Generate runs a program, and returns its output as a recording. The caller closes the

@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"pianola/compile"
+	"pianola/compile/transform"
 	"pianola/format"
 	"pianola/format/bin"
 	"pianola/format/importer"
@@ -22,7 +23,6 @@ import (
 	"pianola/internal/available"
 	"pianola/internal/console"
 	"pianola/internal/files"
-	"pianola/transform"
 )
 
 // Reader opens recordings and traces by their names. It is not changed while one of its

@@ -8,14 +8,14 @@ import (
 	"strings"
 
 	"pianola/compile"
+	"pianola/compile/nodes"
+	"pianola/compile/transform"
 	"pianola/format"
 	"pianola/format/bin"
 	"pianola/format/importer"
 	"pianola/format/script"
 	"pianola/internal/console"
 	"pianola/internal/files"
-	"pianola/nodes"
-	"pianola/transform"
 )
 
 // Source is a compiled trace, or a recording in one or more files in any format of package

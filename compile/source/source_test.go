@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/compile"
+	"pianola/compile/transform"
 	"pianola/format"
 	"pianola/format/bin"
 	"pianola/format/compressed"
@@ -18,8 +19,7 @@ import (
 	"pianola/format/script"
 	"pianola/internal/console"
 	"pianola/internal/files"
-	"pianola/plugin"
-	"pianola/transform"
+	"pianola/internal/plugin"
 )
 
 // The forms of one run: each holds an open and an fsync of a file.

@@ -1,11 +1,11 @@
 package replays
 
 import (
-	"pianola/compare"
+	"pianola/experiment/compare"
 	"pianola/format"
+	"pianola/internal/table"
 	"pianola/profile"
-	"pianola/ranks"
-	"pianola/table"
+	"pianola/replay/ranks"
 )
 
 // Document returns the report, to be written as JSON. For one run of one trace it is the

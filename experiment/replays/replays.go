@@ -11,11 +11,11 @@ import (
 	"cmp"
 	"sync"
 
-	"pianola/compare"
-	"pianola/coverage"
 	"pianola/experiment"
+	"pianola/experiment/compare"
 	"pianola/format"
 	"pianola/format/bin"
+	"pianola/format/coverage"
 	"pianola/profile"
 	"pianola/replay"
 )

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"time"
 
-	"pianola/compare"
+	"pianola/experiment/compare"
 	"pianola/format"
+	"pianola/internal/stats"
+	"pianola/internal/table"
 	"pianola/replay"
-	"pianola/stats"
-	"pianola/table"
 )
 
 // WriteText writes the totals of several traces, and of each trace how true its complete runs

@@ -7,13 +7,13 @@ import (
 	"math"
 	"slices"
 
-	"pianola/compare"
-	"pianola/coverage"
+	"pianola/experiment/compare"
 	"pianola/format"
+	"pianola/format/coverage"
+	"pianola/internal/stats"
+	"pianola/internal/table"
 	"pianola/profile"
 	"pianola/replay"
-	"pianola/stats"
-	"pianola/table"
 )
 
 // label names what was played in one line: its file, and the number of a copy.

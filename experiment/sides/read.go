@@ -1,10 +1,10 @@
 package sides
 
 import (
-	"pianola/compare"
 	"pianola/compile"
 	"pianola/compile/source"
 	"pianola/experiment"
+	"pianola/experiment/compare"
 	"pianola/experiment/replays"
 	"pianola/format"
 	"pianola/profile"

@@ -13,13 +13,13 @@ import (
 	"slices"
 	"strings"
 
-	"pianola/compare"
 	"pianola/compile"
 	"pianola/compile/source"
 	"pianola/experiment"
+	"pianola/experiment/compare"
 	"pianola/format"
 	"pianola/internal/console"
-	"pianola/stats"
+	"pianola/internal/stats"
 )
 
 // Parting is the operand between two groups of files.

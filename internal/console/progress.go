@@ -10,7 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"pianola/format"
-	"pianola/table"
+	"pianola/internal/table"
 )
 
 // Progress appears when work takes longer than progressDelay, and is drawn again

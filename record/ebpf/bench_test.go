@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format/script"
-	"pianola/internal/testkit/recordkit"
+	"pianola/internal/stats"
 	"pianola/record"
-	"pianola/stats"
+	"pianola/record/recordkit"
 )
 
 const benchReads = 300_000

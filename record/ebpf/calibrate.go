@@ -11,8 +11,8 @@ import (
 
 	"pianola/bpf"
 	"pianola/format"
+	"pianola/internal/stats"
 	"pianola/record"
-	"pianola/stats"
 )
 
 // calibration measures a format.Cost on the calling thread, which must be locked:

@@ -12,7 +12,7 @@ import (
 
 	"pianola/bpf"
 	"pianola/format"
-	"pianola/layer"
+	"pianola/format/layer"
 	"pianola/record"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"pianola/internal/testkit/recordkit"
+	"pianola/record/recordkit"
 )
 
 // BenchmarkCalls measures what recording adds to a call: one whose registers are

@@ -9,10 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pianola/coverage"
 	"pianola/format"
-	"pianola/internal/testkit/recordkit"
+	"pianola/format/coverage"
 	"pianola/record"
+	"pianola/record/recordkit"
 )
 
 func TestOffsetsAreThoseBeforeTheCall(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 
 	"pianola/format"
 	"pianola/internal/mounts"
-	"pianola/internal/testkit/recordkit"
 	"pianola/record"
+	"pianola/record/recordkit"
 )
 
 // hierarchies returns where the hierarchies of cgroups are mounted: one of version 2, of a

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/internal/testkit/recordkit"
+	"pianola/record/recordkit"
 )
 
 func TestOpenNotes(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 
 	"pianola/bpf"
 	"pianola/format"
-	"pianola/internal/testkit/recordkit"
 	"pianola/record"
+	"pianola/record/recordkit"
 )
 
 func TestLongestPause(t *testing.T) {

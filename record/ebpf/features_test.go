@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pianola/internal/testkit/recordkit"
 	"pianola/record"
+	"pianola/record/recordkit"
 )
 
 func TestFeatures(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/layer"
+	"pianola/format/layer"
 	"pianola/record"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"pianola/bpf"
 	"pianola/format"
-	"pianola/internal/testkit/recordkit"
+	"pianola/record/recordkit"
 )
 
 func TestInPlace(t *testing.T) {

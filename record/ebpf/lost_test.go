@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/bpf"
-	"pianola/coverage"
 	"pianola/format"
-	"pianola/internal/testkit/recordkit"
+	"pianola/format/coverage"
 	"pianola/record"
+	"pianola/record/recordkit"
 )
 
 // blocked is a record.Sink that takes no events before the command has ended, so that

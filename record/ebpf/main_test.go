@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"pianola/internal/testkit/recordkit"
 	"pianola/record"
+	"pianola/record/recordkit"
 )
 
 func TestMain(m *testing.M) {

@@ -13,10 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"pianola/coverage"
 	"pianola/format"
-	"pianola/internal/testkit/recordkit"
+	"pianola/format/coverage"
 	"pianola/record"
+	"pianola/record/recordkit"
 )
 
 // built builds a program of testdata.

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/internal/testkit/recordkit"
+	"pianola/record/recordkit"
 )
 
 // channel identifies a direction of a connection.

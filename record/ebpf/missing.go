@@ -9,7 +9,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 
 	"pianola/bpf"
-	"pianola/coverage"
+	"pianola/format/coverage"
 )
 
 // missingKinds are the kinds of I/O that the program in the kernel counts.

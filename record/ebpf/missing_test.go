@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"pianola/coverage"
 	"pianola/format"
-	"pianola/internal/testkit/recordkit"
+	"pianola/format/coverage"
 	"pianola/record"
+	"pianola/record/recordkit"
 )
 
 // missing returns what a recording lacks of a kind.

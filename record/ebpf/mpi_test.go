@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
-	"pianola/internal/testkit/recordkit"
-	"pianola/layer"
+	"pianola/format/layer"
 	"pianola/record"
+	"pianola/record/recordkit"
 )
 
 // mpis are implementations of MPI.

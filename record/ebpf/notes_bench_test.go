@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"pianola/internal/testkit/recordkit"
-	"pianola/stats"
+	"pianola/internal/stats"
+	"pianola/record/recordkit"
 )
 
 // BenchmarkNotes measures what each note of the program adds to a cached pread of 4

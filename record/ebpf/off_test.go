@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
-	"pianola/internal/testkit/recordkit"
 	"pianola/record"
+	"pianola/record/recordkit"
 )
 
 // TestTimeOffTheProcessor records waits of 20 ms, each before a stat of its own.

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"pianola/internal/testkit/recordkit"
+	"pianola/record/recordkit"
 )
 
 func TestProgram(t *testing.T) {

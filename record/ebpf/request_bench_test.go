@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"pianola/internal/testkit/recordkit"
+	"pianola/record/recordkit"
 )
 
 // BenchmarkRequests measures what recording adds to a request of io_uring and of libaio

@@ -14,8 +14,8 @@ import (
 
 	"pianola/format"
 	"pianola/format/script"
-	"pianola/internal/testkit/recordkit"
 	"pianola/record"
+	"pianola/record/recordkit"
 )
 
 // asked is what a request asks for.

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/internal/testkit/recordkit"
 	"pianola/record"
+	"pianola/record/recordkit"
 )
 
 func TestExitStatus(t *testing.T) { recordkit.ExitStatus(t, resultOf(recordLong)) }

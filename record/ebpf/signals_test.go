@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/internal/testkit/recordkit"
 	"pianola/record"
+	"pianola/record/recordkit"
 )
 
 // atCall is a record.Sink that runs f once, when it sees a call with that string.

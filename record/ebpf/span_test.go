@@ -21,9 +21,9 @@ import (
 
 	"pianola/bpf"
 	"pianola/format"
-	"pianola/internal/testkit/recordkit"
-	"pianola/layer"
+	"pianola/format/layer"
 	"pianola/record"
+	"pianola/record/recordkit"
 )
 
 // queue builds the library of testdata/queue.c and a program that calls it, in a

@@ -3,7 +3,7 @@ package ebpf
 import (
 	"testing"
 
-	"pianola/internal/testkit/recordkit"
+	"pianola/record/recordkit"
 )
 
 func TestSameAsStrace(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"pianola/bpf"
 	"pianola/format"
 	"pianola/format/script"
-	"pianola/internal/testkit/recordkit"
 	"pianola/record"
+	"pianola/record/recordkit"
 )
 
 // recordOf returns the record that the program in the kernel writes for a call.

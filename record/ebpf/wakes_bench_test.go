@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/bpf"
-	"pianola/internal/testkit/recordkit"
+	"pianola/record/recordkit"
 )
 
 // BenchmarkWakes measures what recording adds when a thread hands on to another

@@ -15,9 +15,9 @@ import (
 
 	"pianola/internal/console"
 	"pianola/internal/files"
+	"pianola/internal/table"
 	"pianola/record"
 	"pianola/record/parts"
-	"pianola/table"
 )
 
 // Options say what is kept of a recording.

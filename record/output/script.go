@@ -16,8 +16,8 @@ import (
 	"pianola/format/script"
 	"pianola/internal/console"
 	"pianola/internal/files"
+	"pianola/internal/table"
 	"pianola/record"
-	"pianola/table"
 )
 
 // recording is a script: text, or compressed if the name ends in .zst. It is an Output and a

@@ -10,8 +10,8 @@ import (
 	"pianola/internal/console"
 	"pianola/internal/files"
 	"pianola/internal/glob"
+	"pianola/internal/table"
 	"pianola/record/parts"
-	"pianola/table"
 )
 
 // series is the scripts of a recording in parts: trace.txt becomes trace.000001.txt and so on.

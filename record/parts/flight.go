@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"pianola/coverage"
-	"pianola/filter"
 	"pianola/format"
+	"pianola/format/coverage"
+	"pianola/format/filter"
 	"pianola/format/spool"
 )
 

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"pianola/coverage"
 	"pianola/format"
+	"pianola/format/coverage"
 	"pianola/format/process"
 	"pianola/record"
 )

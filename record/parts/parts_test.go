@@ -11,9 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pianola/coverage"
-	"pianola/filter"
 	"pianola/format"
+	"pianola/format/coverage"
+	"pianola/format/filter"
 	"pianola/format/script"
 )
 

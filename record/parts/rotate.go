@@ -3,8 +3,8 @@ package parts
 import (
 	"time"
 
-	"pianola/coverage"
 	"pianola/format"
+	"pianola/format/coverage"
 )
 
 // Rotation says when a script ends and the next one begins, whichever comes first.

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"pianola/format/script"
-	"pianola/internal/testkit/recordkit"
-	"pianola/stats"
+	"pianola/internal/stats"
+	"pianola/record/recordkit"
 )
 
 const benchReads = 20_000

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/stats"
+	"pianola/internal/stats"
 )
 
 // helperName is the name, argument 0, under which Run starts this program to

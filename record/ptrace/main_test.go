@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format/script"
-	"pianola/internal/testkit/recordkit"
 	"pianola/record"
+	"pianola/record/recordkit"
 )
 
 // recorderVariable makes the test binary record the command that its arguments

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pianola/coverage"
+	"pianola/format/coverage"
 )
 
 // largeUnmapped is the minimum length of an munmap at which the tracer stops, to see

@@ -6,8 +6,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pianola/coverage"
 	"pianola/format"
+	"pianola/format/coverage"
 	"pianola/record"
 )
 

@@ -14,11 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"pianola/coverage"
 	"pianola/format"
-	"pianola/internal/testkit/recordkit"
+	"pianola/format/coverage"
 	"pianola/record"
 	"pianola/record/ebpf"
+	"pianola/record/recordkit"
 )
 
 // account records a command and returns the coverage, which stands in the header

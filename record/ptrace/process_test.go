@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/internal/testkit/recordkit"
+	"pianola/record/recordkit"
 )
 
 const nobody = 65534

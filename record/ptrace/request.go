@@ -2,8 +2,8 @@ package ptrace
 
 import (
 	"pianola/bpf"
-	"pianola/coverage"
 	"pianola/format"
+	"pianola/format/coverage"
 	"pianola/record"
 )
 

@@ -13,11 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"pianola/coverage"
 	"pianola/format"
-	"pianola/internal/testkit/recordkit"
+	"pianola/format/coverage"
 	"pianola/record"
 	"pianola/record/ebpf"
+	"pianola/record/recordkit"
 )
 
 // run records a command in a new directory, unless it has one.

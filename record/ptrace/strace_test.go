@@ -3,7 +3,7 @@ package ptrace
 import (
 	"testing"
 
-	"pianola/internal/testkit/recordkit"
+	"pianola/record/recordkit"
 )
 
 func TestSameAsStrace(t *testing.T) { recordkit.SameAsStrace(t, Run) }

@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/bpf"
-	"pianola/coverage"
 	"pianola/format"
+	"pianola/format/coverage"
 	"pianola/internal/futex"
+	"pianola/internal/stats"
 	"pianola/record"
-	"pianola/stats"
 )
 
 // thread is a thread that is traced.

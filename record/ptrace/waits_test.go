@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
-	"pianola/internal/testkit/recordkit"
+	"pianola/record/recordkit"
 )
 
 // TestWaits records waits of 20 ms, each before a call of its own. On a busy machine

@@ -10,8 +10,8 @@ import (
 
 	"pianola/format"
 	"pianola/internal/console"
+	"pianola/internal/table"
 	"pianola/record"
-	"pianola/table"
 )
 
 // printProbed says what was found of the layers.

@@ -14,10 +14,10 @@ import (
 
 	"pianola/internal/console"
 	"pianola/internal/interrupt"
+	"pianola/internal/table"
 	"pianola/record"
 	"pianola/record/ebpf"
 	"pianola/record/output"
-	"pianola/table"
 )
 
 // Options say what is recorded, how, and where to.

@@ -10,7 +10,7 @@ import (
 	_ "unsafe" // for go:linkname
 
 	"pianola/internal/eventcount"
-	"pianola/stats"
+	"pianola/internal/stats"
 )
 
 // Clock measures nanoseconds since its base, at the rate of CLOCK_MONOTONIC.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"pianola/format"
-	"pianola/stats"
+	"pianola/internal/stats"
 )
 
 // OpResult is the result of one operation.

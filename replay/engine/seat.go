@@ -10,7 +10,7 @@ import (
 
 	"pianola/format"
 	"pianola/internal/limit"
-	"pianola/stats"
+	"pianola/internal/stats"
 )
 
 const (

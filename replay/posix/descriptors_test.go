@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/internal/testkit/replaykit"
 	"pianola/replay/engine"
+	"pianola/replay/replaykit"
 )
 
 // A thread that opens a file after the end of its process, in a forged trace, gets no

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pianola/ranks"
+	"pianola/replay/ranks"
 	"pianola/replay/sandbox"
 )
 

@@ -21,9 +21,9 @@ import (
 	"pianola/format"
 	"pianola/internal/limit"
 	"pianola/internal/spin"
-	"pianola/memfs"
 	"pianola/replay/engine"
 	"pianola/replay/fileset"
+	"pianola/replay/memfs"
 	"pianola/replay/rings"
 	"pianola/replay/sandbox"
 )

@@ -4,8 +4,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/internal/available"
-	"pianola/memfs"
 	"pianola/replay/fileset"
+	"pianola/replay/memfs"
 	"pianola/replay/sandbox"
 )
 

@@ -5,8 +5,8 @@ import (
 	"math"
 
 	"pianola/internal/available"
-	"pianola/ranks"
 	"pianola/replay/fileset"
+	"pianola/replay/ranks"
 	"pianola/replay/sandbox"
 )
 

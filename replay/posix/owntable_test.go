@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/internal/roottest"
-	"pianola/internal/testkit/replaykit"
+	"pianola/replay/replaykit"
 	"pianola/replay/sandbox"
 )
 

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/internal/testkit/replaykit"
 	"pianola/replay/engine"
+	"pianola/replay/replaykit"
 	"pianola/replay/rings"
 )
 

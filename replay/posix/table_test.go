@@ -15,8 +15,8 @@ import (
 
 	"pianola/format"
 	"pianola/internal/spin"
-	"pianola/internal/testkit/replaykit"
 	"pianola/replay/engine"
+	"pianola/replay/replaykit"
 	"pianola/replay/sandbox"
 )
 

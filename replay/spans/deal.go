@@ -8,7 +8,7 @@ import (
 	"unsafe"
 
 	"pianola/format"
-	"pianola/layer"
+	"pianola/format/layer"
 	"pianola/replay"
 )
 

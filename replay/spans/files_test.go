@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
+	"pianola/internal/stats"
 	"pianola/internal/testkit"
-	"pianola/stats"
 )
 
 // A file of the application is where the trace has it, else below the root under its own

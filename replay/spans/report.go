@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"pianola/format"
-	"pianola/table"
+	"pianola/internal/table"
 )
 
 // document is a result as JSON.

@@ -24,13 +24,13 @@ import (
 	"time"
 
 	"pianola/format"
+	"pianola/format/layer"
 	"pianola/format/script"
-	"pianola/layer"
-	"pianola/plugin"
+	"pianola/internal/plugin"
+	"pianola/internal/stats"
 	"pianola/replay"
 	"pianola/replay/engine"
 	"pianola/replay/posix"
-	"pianola/stats"
 )
 
 // Player executes spans. Threads may call PlaySpan concurrently, each one call at a time.

@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
+	"pianola/format/layer"
 	"pianola/format/script"
-	"pianola/layer"
-	"pianola/plugin"
+	"pianola/internal/plugin"
 	"pianola/replay"
 )
 

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"pianola/format"
-	"pianola/layer"
-	"pianola/plugin"
+	"pianola/format/layer"
+	"pianola/internal/plugin"
+	"pianola/internal/stats"
 	"pianola/replay/engine"
-	"pianola/stats"
 )
 
 // thread is a recorded thread.

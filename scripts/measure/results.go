@@ -15,7 +15,7 @@ import (
 	"strconv"
 	"strings"
 
-	"pianola/stats"
+	"pianola/internal/stats"
 )
 
 // document is a file of docs/measured.

@@ -3,7 +3,7 @@ package main
 import (
 	"slices"
 
-	"pianola/stats"
+	"pianola/internal/stats"
 )
 
 // turns calls measure for each side in so many rounds, and returns the samples of each

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"pianola/compile/transform"
 	"pianola/format"
-	"pianola/transform"
 )
 
 // faster halves all times.

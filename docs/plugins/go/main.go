@@ -8,7 +8,7 @@
 package main
 
 import (
-	"pianola/cli"
+	"pianola/cmd/cli"
 	"pianola/replay"
 )
 

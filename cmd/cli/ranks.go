@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"pianola/format/bin"
+	"pianola/format/provenance"
+	"pianola/internal/console"
+	"pianola/internal/launcher"
+	"pianola/replay"
+	"pianola/replay/fileset"
+	"pianola/replay/ranks"
+)
+
+// defaultJoinTimeout is how long a rank waits for the others, which a launcher may start
+// late.
+const defaultJoinTimeout = 5 * time.Minute
+
+// placeOf returns where this process is among the ranks of a replay, nil if it is alone.
+func placeOf(c *cli.Context, o *replay.Options) (*launcher.Place, error) {
+	if !c.Bool("ranks") {
+		return nil, nil
+	}
+	var wrong string
+	switch {
+	case c.NArg() > 1:
+		wrong = "several traces"
+	case o.Copies > 1:
+		wrong = "--copies"
+	case o.Prepare == fileset.PrepareOnly:
+		wrong = "--prepare only"
+	case o.Order == replay.Total:
+		wrong = "--order total"
+	case !o.Backend.Has().Ranks:
+		wrong = "--backend " + c.String("backend")
+	case o.Device != nil:
+		wrong = "a modelled device"
+	}
+	if wrong != "" {
+		return nil, usage(c, "--ranks does not go together with %s", wrong)
+	}
+	place, err := launcher.Find(os.LookupEnv)
+	if err != nil {
+		return nil, console.WithHint(fmt.Errorf("--ranks: %w", err), "start it by srun or mpiexec, or set PIANOLA_RANK and PIANOLA_SIZE")
+	}
+	if place.Node == "" {
+		if place.Node, err = os.Hostname(); err != nil {
+			return nil, err
+		}
+	}
+	return &place, nil
+}
+
+// join joins the other ranks. The context of c ends when one of them fails.
+func join(c *cli.Context, o *replay.Options, place *launcher.Place) error {
+	s, err := ranks.NewSession(c.Context, ranks.Config{
+		Rank: place.Rank, Size: place.Size, Node: place.Node, Job: place.Job, Rendezvous: c.String("rendezvous"), Wait: c.Duration("rendezvous-timeout"),
+	})
+	if err != nil {
+		return rendezvousHint(told(place.Rank, err))
+	}
+	o.Session = s
+	ctx, cancel := context.WithCancelCause(c.Context)
+	c.Context = ctx
+	go func() {
+		<-s.Failed()
+		cancel(s.Failure())
+	}()
+	return nil
+}
+
+// agree finds out whether all ranks replay the same trace with the same options.
+func agree(c *cli.Context, s *ranks.Session, t *bin.Trace) error {
+	return s.Agree(c.Context, ranks.Terms{Trace: t.Sum(), Version: fmt.Sprint(provenance.ThisBuild()), Options: shared(c)})
+}
+
+// shared returns the options that all ranks must have in common.
+func shared(c *cli.Context) (options []string) {
+	for _, o := range rowsOf(commandName(c.Command)) {
+		if !o.own {
+			options = append(options, fmt.Sprintf("--%s %s", o.name, strings.Join(o.values(c), " ")))
+		}
+	}
+	return options
+}
+
+func rendezvousHint(err error) error {
+	if errors.Is(err, ranks.ErrNoProgram) {
+		return console.WithHint(err, "build it beside pianola: make build")
+	}
+	return err
+}
+
+// leave ends the session of a replay, whose outcome the others hear.
+func leave(o *replay.Options, outcome error) error {
+	s := o.Session
+	if s == nil {
+		return outcome
+	}
+	if errors.Is(outcome, errInterrupted) {
+		s.Abort(errors.New("interrupted"))
+	} else if outcome != nil && !isVerdict(outcome) {
+		s.Abort(outcome)
+	}
+	s.Leave()
+	return told(s.Rank, outcome)
+}
+
+// told leaves it to rank 0 to print an error that all ranks know.
+func told(rank int, err error) error {
+	if _, known := errors.AsType[*ranks.PeerError](err); known && rank != 0 {
+		return &exitError{status: ExitFailure}
+	}
+	return err
+}
+
+// isVerdict reports whether an error is only the exit status of a complete replay.
+func isVerdict(err error) bool {
+	e, ok := errors.AsType[*exitError](err)
+	return ok && e.err == nil
+}
+
+// isRankZero reports whether a replay's output is this process's.
+func isRankZero(o *replay.Options) bool { return o.Session == nil || o.Session.Rank == 0 }
