@@ -59,11 +59,8 @@ func newModel(o Options, known *learned, out *writer) *model {
 func (m *model) start(in *intake, first *format.Event) {
 	h := in.first
 	m.started = true
-	if quoted, ok := h.Value(format.MetaCwd); ok {
-		if cwd, _, err := format.Unquote(nil, []byte(quoted)); err == nil {
-			m.names.cwd = string(cwd)
-			m.names.home = m.names.directory(m.names.cwd)
-		}
+	if cwd := h.Cwd(); cwd != "" {
+		m.names.cwd, m.names.home = cwd, m.names.directory(cwd)
 	}
 	m.naming.addHeaderFiles(h.Files)
 	switch {

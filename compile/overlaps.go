@@ -173,12 +173,10 @@ func newOverlaps(in *intake, b *budget, r *Report) *overlaps {
 		size *= 2
 	}
 	o.window = make([]*slot, size)
-	if quoted, ok := h.Value(format.MetaCwd); ok {
-		if cwd, _, err := format.Unquote(nil, []byte(quoted)); err == nil {
-			if t := o.titles.of(cwd, true); t != nil {
-				o.titles.there(t, kindDir)
-				o.titles.log = o.titles.log[:0] // it holds before the first event
-			}
+	if cwd := h.Cwd(); cwd != "" {
+		if t := o.titles.of([]byte(cwd), true); t != nil {
+			o.titles.there(t, kindDir)
+			o.titles.log = o.titles.log[:0] // it holds before the first event
 		}
 	}
 	return o

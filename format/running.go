@@ -63,11 +63,22 @@ func parseUmask(octal string) int64 {
 
 func quotedNote(notes []byte, key string) string {
 	v, _ := Note(notes, key)
-	s, _, err := Unquote(nil, v)
-	if err != nil {
+	return unquotedName(v)
+}
+
+// unquotedName returns a quoted path, "" for what is none.
+func unquotedName(quoted []byte) string {
+	s, _, err := Unquote(nil, quoted)
+	if err != nil || bytes.IndexByte(s, 0) >= 0 {
 		return ""
 	}
 	return string(s)
+}
+
+// Cwd returns the working directory of the command at the start, "" if it is unknown.
+func (h *Header) Cwd() string {
+	text, _ := h.Value(MetaCwd)
+	return unquotedName([]byte(text))
 }
 
 // Remark returns the value of the remark MetaProcess for the process.

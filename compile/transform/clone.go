@@ -110,13 +110,7 @@ func (c *clone) header(h *format.Header) *format.Header {
 
 // command returns the process of the recorded command.
 func (c *clone) command(h *format.Header) format.Running {
-	p := format.Running{Process: c.first, Threads: []int32{c.first}}
-	if quoted, ok := h.Value(format.MetaCwd); ok {
-		if cwd, _, err := format.Unquote(nil, []byte(quoted)); err == nil {
-			p.Cwd = string(cwd)
-		}
-	}
-	p.Umask = h.Umask()
+	p := format.Running{Process: c.first, Threads: []int32{c.first}, Cwd: h.Cwd(), Umask: h.Umask()}
 	command, _ := h.Value(format.MetaCommand)
 	p.Command, _, _ = strings.Cut(command, " ")
 	return p

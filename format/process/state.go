@@ -56,11 +56,7 @@ func NewState(h *format.Header) *State {
 	s.tables.most = math.MaxInt
 	s.command, _ = h.Value(format.MetaCommand)
 	s.mask = h.Umask()
-	if quoted, ok := h.Value(format.MetaCwd); ok {
-		if cwd, _, err := format.Unquote(nil, []byte(quoted)); err == nil {
-			s.home = string(cwd)
-		}
-	}
+	s.home = h.Cwd()
 	return s
 }
 
