@@ -159,8 +159,8 @@ func (c *checker) called() {
 		}
 		known[name] = p
 	}
-	for i, n := range c.header.Names {
-		if i > 0 && !paths[n.Path] {
+	for _, n := range c.header.Names {
+		if n.Path != "." && !paths[n.Path] {
 			c.breach("%q is called %q, and nothing uses it", n.Path, n.Name)
 		}
 	}
