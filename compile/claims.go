@@ -86,11 +86,7 @@ func (ts *titles) take(c *claim, force bool) bool {
 	if c.beyond() || c.lists && c.via[0].stray() {
 		return ok
 	}
-	a, b := c.names[0], c.names[1]
-	last := a
-	if b != nil {
-		last = b
-	}
+	a, b, last := c.names[0], c.names[1], c.last()
 	if c.body != nil {
 		defer ts.contains(c, c.verb == saysMade || c.verb == saysKept && a.now() == kindAbsent)
 	}
@@ -131,24 +127,15 @@ func (ts *titles) take(c *claim, force bool) bool {
 		if fileA != nil && fileA == fileB {
 			break // rename(2): nothing changes
 		}
-		ka, kb := a.now(), b.now()
-		left := maxContents
+		over := c.verb == saysMoved && b.now() != kindAbsent // a directory that had the second name is removed
+		ka, kb, left := max(a.now(), kindPresent), kindAbsent, maxContents
 		inA, few := a.contents(&left)
 		inB, bareA, bareB := []content(nil), few && a.bare(), false
 		if c.verb == saysSwapped {
+			kb = max(b.now(), kindPresent)
 			if inB, few = b.contents(&left); few {
 				bareB = b.bare()
 			}
-		}
-		over := c.verb == saysMoved && kb != kindAbsent // a directory that had the second name is removed
-		if ka < kindPresent {
-			ka = kindPresent
-		}
-		if kb < kindPresent {
-			kb = kindPresent
-		}
-		if c.verb == saysMoved {
-			kb = kindAbsent
 		}
 		ts.there(a, ka)
 		ts.there(b, ka)
@@ -177,6 +164,14 @@ func (ts *titles) take(c *claim, force bool) bool {
 	return true
 }
 
+// last returns the last name.
+func (c *claim) last() *title {
+	if c.names[1] != nil {
+		return c.names[1]
+	}
+	return c.names[0]
+}
+
 // beyond reports whether the claim is about the unknown target of a link, or about names
 // of a directory whose name is unknown.
 func (c *claim) beyond() bool { return c.follows && c.names[0].now() == kindLink || c.strays() }
@@ -192,11 +187,7 @@ func (c *claim) fits() bool {
 	case c.verb == saysNothing, c.beyond():
 		return true
 	}
-	a, b := c.names[0], c.names[1]
-	last := a
-	if b != nil {
-		last = b
-	}
+	a, b, last := c.names[0], c.names[1], c.last()
 	here := func(t *title) bool { return t.now() != kindAbsent && t.reachable() }
 	if h := c.via[0]; c.lists && h != nil && h.kind == kindDir {
 		if c.verb == saysFound {

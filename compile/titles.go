@@ -357,10 +357,10 @@ func (ts *titles) swap(i int) {
 // undo goes back to the moment before the first event from a position on.
 func (ts *titles) undo(at int64) {
 	n := len(ts.log)
-	for ; n > 0 && ts.log[n-1].at >= at; n-- {
-		ts.log[n-1].of.standing = ts.log[n-1].from
+	for n > 0 && ts.log[n-1].at >= at {
+		n--
 	}
-	ts.log = ts.log[:n]
+	ts.back(n)
 }
 
 // back goes back to where the log had a length.
