@@ -212,13 +212,10 @@ func (c *claim) fits() bool {
 	case saysFilled:
 		return here(a) && here(last) && last.now() != kindFile && (last.holds() > 0 || !last.bare())
 	case saysRemoved:
-		if !here(a) {
-			return false
-		}
 		if c.kind == kindDir {
-			return a.now() != kindFile && a.holds() <= 0
+			return here(a) && a.now() != kindFile && a.holds() <= 0
 		}
-		return a.now() != kindDir
+		return here(a) && a.now() != kindDir
 	case saysMoved:
 		return here(a) && b.reachable() && b.holds() <= 0
 	case saysSwapped:
@@ -248,14 +245,7 @@ func (c *claim) knows() bool {
 			}
 		}
 	case saysMissing:
-		if c.names[1] != nil {
-			return false
-		}
-		gone := c.names[0].now() == kindAbsent && !c.above
-		for up := c.names[0].up; up != nil && !gone; up = up.up {
-			gone = up.now() == kindAbsent
-		}
-		if !gone {
+		if a := c.names[0]; c.names[1] != nil || (c.above || a.now() != kindAbsent) && !a.below(kindAbsent, kindAbsent) {
 			return false
 		}
 	}

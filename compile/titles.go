@@ -284,25 +284,21 @@ func (t *title) holds() int32 {
 // bare reports whether unknown names in a directory are missing.
 func (t *title) bare() bool { return t.empty && t.up != nil && t.of == t.up.serial }
 
-// reachable reports whether a path to the name can have existed up to its last component.
-func (t *title) reachable() bool {
+// below reports whether something above the name is of one of two kinds.
+func (t *title) below(a, b kind) bool {
 	for up := t.up; up != nil; up = up.up {
-		if k := up.now(); k == kindAbsent || k == kindFile {
-			return false
-		}
-	}
-	return true
-}
-
-// lost reports whether a directory above the name can have been missing.
-func (t *title) lost() bool {
-	for up := t.up; up != nil; up = up.up {
-		if k := up.now(); k == kindAbsent || k == kindUnknown {
+		if k := up.now(); k == a || k == b {
 			return true
 		}
 	}
 	return false
 }
+
+// reachable reports whether a path to the name can have existed up to its last component.
+func (t *title) reachable() bool { return !t.below(kindAbsent, kindFile) }
+
+// lost reports whether a directory above the name can have been missing.
+func (t *title) lost() bool { return t.below(kindAbsent, kindUnknown) }
 
 // set changes what a name leads to.
 func (ts *titles) set(t *title, k kind) {

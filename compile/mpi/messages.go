@@ -105,23 +105,19 @@ func (p *Pairer) completed(m *message, c *Call) {
 func (p *Pairer) exchange(r *rank, f *function, a arguments, c *Call) bool {
 	send := p.envelope(r, f, a, c, false, argPeer, argTag)
 	receive := p.envelope(r, f, a, c, true, argSource, argRecvTag)
-	if a.has(argRequest) {
-		if id, ok := a.handle(argRequest); ok {
-			p.ask(r, id, request{message: receive, send: send})
-		}
-	} else {
-		if send != nil {
-			send.ended, send.shared, send.call = true, true, *c
-		}
-		if receive != nil {
-			receive.know(a.status(argStatus, 0, r.openMPI))
-			receive.ended, receive.shared, receive.call = true, true, *c
-		}
+	asks := a.has(argRequest)
+	if id, ok := a.handle(argRequest); asks && ok {
+		p.ask(r, id, request{message: receive, send: send})
 	}
-	for _, m := range []*message{send, receive} {
-		if m != nil {
-			p.post(m)
+	for _, m := range [...]*message{send, receive} {
+		if m == nil {
+			continue
 		}
+		if !asks {
+			m.know(a.status(argStatus, 0, r.openMPI))
+			m.ended, m.shared, m.call = true, true, *c
+		}
+		p.post(m)
 	}
 	return true
 }
