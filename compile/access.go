@@ -236,16 +236,13 @@ func (ts *titles) contains(c *claim, fresh bool) {
 	}
 }
 
-// resize sets the size of a file, below 0 if it is unknown.
+// resize sets the size of a file, or the offset of a handle, below 0 if it is unknown.
 func (ts *titles) resize(b *title, size int64) {
 	if sized := size >= 0; b.sized != sized || b.size != size {
 		ts.save(b)
 		b.sized, b.size = sized, size
 	}
 }
-
-// moves sets the offset of a handle, below 0 if it is unknown.
-func (ts *titles) moves(h *title, off int64) { ts.resize(h, off) }
 
 // offset returns an offset in a file: a given one, or that of the handle, below 0 if that is
 // unknown.
@@ -366,7 +363,7 @@ func (ts *titles) takes(a *access, says verb) {
 	switch says {
 	case saysMoves:
 		if h := a.from; h != nil && a.off < 0 && a.size > 0 {
-			ts.moves(h, after(h.offset(own), a.size))
+			ts.resize(h, after(h.offset(own), a.size))
 		}
 		if a.to != nil && a.size > 0 {
 			ts.writes(a)
@@ -376,7 +373,7 @@ func (ts *titles) takes(a *access, says verb) {
 			ts.resize(b, a.size)
 		}
 	case saysEnd, saysSought:
-		ts.moves(a.from, a.size)
+		ts.resize(a.from, a.size)
 	case saysLocked, saysUnlocked, saysRefused:
 		k, b := a.locks()
 		if b == nil {
@@ -422,7 +419,7 @@ func (ts *titles) writes(a *access) {
 		ts.resize(b, to)
 	}
 	if a.outOff < 0 {
-		ts.moves(h, to)
+		ts.resize(h, to)
 	}
 }
 

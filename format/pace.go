@@ -1,7 +1,9 @@
 package format
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -57,4 +59,157 @@ const maxPaced = 1 << 60
 // trace can be wrong.
 func (p *Pace) Scale(nanos int64) int64 {
 	return int64(min(max(float64(nanos)/p.Speed, 0), maxPaced))
+}
+
+// Floor is the minimum time of a replay of a trace, in nanoseconds: the longest chain
+// of compute and waits if calls took no time, or the recorded start of the last event of a
+// replay by the recorded schedule.
+type Floor struct {
+	Total int64
+
+	// Parts of Total. The rest is compute, and time in which threads waited for a
+	// processor that another recorded thread had.
+	Timers  int64 // until a time had come
+	Storage int64 // I/O that the recording does not hold
+	Clients int64 // time of unrecorded clients from a reply to their next message
+	Waits   int64 // waits without a known cause
+
+	Schedule int64 // Total, if it is that of a schedule, which has no other parts
+}
+
+// floorNames are the names of the fields in a header, in their order.
+var floorNames = [...]string{"total", "timers", "storage", "clients", "waits", "schedule"}
+
+// fields returns pointers to the fields, in their order.
+func (f *Floor) fields() [len(floorNames)]*int64 {
+	return [...]*int64{&f.Total, &f.Timers, &f.Storage, &f.Clients, &f.Waits, &f.Schedule}
+}
+
+// Sum sets f to the sums of the parts of g and h.
+func (f *Floor) Sum(g, h *Floor) {
+	f.Total, f.Timers, f.Storage = g.Total+h.Total, g.Timers+h.Timers, g.Storage+h.Storage
+	f.Clients, f.Waits, f.Schedule = g.Clients+h.Clients, g.Waits+h.Waits, g.Schedule+h.Schedule
+}
+
+// Plus returns the sums of the parts.
+func (f Floor) Plus(g Floor) Floor {
+	f.Sum(&f, &g)
+	return f
+}
+
+// Minus returns the differences of the parts.
+func (f Floor) Minus(g Floor) Floor {
+	return Floor{f.Total - g.Total, f.Timers - g.Timers, f.Storage - g.Storage, f.Clients - g.Clients, f.Waits - g.Waits, f.Schedule - g.Schedule}
+}
+
+// At returns the floor at a speed. It contains no calls, so all of it is divided.
+func (f Floor) At(speed float64) Floor {
+	p := Pace{Speed: speed}
+	if p.Recorded() {
+		return f
+	}
+	for _, nanos := range f.fields() {
+		*nanos = p.Scale(*nanos)
+	}
+	return f
+}
+
+// String returns the value of MetaFloor.
+func (f Floor) String() string {
+	var words []string
+	for i, nanos := range f.fields() {
+		if nanos == &f.Schedule && f.Schedule == 0 {
+			continue // a trace has none
+		}
+		words = append(words, floorNames[i]+"="+string(AppendSeconds(nil, *nanos)))
+	}
+	return strings.Join(words, " ")
+}
+
+// Floor returns the floor of a trace; ok is false if the trace does not tell.
+func (h *Header) Floor() (f Floor, ok bool) {
+	text, ok := h.Value(MetaFloor)
+	for word := range strings.FieldsSeq(text) {
+		name, value, _ := strings.Cut(word, "=")
+		i := slices.Index(floorNames[:], name)
+		if nanos, _, err := ScanSeconds([]byte(value)); i >= 0 && err == nil {
+			*f.fields()[i] = max(nanos, 0)
+		}
+	}
+	return f, ok
+}
+
+// ReplayFloor returns the floor of the replay whose log has the header, at its speed. ok is
+// false if the header is not that of a log, if it does not tell, or if the replay does
+// not keep to the floor.
+func (h *Header) ReplayFloor() (f Floor, ok bool) {
+	words := replayWords(h)
+	scheduled := words["timing"] == "schedule"
+	if !scheduled && (words["timing"] != "compute" || words["order"] == "thread") {
+		return f, false
+	}
+	if f, ok = h.Floor(); !ok || scheduled != (f.Schedule > 0) {
+		return Floor{}, false
+	}
+	if pace := PaceOf(h); !pace.Recorded() {
+		f = f.At(pace.Speed)
+	}
+	return f, true
+}
+
+// floorPart is a part of a floor, in words.
+type floorPart struct {
+	nanos int64
+	what  string
+}
+
+func (f Floor) parts() []floorPart {
+	return []floorPart{{f.Timers, "timers"}, {f.Storage, "I/O that was not recorded"}, {f.Clients, "clients that were not recorded"}, {f.Waits, "waits without a known cause"}}
+}
+
+// bindingShare is the share of a floor from which on Binding names a part.
+const bindingShare = 0.05
+
+// Binding says what makes up the floor and that it binds something: "timers and compute
+// bind". It ends with the verb.
+func (f Floor) Binding() string {
+	if f.Schedule > 0 {
+		return "the recorded schedule binds"
+	}
+	compute := f.Total
+	var words []string
+	for _, part := range f.parts() {
+		compute -= part.nanos
+		if float64(part.nanos) >= bindingShare*float64(f.Total) {
+			words = append(words, part.what)
+		}
+	}
+	if float64(compute) >= bindingShare*float64(f.Total) {
+		words = append(words, "compute")
+	}
+	switch n := len(words); {
+	case n == 1 && words[0] == "compute":
+		return "compute binds"
+	case n <= 1:
+		return strings.Join(words, "") + " bind"
+	default:
+		return strings.Join(words[:n-1], ", ") + " and " + words[n-1] + " bind"
+	}
+}
+
+// Text describes the floor and its parts, in a sentence without a full stop.
+func (f Floor) Text() string {
+	seconds := func(nanos int64) string { return fmt.Sprintf("%.3f s", Seconds(nanos)) }
+	text := "the replay cannot be shorter than " + seconds(f.Total)
+	if f.Schedule > 0 {
+		return text + ", as it follows the recorded schedule"
+	}
+	sep := ", of which "
+	for _, part := range f.parts() {
+		if part.nanos*1000 >= f.Total && part.nanos > 0 {
+			text += sep + seconds(part.nanos) + " " + part.what
+			sep = ", "
+		}
+	}
+	return text
 }

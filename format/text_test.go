@@ -4,10 +4,17 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
+
+func TestCommandLine(t *testing.T) {
+	words := []string{"sh", "-c", `echo "it's" $x`, "", "a=b", "ä"}
+	require.Equal(t, `sh -c 'echo "it'\''s" $x' '' a=b 'ä'`, CommandLine(words))
+	require.Equal(t, "./app --n 10", CommandLine(strings.Fields("./app --n 10")))
+}
 
 func TestQuote(t *testing.T) {
 	tests := []struct{ value, text string }{

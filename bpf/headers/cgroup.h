@@ -98,3 +98,51 @@ INLINE void tell_joined(struct task_struct *task)
 	j->nr = NR_JOINED;
 	bpf_ringbuf_submit(j, BPF_RB_NO_WAKEUP);
 }
+
+/* Lets a thread go that has left the cgroup. */
+INLINE void unfollow(struct task_struct *task, struct thread *t)
+{
+	settle(t, task);
+	count_dead(t);
+	bpf_task_storage_delete(&threads, task);
+}
+
+/* A process, or a thread alone, is moved from one cgroup to another. Of a process the
+ * kernel shows the first thread; the recorder looks for the others. */
+SEC("tp_btf/cgroup_attach_task")
+int cgroup_attach(u64 *ctx)
+{
+	struct cgroup *to = (void *)ctx[0];
+	struct task_struct *task = (void *)ctx[2];
+	struct thread *t;
+
+	if ((u64)to->root != cgroup_root)
+		return 0;
+	if ((u8)ctx[3] && task->signal->nr_threads > 1)
+		__sync_fetch_and_add(&moved, 1);
+	t = followed(task);
+	if (in_cgroup(task) == !!t)
+		return 0;
+	if (t) {
+		unfollow(task, t);
+	} else {
+		follow(task);
+		if (task == task->group_leader)
+			tell_joined(task);
+	}
+	return 0;
+}
+
+/* Finds the cgroup of a directory. */
+SEC("syscall")
+int find_cgroup(struct cgroup_path *at)
+{
+	struct file *file = file_of(bpf_get_current_task_btf(), at->fd);
+	struct inode *inode = FIELD(file, f_inode);
+	struct kernfs_node *node = FIELD(inode, i_private);
+	struct cgroup *cgroup = FIELD(node, priv);
+
+	cgroup_root = (u64)FIELD(cgroup, root);
+	cgroup_id = FIELD(node, id);
+	return !cgroup_root;
+}

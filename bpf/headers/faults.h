@@ -404,28 +404,124 @@ INLINE void leave_fault(struct thread *t, struct task_struct *task, int blocked)
 		t->waits = WAITS_FAULT;
 }
 
-/* Reports whether a mapping has room for a huge page at an address, where one of the file
- * begins as well. */
-INLINE int fits_huge(const struct vm_area_struct *vma, u64 huge)
+/* A page of a mapped file has to be found, or read. */
+SEC("tp_btf/mm_filemap_fault")
+int map_fault(u64 *ctx)
 {
-	return huge >= vma->vm_start && huge + HUGE_PAGES * page_bytes <= vma->vm_end &&
-	       !((vma->vm_start / page_bytes - vma->vm_pgoff) & (HUGE_PAGES - 1));
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct mapped *file;
+	struct thread *t;
+
+	t = followed(task);
+	if (!t)
+		return 0;
+	if (with_maps) {
+		find_page(t, task, (void *)ctx[0], ctx[1]);
+		return 0;
+	}
+	file = mapped_file(((struct address_space *)ctx[0])->host);
+	t->in_data = !!file;
+	/* Where the kernel tries a fault again it comes here twice. */
+	if (file && t->page != ctx[1] + 1) {
+		t->page = ctx[1] + 1;
+		add(&file->faults, 1);
+		add(&file->in, page_bytes);
+	}
+	return 0;
 }
 
-/* What a fault maps as one huge page. Where none fits, the count has grown by something else. */
-static long map_huge_page(struct task_struct *task, struct vm_area_struct *vma, u64 *address)
+/* Pages of a mapped file that are in the page cache are mapped around a fault. */
+SEC("tp_btf/mm_filemap_map_pages")
+int map_around(u64 *ctx)
 {
-	u64 huge = *address & ~(HUGE_PAGES * page_bytes - 1);
-	struct file *file = vma->vm_file;
-	struct thread *t = followed(task);
-	struct inode *inode;
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct mapped *file;
+	struct thread *t;
 
-	if (!file || !t || !fits_huge(vma, huge))
+	t = followed(task);
+	if (!t)
 		return 0;
-	inode = host_of(file);
-	if (!mapped_file(inode) || !notes_faults(t))
+	if (with_maps) {
+		map_pages(t, task, (void *)ctx[0], ctx[1], ctx[2]);
 		return 0;
-	begin_fault(t, task, FAULT_AROUND, (u64)LOAD(file, f_mapping), id_of(inode), vma->vm_pgoff + (huge - vma->vm_start) / page_bytes,
-		    HUGE_PAGES);
+	}
+	file = mapped_file(((struct address_space *)ctx[0])->host);
+	if (file) {
+		add(&file->faults, 1);
+		add(&file->in, (ctx[2] - ctx[1] + 1) * page_bytes);
+	}
+	return 0;
+}
+
+/* A page is written to, for the first time since it was written back. */
+SEC("tp_btf/writeback_dirty_folio")
+int map_dirty(u64 *ctx)
+{
+	struct address_space *mapping = (void *)ctx[1];
+	struct task_struct *task;
+	struct mapped *file;
+	struct thread *t;
+
+	if (!writable || !mapping)
+		return 0;
+	task = bpf_get_current_task_btf();
+	t = followed(task);
+	if (!t)
+		return 0;
+	if (with_maps) {
+		dirty_page(t, task, mapping, (void *)ctx[0]);
+		return 0;
+	}
+	if (t->start || t->counting)
+		return 0; /* the call writes */
+	file = mapped_file(mapping->host);
+	if (file)
+		add(&file->dirty, folio_bytes((void *)ctx[0]));
+	return 0;
+}
+
+/* A fault ends in a signal: the page is beyond the end of the file. */
+SEC("tp_btf/signal_generate")
+int fault_fails(u64 *ctx)
+{
+	struct kernel_siginfo *info = (void *)ctx[1];
+	struct task_struct *task;
+	struct thread *t;
+
+	if ((s32)ctx[0] != SIGBUS || (u64)info <= 2) /* SEND_SIG_PRIV and its like are no pointers */
+		return 0;
+	task = bpf_get_current_task_btf();
+	if ((u64)task != ctx[2])
+		return 0;
+	t = followed(task);
+	if (t && FIELD(info, si_code) == BUS_ADRERR)
+		fail_fault(t, task, (u64)FIELD(info, _sifields._sigfault._addr));
+	return 0;
+}
+
+/* Notes what followed threads have mapped already. */
+SEC("iter/task_vma")
+int map_existing(u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[1];
+	struct vm_area_struct *vma = (void *)ctx[2];
+	struct request r = {};
+	struct thread *t;
+
+	if (!task || !vma)
+		return 0;
+	t = followed(task);
+	if (!t || t->flags & THREAD_ALONE)
+		return 0;
+	r.file = (u64)vma->vm_file;
+	if (!r.file)
+		return 0;
+	r.prot = vma->vm_flags;
+	r.flags = vma->vm_flags & VM_SHARED ? MAP_SHARED : MAP_PRIVATE;
+	r.length = vma->vm_end - vma->vm_start;
+	r.mm = (u64)vma->vm_mm;
+	note_file(&r);
+	if (r.data && with_maps)
+		extend_bounds(task, vma->vm_start, r.length, 1);
 	return 0;
 }

@@ -158,3 +158,18 @@ INLINE void message(struct sock *sk, s32 bytes, int sends)
 	else if ((family == AF_INET || family == AF_INET6) && sk->sk_protocol == IPPROTO_TCP)
 		tcp_message(t, sk, sends);
 }
+
+SEC("tp_btf/sock_send_length")
+int sock_send(u64 *ctx)
+{
+	message((void *)ctx[0], ctx[1], 1);
+	return 0;
+}
+
+SEC("tp_btf/sock_recv_length")
+int sock_receive(u64 *ctx)
+{
+	if (!(ctx[2] & MSG_PEEK))
+		message((void *)ctx[0], ctx[1], 0);
+	return 0;
+}

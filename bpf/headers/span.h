@@ -367,3 +367,28 @@ INLINE void end_span(struct pt_regs *regs)
 		return; /* never, but the verifier cannot know */
 	output(NR_SPAN, s, sizeof(s->span) + at, wake);
 }
+
+/* A function of a library is called, and returns. Where the kernel can, one program is at
+ * both ends, and the return of calls that are not recorded costs nothing: */
+SEC("uprobe.session")
+int span_both(struct pt_regs *regs)
+{
+	if (!bpf_session_is_return())
+		return !begin_span(regs);
+	end_span(regs);
+	return 0;
+}
+
+SEC("uprobe.multi")
+int span_begins(struct pt_regs *regs)
+{
+	begin_span(regs);
+	return 0;
+}
+
+SEC("uprobe.multi")
+int span_ends(struct pt_regs *regs)
+{
+	end_span(regs);
+	return 0;
+}

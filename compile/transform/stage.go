@@ -196,3 +196,10 @@ func entered(h *format.Header) *format.Header {
 // maxFiles bounds the files that are followed, as many as a replay accepts by
 // default. More are an error, because a transform would miss some.
 const maxFiles = 1 << 20
+
+// moveTime moves the time before an event to a new event that is put in before
+// it.
+func moveTime(from, to *format.Event) {
+	to.Off, to.Cut, to.Calls = from.Off, from.Cut, from.Calls
+	from.Off, from.Cut, from.Calls = format.Off{}, 0, 0
+}

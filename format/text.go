@@ -1,8 +1,10 @@
 package format
 
 import (
+	"bytes"
 	"errors"
 	"strings"
+	"unicode/utf8"
 )
 
 var (
@@ -143,3 +145,79 @@ func CommandLine(words []string) string {
 }
 
 const plainRunes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789@%+=:,./_-"
+
+// CutNote cuts the first note off a text of notes, from between the braces of
+// an event in a script, or from a remark: "key=value" or a bare word, separated
+// by spaces. Spaces between double quotes in a value belong to it; a backslash
+// escapes a quote. The results are parts of notes. A nil key means that there
+// are no more notes.
+func CutNote(notes []byte) (key, value, rest []byte) {
+	notes = bytes.TrimLeft(notes, " ")
+	if len(notes) == 0 {
+		return nil, nil, nil
+	}
+	end, quoted := 0, false
+	for ; end < len(notes) && (quoted || notes[end] != ' '); end++ {
+		switch {
+		case notes[end] == '"':
+			quoted = !quoted
+		case notes[end] == '\\' && quoted && end+1 < len(notes):
+			end++
+		}
+	}
+	key, value, _ = bytes.Cut(notes[:end], []byte("="))
+	return key, value, notes[end:]
+}
+
+// Note returns the value of the first note with that key in such a text. A bare
+// word has an empty value; a quoted value keeps its
+// quotes (see Unquote). The value is part of notes.
+func Note(notes []byte, key string) (value []byte, ok bool) {
+	for len(notes) > 0 {
+		k, v, rest := CutNote(notes)
+		if k != nil && string(k) == key {
+			return v, true
+		}
+		notes = rest
+	}
+	return nil, false
+}
+
+// Name is AppendName for strings.
+func Name(name string) string { return string(AppendName(nil, []byte(name))) }
+
+// AppendName appends a name as valid UTF-8, for formats that hold text. Names
+// are bytes: a byte that is not part of valid UTF-8 becomes \xNN, and a
+// backslash is doubled. Every name can be recovered, and nearly every name is
+// unchanged.
+func AppendName(dst, name []byte) []byte {
+	const hex = "0123456789abcdef"
+	for len(name) > 0 {
+		if c := name[0]; c < utf8.RuneSelf {
+			if c == '\\' {
+				dst = append(dst, '\\')
+			}
+			dst, name = append(dst, c), name[1:]
+			continue
+		}
+		r, n := utf8.DecodeRune(name)
+		if r == utf8.RuneError && n == 1 {
+			dst = append(dst, '\\', 'x', hex[name[0]>>4], hex[name[0]&15])
+		} else {
+			dst = append(dst, name[:n]...)
+		}
+		name = name[n:]
+	}
+	return dst
+}
+
+// maxCutName bounds a CutName, in bytes.
+const maxCutName = 1 << 12
+
+// CutName returns text of strangers as Name does, of bounded length.
+func CutName(name string) string {
+	if len(name) <= maxCutName {
+		return Name(name)
+	}
+	return Name(name[:maxCutName]) + "…"
+}
