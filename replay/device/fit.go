@@ -179,7 +179,7 @@ func Fit(ctx context.Context, samples []Sample, c Cache) (*Fitted, error) {
 				descend(ctx, g, slices.DeleteFunc(g.parameters(), rates), func(f *Fitted) float64 { return loss(busy, f) })
 				list = slices.DeleteFunc(list, func(p parameter) bool { return p.rate })
 			}
-			if l := descend(ctx, g, list, func(f *Fitted) float64 { return loss(samples, f) + complexity*f.oddity() }); l < best {
+			if l := descend(ctx, g, list, func(f *Fitted) float64 { return loss(samples, f) + complexity*f.penalty() }); l < best {
 				f, best = g, l
 			}
 		}
@@ -248,10 +248,10 @@ func saturated(samples []Sample) (list []Sample) {
 // taken. A time that matters is off by less than 1 % for it.
 const complexity = 1e-4
 
-// oddity returns how much latency and burst a model has, how far sequential accesses
+// penalty returns how much latency and burst a model has, how far sequential accesses
 // are from random ones, and commits from those of ext4 (a block of descriptors, one that
 // ends the commit, and the blocks of metadata), as a sum of logarithms.
-func (f *Fitted) oddity() (sum float64) {
+func (f *Fitted) penalty() (sum float64) {
 	sum = math.Log(max(f.Burst, tiny)/tiny) + math.Log(max(f.Sync.Flush, tiny)/tiny) + math.Log(max(f.Sync.Commit, tiny)/tiny) +
 		math.Abs(math.Log(f.Sync.CommitFixed/2)) + math.Abs(math.Log(f.Sync.CommitBlock))
 	for _, d := range []*Direction{&f.Read, &f.Write} {
@@ -278,9 +278,9 @@ func (f *Fitted) parameters() []parameter {
 }
 
 type parameter struct {
-	value       *float64
-	least, most float64
-	rate        bool // of a server
+	value    *float64
+	min, max float64
+	rate     bool // of a server
 }
 
 // tiny is in seconds: what is less is nothing.
@@ -323,7 +323,7 @@ func descend(ctx context.Context, f *Fitted, list []parameter, loss func(*Fitted
 				short = false
 				before := *p.value
 				try := func(step float64) bool {
-					*p.value = min(max(before*math.Exp(step), p.least), p.most)
+					*p.value = min(max(before*math.Exp(step), p.min), p.max)
 					if *p.value != before && better() {
 						return true
 					}

@@ -13,7 +13,7 @@ import (
 // is for as many ends as had been reaped at that point of the recording, of any
 // processes. Other dependencies of the following events have their own edges.
 type anyOf struct {
-	by      *Worker // that waits
+	waiter  *Worker // that waits
 	targets []anyTarget
 	lock    spin.Lock      // for count
 	ended   atomic.Int64   // how many of targets
@@ -41,12 +41,12 @@ func (e *Engine) makeAny() {
 				continue
 			}
 			if w.any == nil {
-				w.any = &anyOf{by: w}
+				w.any = &anyOf{waiter: w}
 			}
-			if k.tells == nil {
-				k.tells = make([]*anyOf, len(k.targets))
+			if k.notifies == nil {
+				k.notifies = make([]*anyOf, len(k.targets))
 			}
-			switch tells := &k.tells[w.places[i]]; *tells {
+			switch tells := &k.notifies[w.places[i]]; *tells {
 			case nil:
 				*tells = w.any
 				w.any.targets = append(w.any.targets, anyTarget{k, v.For.Event})
@@ -70,7 +70,7 @@ func (a *anyOf) count(end int64) {
 	a.ends[n].Store(end)
 	a.ended.Store(n + 1)
 	a.lock.Give()
-	a.by.WakeUp.Advance()
+	a.waiter.WakeUp.Advance()
 }
 
 // awaitAny waits until so many of the processes have ended. It reports false if the

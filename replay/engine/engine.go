@@ -42,7 +42,7 @@ type Engine struct {
 	executor  Executor
 	operation *[format.NumOps]Operation // of the executor
 	sees      [format.NumOps]bool       // of the model
-	seats     seating
+	slots     slotPool
 	start     int64 // when the first event may be due, by the clock
 	begin     chan struct{}
 	ready     sync.WaitGroup
@@ -62,14 +62,14 @@ type Executor interface {
 	// for each, a parent before its children.
 	Player(w *Worker) (Player, error)
 
-	// Place returns what the executor needs on the thread of a seat of a kind; nil for nothing.
-	Place(s *Seat, kind int) Place
+	// SlotState returns what the executor needs on the thread of a seat of a kind; nil for nothing.
+	NewSlotState(s *Slot, kind int) SlotState
 }
 
 // Operation says how an executor plays an operation.
 type Operation struct {
-	Plays   bool // it can
-	Readies bool // Player.Ready is called before
+	Plays    bool // it can
+	Prepares bool // Player.Ready is called before
 }
 
 // Player plays the events of one thread. The worker of the thread calls its methods,
@@ -78,18 +78,18 @@ type Player interface {
 	// Kind says which seats the thread can have: those of the same kind. It is 0 or 1.
 	Kind() int
 
-	// Furnish is called before the thread has a seat. The seats are locked.
-	Furnish() error
+	// Allocate is called before the thread has a seat. The seats are locked.
+	Allocate() error
 
-	// Sit is called in a seat, before the first event. The worker is not pinned.
-	Sit(p Place) error
+	// Attach is called in a seat, before the first event. The worker is not pinned.
+	Attach(p SlotState) error
 
 	// Begin is called when the thread has been created by an event of another.
 	Begin()
 
-	// Ready prepares an event whose Operation says so, before it is due, and reports
+	// Prepare prepares an event whose Operation says so, before it is due, and reports
 	// whether that took time.
-	Ready(r *format.Record) bool
+	Prepare(r *format.Record) bool
 
 	// Play plays an event, also requests of rings that the worker submits, and returns its
 	// result, or -errno. For operations that submit requests it calls Worker.Submit.
@@ -103,17 +103,17 @@ type Player interface {
 	// End ends the thread, after its last event.
 	End()
 
-	// Abandon is called after End, when other threads have yet to be created. The seats
+	// Recycle is called after End, when other threads have yet to be created. The seats
 	// are locked.
-	Abandon()
+	Recycle()
 
 	// Explain returns the file that an event is about, below the root, and why a result
 	// can differ from the recorded one; "" if it is not known.
 	Explain(r *format.Record, got int64) (path, reason string)
 }
 
-// Place is what an executor needs on a thread of the operating system.
-type Place interface {
+// SlotState is what an executor needs on a thread of the operating system.
+type SlotState interface {
 	// Enter makes the calling thread, which runs nothing else, ready for players.
 	Enter() error
 }
@@ -153,7 +153,7 @@ func (e *Engine) Build(ctx context.Context, x Executor) (err error) {
 		}
 		w.recorded = max(th.Start, 0)
 		if th.Ring != format.ViaCall {
-			w.Seat = e.NewSeat()
+			w.Slot = e.NewSlot()
 			w.rewind(w.Number)
 			w.ring = newRing(w, th.Ring)
 		} else if th.Parent != 0 {
@@ -307,17 +307,17 @@ type Stateless struct{}
 // Kind implements Player.
 func (Stateless) Kind() int { return 0 }
 
-// Furnish implements Player.
-func (Stateless) Furnish() error { return nil }
+// Allocate implements Player.
+func (Stateless) Allocate() error { return nil }
 
-// Sit implements Player.
-func (Stateless) Sit(Place) error { return nil }
+// Attach implements Player.
+func (Stateless) Attach(SlotState) error { return nil }
 
 // Begin implements Player.
 func (Stateless) Begin() {}
 
-// Ready implements Player.
-func (Stateless) Ready(*format.Record) bool { return false }
+// Prepare implements Player.
+func (Stateless) Prepare(*format.Record) bool { return false }
 
 // Idle implements Player.
 func (Stateless) Idle(now, _ int64) int64 { return now }
@@ -325,8 +325,8 @@ func (Stateless) Idle(now, _ int64) int64 { return now }
 // End implements Player.
 func (Stateless) End() {}
 
-// Abandon implements Player.
-func (Stateless) Abandon() {}
+// Recycle implements Player.
+func (Stateless) Recycle() {}
 
 // Explain implements Player.
 func (Stateless) Explain(*format.Record, int64) (path, reason string) { return "", "" }

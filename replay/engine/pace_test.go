@@ -13,7 +13,7 @@ import (
 
 // A worker notes its place in gaps, but not where that could make it late.
 func TestNoted(t *testing.T) {
-	w := &Worker{Seat: &Seat{}, Event: 7}
+	w := &Worker{Slot: &Slot{}, Event: 7}
 	require.EqualValues(t, 0, w.useGap(0, refillGap))
 	require.Zero(t, w.noted.Load())
 	require.EqualValues(t, 0, w.useGap(0, refillGap+1))
@@ -22,8 +22,8 @@ func TestNoted(t *testing.T) {
 
 // Due times are reckoned from due times, so that being late doesn't add up.
 func TestLatenessIsCarriedOver(t *testing.T) {
-	e := &Engine{Stage: &Stage{Clock: NewClock(nil), spinners: 1}, Options: Options{Speed: 1}}
-	w := &Worker{e: e, Seat: &Seat{batch: make([]format.Record, batchRecords)}}
+	e := &Engine{Stage: &Stage{Clock: NewClock(nil), maxSpinning: 1}, Options: Options{Speed: 1}}
+	w := &Worker{e: e, Slot: &Slot{batch: make([]format.Record, batchRecords)}}
 	now := e.Now()
 	w.due, w.end = now-10_000, now // the last event ended 10 µs late
 	pin()                          // as a worker that plays
@@ -49,8 +49,8 @@ func TestLatenessIsCarriedOver(t *testing.T) {
 // A worker that comes back from a sleep and finds no free processor slot waits for one as
 // the Go scheduler wants it: with one slot, which another goroutine keeps.
 func TestSleepWithoutSlot(t *testing.T) {
-	e := &Engine{Stage: &Stage{Clock: NewClock(nil), spinners: 1}}
-	w := &Worker{e: e, Seat: &Seat{}}
+	e := &Engine{Stage: &Stage{Clock: NewClock(nil), maxSpinning: 1}}
+	w := &Worker{e: e, Slot: &Slot{}}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var stop atomic.Bool
 	defer stop.Store(true)

@@ -36,7 +36,7 @@ func (x *route) Player(w *Worker) (Player, error) {
 	return p, nil
 }
 
-func (x *route) Place(s *Seat, kind int) Place { return x.of[0].Place(s, kind) }
+func (x *route) NewSlotState(s *Slot, kind int) SlotState { return x.of[0].NewSlotState(s, kind) }
 
 type routed struct {
 	Player

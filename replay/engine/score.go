@@ -87,7 +87,7 @@ func (e *Engine) Count() Counts {
 		c.LateReads += w.lateReads
 		c.Interrupted = c.Interrupted || w.Event < w.length
 	}
-	for _, s := range e.seats.all {
+	for _, s := range e.slots.all {
 		c.Late.Merge(&s.late)
 		for op := range s.byOp {
 			from, to := &s.byOp[op], &c.ByOp[op]

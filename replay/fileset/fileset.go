@@ -20,10 +20,10 @@ type item struct {
 	parent       *item  // its directory; nil for the root
 	target       *item  // of a hard link: the file that it links to
 
-	there bool  // exists, with the right type, mode and attributes
-	have  int64 // bytes at the start of the existing file that are kept
-	anew  bool  // the existing empty file must be allocated again
-	inode inode // of what exists, for files with several names; else 0
+	exists     bool  // exists, with the right type, mode and attributes
+	kept       int64 // bytes at the start of the existing file that are kept
+	reallocate bool  // the existing empty file must be allocated again
+	inode      inode // of what exists, for files with several names; else 0
 }
 
 // length returns the size of a file. A file that replaces a pipe, a socket or a

@@ -109,10 +109,10 @@ func (w *worker) at(path string, call func(dir int64, last uintptr) int64) error
 
 // call makes a call on what the guard has opened for a name, and releases that.
 func (w *worker) call(n *sandbox.Name, opened int64, call func() int64) error {
-	if sandbox.Lost(opened) {
+	if sandbox.Unresolved(opened) {
 		return result(n, opened)
 	}
-	defer w.guard.Leave(opened)
+	defer w.guard.Release(opened)
 	return result(n, call())
 }
 
@@ -149,7 +149,7 @@ func (w *worker) chmod(path string, mode uint32) error {
 	if w.guard.LacksProc() {
 		err = w.chmodOpened(&n, mode)
 	} else {
-		fd, name, _ := w.guard.Whole(&n, false)
+		fd, name, _ := w.guard.Path(&n, false)
 		err = w.call(&n, fd, func() int64 {
 			return w.guard.Kernel.Call(unix.SYS_FCHMODAT, uintptr(fd), name, uintptr(mode))
 		})

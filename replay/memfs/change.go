@@ -40,22 +40,22 @@ func (p *place) vacant(dir bool) unix.Errno {
 func (fs *FS) make(dirfd, address uintptr, mode uint32, target []byte) int64 {
 	p, err := fs.parent(dirfd, address)
 	if err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	defer fs.names.unlock()
 	if err := p.vacant(mode&unix.S_IFMT == unix.S_IFDIR); err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	n := fs.newInode(mode)
-	if n == nil || !fs.pay(int64(len(target))) {
+	if n == nil || !fs.charge(int64(len(target))) {
 		fs.unref(n)
-		return no(unix.ENOSPC)
+		return errnoResult(unix.ENOSPC)
 	}
 	n.target = append(n.target, target...)
 	n.size.Store(int64(len(target)))
 	if err := fs.add(p.dir, p.name, n); err != 0 {
 		fs.unref(n)
-		return no(err)
+		return errnoResult(err)
 	}
 	return 0
 }
@@ -72,25 +72,25 @@ func (fs *FS) mknodat(a args) int64 {
 	case unix.S_IFSOCK:
 		return fs.make(a[0], a[1], unix.S_IFSOCK|uint32(a[2])&0o7777, nil)
 	case unix.S_IFDIR, unix.S_IFCHR, unix.S_IFBLK, unix.S_IFIFO:
-		return no(unix.EPERM)
+		return errnoResult(unix.EPERM)
 	}
-	return no(unix.EINVAL)
+	return errnoResult(unix.EINVAL)
 }
 
 func (fs *FS) symlinkat(a args) int64 {
 	target, err := path(a[0])
 	if err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	return fs.make(a[1], a[2], unix.S_IFLNK|0o777, target)
 }
 
-// mostLinks is how many names a file may have on ext4.
-const mostLinks = 65000
+// maxHardLinks is how many names a file may have on ext4.
+const maxHardLinks = 65000
 
 func (fs *FS) linkat(a args) int64 {
 	if uint32(a[4])&^(unix.AT_SYMLINK_FOLLOW|unix.AT_EMPTY_PATH) != 0 {
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
 	flags := a[4] & unix.AT_EMPTY_PATH
 	if a[4]&unix.AT_SYMLINK_FOLLOW == 0 {
@@ -98,7 +98,7 @@ func (fs *FS) linkat(a args) int64 {
 	}
 	n, err := fs.lookup(a[0], a[1], flags)
 	if err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	p, err := fs.parent(a[2], a[3])
 	if err == 0 {
@@ -106,7 +106,7 @@ func (fs *FS) linkat(a args) int64 {
 		fs.names.unlock()
 	}
 	fs.unref(n)
-	return no(err)
+	return errnoResult(err)
 }
 
 // link gives a file another name.
@@ -119,7 +119,7 @@ func (fs *FS) link(n *inode, p *place) unix.Errno {
 		return unix.EPERM
 	case n.links.Load() == 0 && !n.linkable:
 		return unix.ENOENT
-	case n.links.Load() >= mostLinks:
+	case n.links.Load() >= maxHardLinks:
 		return unix.EMLINK
 	}
 	err := fs.add(p.dir, p.name, n.ref())
@@ -134,11 +134,11 @@ func (fs *FS) link(n *inode, p *place) unix.Errno {
 
 func (fs *FS) unlinkat(a args) int64 {
 	if uint32(a[2])&^unix.AT_REMOVEDIR != 0 {
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
 	p, err := fs.parent(a[0], a[1])
 	if err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	if a[2] != 0 {
 		err = p.removableDir()
@@ -151,7 +151,7 @@ func (fs *FS) unlinkat(a args) int64 {
 	}
 	fs.names.unlock()
 	fs.unref(n)
-	return no(err)
+	return errnoResult(err)
 }
 
 func (p *place) removableDir() unix.Errno {
@@ -195,17 +195,17 @@ func (fs *FS) renameat(a args) int64 { return fs.renameat2(args{a[0], a[1], a[2]
 func (fs *FS) renameat2(a args) int64 {
 	flags := uint32(a[4])
 	if flags != 0 && flags != unix.RENAME_NOREPLACE && flags != unix.RENAME_EXCHANGE {
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
 	// Errors of the old name come before those of the new one.
 	oldPath, err := path(a[1])
 	if err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	newPath, newErr := path(a[3])
 	oldDir, err := fs.start(a[0], oldPath)
 	if err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	var newDir *inode
 	if newErr == 0 {
@@ -230,7 +230,7 @@ func (fs *FS) renameat2(a args) int64 {
 	fs.unref(gone)
 	fs.unref(oldDir)
 	fs.unref(newDir)
-	return no(err)
+	return errnoResult(err)
 }
 
 // mayRename returns why a rename fails.
@@ -296,8 +296,8 @@ func (fs *FS) rename(from, to *place, exchange bool) (gone *inode, err unix.Errn
 		return nil, 0
 	}
 	old.node, other.node = other.node, old.node
-	from.node.adopt(to.dir)
-	to.node.adopt(from.dir)
+	from.node.setParent(to.dir)
+	to.node.setParent(from.dir)
 	from.node.touch(changed)
 	if !exchange {
 		return fs.remove(old), 0

@@ -69,7 +69,7 @@ type args [6]uintptr
 var calls = [512]func(*FS, args) int64{
 	unix.SYS_OPENAT: (*FS).openat,
 	unix.SYS_CLOSE:  (*FS).close,
-	unix.SYS_FCNTL:  on((*FS).any, (*FS).fcntl),
+	unix.SYS_FCNTL:  onFile((*FS).getRaw, (*FS).fcntl),
 	unix.SYS_FLOCK:  (*FS).flock,
 
 	unix.SYS_READ:     (*FS).read,
@@ -86,27 +86,27 @@ var calls = [512]func(*FS, args) int64{
 	unix.SYS_COPY_FILE_RANGE: (*FS).copyFileRange,
 	unix.SYS_SENDFILE:        (*FS).sendfile,
 
-	unix.SYS_LSEEK:     on((*FS).open, (*FS).lseek),
+	unix.SYS_LSEEK:     onFile((*FS).get, (*FS).lseek),
 	unix.SYS_FTRUNCATE: (*FS).ftruncate,
 	unix.SYS_TRUNCATE:  (*FS).truncate,
-	unix.SYS_FALLOCATE: on((*FS).open, (*FS).fallocate),
-	unix.SYS_IOCTL:     on((*FS).open, (*FS).ioctl),
+	unix.SYS_FALLOCATE: onFile((*FS).get, (*FS).fallocate),
+	unix.SYS_IOCTL:     onFile((*FS).get, (*FS).ioctl),
 
-	unix.SYS_FSYNC:           on((*FS).open, (*FS).sync),
-	unix.SYS_FDATASYNC:       on((*FS).open, (*FS).sync),
-	unix.SYS_SYNCFS:          on((*FS).open, (*FS).sync),
-	unix.SYS_SYNC_FILE_RANGE: on((*FS).open, (*FS).syncFileRange),
-	unix.SYS_FADVISE64:       on((*FS).open, (*FS).fadvise),
-	unix.SYS_READAHEAD:       on((*FS).open, (*FS).readahead),
+	unix.SYS_FSYNC:           onFile((*FS).get, (*FS).sync),
+	unix.SYS_FDATASYNC:       onFile((*FS).get, (*FS).sync),
+	unix.SYS_SYNCFS:          onFile((*FS).get, (*FS).sync),
+	unix.SYS_SYNC_FILE_RANGE: onFile((*FS).get, (*FS).syncFileRange),
+	unix.SYS_FADVISE64:       onFile((*FS).get, (*FS).fadvise),
+	unix.SYS_READAHEAD:       onFile((*FS).get, (*FS).readahead),
 
-	unix.SYS_FSTAT:      on((*FS).any, (*FS).fstat),
+	unix.SYS_FSTAT:      onFile((*FS).getRaw, (*FS).fstat),
 	unix.SYS_NEWFSTATAT: (*FS).fstatat,
 	unix.SYS_STATX:      (*FS).statx,
 	unix.SYS_FACCESSAT:  (*FS).faccessat,
 	unix.SYS_FACCESSAT2: (*FS).faccessat2,
 	unix.SYS_STATFS:     (*FS).statfs,
-	unix.SYS_FSTATFS:    on((*FS).any, (*FS).fstatfs),
-	unix.SYS_GETDENTS64: on((*FS).open, (*FS).getdents),
+	unix.SYS_FSTATFS:    onFile((*FS).getRaw, (*FS).fstatfs),
+	unix.SYS_GETDENTS64: onFile((*FS).get, (*FS).getdents),
 	unix.SYS_READLINKAT: (*FS).readlinkat,
 
 	unix.SYS_MKDIRAT:   (*FS).mkdirat,
@@ -117,10 +117,10 @@ var calls = [512]func(*FS, args) int64{
 	unix.SYS_RENAMEAT:  (*FS).renameat,
 	unix.SYS_RENAMEAT2: (*FS).renameat2,
 
-	unix.SYS_FCHMOD:    on((*FS).open, (*FS).fchmod),
+	unix.SYS_FCHMOD:    onFile((*FS).get, (*FS).fchmod),
 	unix.SYS_FCHMODAT:  (*FS).fchmodat,
 	unix.SYS_FCHMODAT2: (*FS).fchmodat2,
-	unix.SYS_FCHOWN:    on((*FS).open, (*FS).fchown),
+	unix.SYS_FCHOWN:    onFile((*FS).get, (*FS).fchown),
 	unix.SYS_FCHOWNAT:  (*FS).fchownat,
 	unix.SYS_UTIMENSAT: (*FS).utimensat,
 
@@ -138,12 +138,12 @@ var calls = [512]func(*FS, args) int64{
 	unix.SYS_FREMOVEXATTR: (*FS).fremovexattr,
 }
 
-// on returns a call on the open file of its first argument, which find finds.
-func on(find func(*FS, uintptr) *file, call func(*FS, *file, args) int64) func(*FS, args) int64 {
+// onFile returns a call on the open file of its first argument, which find finds.
+func onFile(find func(*FS, uintptr) *file, call func(*FS, *file, args) int64) func(*FS, args) int64 {
 	return func(fs *FS, a args) int64 {
 		f := find(fs, a[0])
 		if f == nil {
-			return no(unix.EBADF)
+			return errnoResult(unix.EBADF)
 		}
 		defer fs.put(f)
 		return call(fs, f, a)
@@ -157,7 +157,7 @@ func on(find func(*FS, uintptr) *file, call func(*FS, *file, args) int64) func(*
 // which no descriptor of the kernel's reaches.
 func (fs *FS) Call(nr, a, b, c, d, e, f uintptr) int64 {
 	if nr >= uintptr(len(calls)) || calls[nr] == nil {
-		return no(unix.ENOSYS)
+		return errnoResult(unix.ENOSYS)
 	}
 	// Pinned, so that the scheduler can't stop a thread with a lock while
 	// others wait for the lock.
@@ -173,8 +173,8 @@ func pin() int
 //go:linkname unpin runtime.procUnpin
 func unpin()
 
-// no returns the result of a call with an errno, 0 for none.
-func no(err unix.Errno) int64 { return -int64(err) }
+// errnoResult returns the result of a call with an errno, 0 for none.
+func errnoResult(err unix.Errno) int64 { return -int64(err) }
 
 // pointer converts an argument back to a pointer.
 func pointer[T any](address uintptr) *T { return *(**T)(unsafe.Pointer(&address)) }

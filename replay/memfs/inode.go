@@ -69,7 +69,7 @@ const (
 // newInode returns a file with one reference and no link, nil if there is no
 // memory.
 func (fs *FS) newInode(mode uint32) *inode {
-	if !fs.pay(inodeCost) {
+	if !fs.charge(inodeCost) {
 		return nil
 	}
 	fs.objects.lock()
@@ -101,7 +101,7 @@ func (fs *FS) newInode(mode uint32) *inode {
 func (fs *FS) unref(n *inode) {
 	for n != nil && n.refs.Add(-1) == 0 {
 		parent := n.parent
-		fs.cut(&n.tree, 0, maxPages)
+		fs.freeRange(&n.tree, 0, maxPages)
 		for i := range n.attributes {
 			fs.refund(n.attributes[i].cost())
 		}

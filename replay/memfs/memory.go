@@ -60,8 +60,8 @@ func (m *memory) populate(n int64) {
 	}
 }
 
-// pay takes bytes from the budget and reports whether there were so many.
-func (m *memory) pay(n int64) bool {
+// charge takes bytes from the budget and reports whether there were so many.
+func (m *memory) charge(n int64) bool {
 	for have := m.left.Load(); have >= n; have = m.left.Load() {
 		if m.left.CompareAndSwap(have, have-n) {
 			return true
@@ -72,8 +72,8 @@ func (m *memory) pay(n int64) bool {
 
 func (m *memory) refund(n int64) { m.left.Add(n) }
 
-// take returns a page that was paid for. It holds zeroes if it is to.
-func (m *memory) take(zero bool) uint32 {
+// allocPage returns a page that was paid for. It holds zeroes if it is to.
+func (m *memory) allocPage(zero bool) uint32 {
 	m.lock.lock()
 	p := m.free
 	if p == 0 {
@@ -90,8 +90,8 @@ func (m *memory) take(zero bool) uint32 {
 	return p
 }
 
-// give gives a page back, whose price is refunded by the caller.
-func (m *memory) give(p uint32) {
+// freePage gives a page back, whose price is refunded by the caller.
+func (m *memory) freePage(p uint32) {
 	next := (*uint32)(unsafe.Pointer(&m.mapping[int64(p)*pageSize]))
 	m.lock.lock()
 	*next, m.free = m.free, p

@@ -28,18 +28,18 @@ func openFlags(flags uint32) (uint32, unix.Errno) {
 func (fs *FS) openat(a args) int64 {
 	flags, err := openFlags(uint32(a[2]))
 	if err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	if a[1] == 0 {
 		return fs.reopen(a[0], flags)
 	}
 	name, err := path(a[1])
 	if err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	dir, err := fs.start(a[0], name)
 	if err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	defer fs.unref(dir)
 	mode := uint32(a[3]) & 0o7777
@@ -62,7 +62,7 @@ func (fs *FS) openat(a args) int64 {
 	}
 	if err != 0 {
 		fs.unref(n)
-		return no(err)
+		return errnoResult(err)
 	}
 	return fs.opened(n, flags)
 }
@@ -78,15 +78,15 @@ func (fs *FS) opened(n *inode, flags uint32) int64 {
 // reopen opens the file of a descriptor once more. Linux does so by a path in /proc;
 // here the path is NULL.
 func (fs *FS) reopen(fd uintptr, flags uint32) int64 {
-	f := fs.any(fd)
+	f := fs.getRaw(fd)
 	if f == nil {
-		return no(unix.EBADF)
+		return errnoResult(unix.EBADF)
 	}
 	n := f.node.ref()
 	fs.put(f)
 	if err := fs.mayOpen(n, flags); err != 0 {
 		fs.unref(n)
-		return no(err)
+		return errnoResult(err)
 	}
 	return fs.opened(n, flags)
 }

@@ -41,7 +41,7 @@ func (fs *FS) fstat(f *file, a args) int64 {
 func (fs *FS) fstatat(a args) int64 {
 	const known = unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT | unix.AT_EMPTY_PATH
 	if uint32(a[3])&^known != 0 {
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
 	return fs.onPath(a[0], a[1], a[3], func(n *inode) int64 {
 		s := n.status()
@@ -57,11 +57,11 @@ func (fs *FS) statx(a args) int64 {
 		reserved = 0x80000000 // STATX__RESERVED
 	)
 	if flags := uint32(a[2]); flags&^known != 0 || flags&sync == sync || uint32(a[3])&reserved != 0 {
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
 	n, err := fs.lookup(a[0], a[1], a[2])
 	if err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	defer fs.unref(n)
 	s := n.status()
@@ -87,15 +87,15 @@ func (fs *FS) faccessat2(a args) int64 {
 	const known = unix.AT_EACCESS | unix.AT_SYMLINK_NOFOLLOW | unix.AT_EMPTY_PATH
 	const execute = 1
 	if uint32(a[2])&^7 != 0 || uint32(a[3])&^known != 0 {
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
 	n, err := fs.lookup(a[0], a[1], a[3])
 	if err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	defer fs.unref(n)
 	if a[2]&execute != 0 && !n.isDir() && n.mode.Load()&0o111 == 0 {
-		return no(unix.EACCES)
+		return errnoResult(unix.EACCES)
 	}
 	return 0
 }
@@ -138,11 +138,11 @@ func (fs *FS) fchmodat(a args) int64 {
 
 func (fs *FS) fchmodat2(a args) int64 {
 	if uint32(a[3])&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 {
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
 	return fs.onPath(a[0], a[1], a[3], func(n *inode) int64 {
 		if n.isLink() {
-			return no(unix.EOPNOTSUPP)
+			return errnoResult(unix.EOPNOTSUPP)
 		}
 		return n.chmod(a[2])
 	})
@@ -164,7 +164,7 @@ func (fs *FS) fchown(f *file, a args) int64 { return f.node.chown(a[1], a[2]) }
 
 func (fs *FS) fchownat(a args) int64 {
 	if uint32(a[4])&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 {
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
 	return fs.onPath(a[0], a[1], a[4], func(n *inode) int64 { return n.chown(a[2], a[3]) })
 }
@@ -176,23 +176,23 @@ func (fs *FS) utimensat(a args) int64 {
 		to = *pointer[[2]unix.Timespec](a[2])
 		for _, t := range to {
 			if (t.Nsec < 0 || t.Nsec > 999_999_999) && t.Nsec != unix.UTIME_NOW && t.Nsec != unix.UTIME_OMIT {
-				return no(unix.EINVAL)
+				return errnoResult(unix.EINVAL)
 			}
 		}
 	}
 	if a[1] == 0 {
 		if a[3] != 0 {
-			return no(unix.EINVAL)
+			return errnoResult(unix.EINVAL)
 		}
-		f := fs.open(a[0])
+		f := fs.get(a[0])
 		if f == nil {
-			return no(unix.EBADF)
+			return errnoResult(unix.EBADF)
 		}
 		defer fs.put(f)
 		return f.node.setTimes(a[2] == 0, to)
 	}
 	if uint32(a[3])&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 {
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
 	return fs.onPath(a[0], a[1], a[3], func(n *inode) int64 { return n.setTimes(a[2] == 0, to) })
 }

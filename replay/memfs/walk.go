@@ -136,7 +136,7 @@ func (fs *FS) start(dirfd uintptr, path []byte) (*inode, unix.Errno) {
 	if int32(dirfd) == unix.AT_FDCWD || len(path) > 0 && path[0] == '/' {
 		return fs.root.ref(), 0
 	}
-	f := fs.any(dirfd)
+	f := fs.getRaw(dirfd)
 	if f == nil {
 		return nil, unix.EBADF
 	}
@@ -149,7 +149,7 @@ func (fs *FS) start(dirfd uintptr, path []byte) (*inode, unix.Errno) {
 func (fs *FS) onPath(dirfd, address, flags uintptr, call func(n *inode) int64) int64 {
 	n, err := fs.lookup(dirfd, address, flags)
 	if err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	defer fs.unref(n)
 	return call(n)

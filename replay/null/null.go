@@ -13,8 +13,8 @@ type Executor struct{}
 // Operations implements engine.Executor.
 func (Executor) Operations() *[format.NumOps]engine.Operation { return &engine.All }
 
-// Place implements engine.Executor.
-func (Executor) Place(*engine.Seat, int) engine.Place { return nil }
+// SlotState implements engine.Executor.
+func (Executor) NewSlotState(*engine.Slot, int) engine.SlotState { return nil }
 
 // Player implements engine.Executor.
 func (Executor) Player(w *engine.Worker) (engine.Player, error) { return &player{worker: w}, nil }

@@ -106,7 +106,7 @@ func removeTokens(dir string) {
 		return // also a directory of another user
 	}
 	defer f.Close()
-	entries, _ := f.ReadDir(mostTokens)
+	entries, _ := f.ReadDir(maxTokens)
 	for _, entry := range entries {
 		if strings.HasPrefix(entry.Name(), tokenPrefix) && entry.Type().IsRegular() {
 			_ = os.Remove(filepath.Join(dir, entry.Name()))
@@ -114,15 +114,15 @@ func removeTokens(dir string) {
 	}
 }
 
-// mostTokens is how many names of a directory removeTokens looks at: a directory with other
+// maxTokens is how many names of a directory removeTokens looks at: a directory with other
 // files is no root.
-const mostTokens = 1000
+const maxTokens = 1000
 
 // joins reports whether another process prepares a root.
 func (e *Executor) joins(i int) bool { return i < len(e.elections) && e.elections[i].joins }
 
-// unmake removes the directories that this process has made for roots that it did not open.
-func (e *Executor) unmake() {
+// removeCreated removes the directories that this process has made for roots that it did not open.
+func (e *Executor) removeCreated() {
 	for i, dir := range e.dirs() {
 		if len(e.elections) > 0 && e.elections[i].own && (i >= len(e.roots) || e.roots[i] == nil) {
 			_ = unix.Rmdir(dir) // which fails if another process uses it
@@ -130,8 +130,8 @@ func (e *Executor) unmake() {
 	}
 }
 
-// prepared waits until all roots are prepared.
-func (e *Executor) prepared(ctx context.Context) error {
+// awaitPrepared waits until all roots are prepared.
+func (e *Executor) awaitPrepared(ctx context.Context) error {
 	if e.Session == nil {
 		return nil
 	}

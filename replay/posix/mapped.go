@@ -63,10 +63,10 @@ func readable(prot uintptr) uintptr {
 // mapExtent maps a file at an extent.
 func (w *worker) mapExtent(x *fileSpace, n extent, fd, prot, flags uintptr) int64 {
 	if !w.e.mayMap() {
-		w.Failf("event %d of thread %d creates more than %d mappings: %w", w.Event, w.Number, w.e.mostMappings, limit.Err)
+		w.Failf("event %d of thread %d creates more than %d mappings: %w", w.Event, w.Number, w.e.maxMappings, limit.Err)
 		return errNoMemory
 	}
-	if !w.holdKernel(2 * holdExtent) { // it can make three of one
+	if !w.chargeKernel(2 * costExtent) { // it can make three of one
 		return errNoMemory
 	}
 	n.prot, n.flags = readable(prot), flags
@@ -76,7 +76,7 @@ func (w *worker) mapExtent(x *fileSpace, n extent, fd, prot, flags uintptr) int6
 			// The kernel leaves a hole if it fails after it has unmapped what was there.
 			// This program must not get the addresses for its own memory.
 			if w.advised(unix.SYS_MSYNC, x, n.from, n.to, unix.MS_ASYNC) == errNoMemory {
-				w.stays(x.reserve(w.e.guard.Kernel, n.from, n.to))
+				w.checkUnmapped(x.reserve(w.e.guard.Kernel, n.from, n.to))
 				w.put(x, extent{from: n.from, to: n.to, fd: none})
 			}
 			return got
@@ -85,7 +85,7 @@ func (w *worker) mapExtent(x *fileSpace, n extent, fd, prot, flags uintptr) int6
 	own := w.duplicate(fd)
 	n.fd = uintptr(max(own, -1))
 	w.put(x, n)
-	if !w.holds(own) {
+	if !w.requireDescriptor(own) {
 		return own
 	}
 	return 0
@@ -93,7 +93,7 @@ func (w *worker) mapExtent(x *fileSpace, n extent, fd, prot, flags uintptr) int6
 
 // unmapFile executes a munmap of files.
 func (w *worker) unmapFile(r *format.Record) int64 {
-	if w.sees() == nil {
+	if w.visibleWindow() == nil {
 		return errInvalid
 	}
 	x := w.openWindow()
@@ -104,11 +104,11 @@ func (w *worker) unmapFile(r *format.Record) int64 {
 	if !ok {
 		return errInvalid
 	}
-	if !w.holdKernel(holdExtent) { // it can make two of one
+	if !w.chargeKernel(costExtent) { // it can make two of one
 		return errNoMemory
 	}
 	got := x.reserve(w.sys, from, to)
-	w.stays(got)
+	w.checkUnmapped(got)
 	w.put(x, extent{from: from, to: to, fd: none})
 	return min(got, 0)
 }
@@ -130,7 +130,7 @@ func (w *worker) remapFile(r *format.Record) int64 {
 		return r.Ret
 	}
 	own := w.duplicate(n.fd)
-	if !w.holds(own) {
+	if !w.requireDescriptor(own) {
 		return own
 	}
 	fd := uintptr(own)
@@ -146,7 +146,7 @@ func (w *worker) remapFile(r *format.Record) int64 {
 		to = from
 	}
 	if to < end && r.Args[1] > 0 && r.Args[3]&format.MremapDontunmap == 0 {
-		w.stays(x.reserve(w.e.guard.Kernel, to, end))
+		w.checkUnmapped(x.reserve(w.e.guard.Kernel, to, end))
 		w.put(x, extent{from: to, to: end, fd: none})
 	}
 	return r.Ret
@@ -155,11 +155,11 @@ func (w *worker) remapFile(r *format.Record) int64 {
 // mappedAt returns the address of pages that the process has mapped at a marked place,
 // false if its window does not have all of them.
 func (w *worker) mappedAt(place, size int64) (x *fileSpace, from, to int64, ok bool) {
-	if x = w.sees(); x == nil {
+	if x = w.visibleWindow(); x == nil {
 		return nil, 0, 0, false
 	}
 	from, to, ok = x.within(place, size)
-	return x.holder(from), from, to, ok
+	return x.owner(from), from, to, ok
 }
 
 // advised makes a call of an address, a size and a number.
@@ -187,7 +187,7 @@ func callFault(w *worker, r *format.Record) int64 {
 	if writes && !(w.spend(to-from) && w.copied(x, from, to)) {
 		return errNoSpace
 	}
-	if x.addr != 0 && !w.tabled(x, from, to) {
+	if x.addr != 0 && !w.chargePageTables(x, from, to) {
 		return errNoMemory
 	}
 	got := int64(0)
@@ -296,8 +296,8 @@ const (
 	noRoom              = "some mprotect and madvise calls on mapped files are not replayed, because they would split mappings, and there is no room for more"
 )
 
-// remark adds a note to the result, unless it is there.
-func (w *worker) remark(text string) {
+// noteOnce adds a note to the result, unless it is there.
+func (w *worker) noteOnce(text string) {
 	w.Unpin()
 	w.e.Note(text)
 	w.Pin()
@@ -312,12 +312,12 @@ func callMprotect(w *worker, r *format.Record) int64 {
 	x := w.window()
 	switch {
 	case x == nil:
-		if below := w.sees(); below != nil && below.addr != 0 {
-			w.remark(inheritedProtection)
+		if below := w.visibleWindow(); below != nil && below.addr != 0 {
+			w.noteOnce(inheritedProtection)
 		}
 		return r.Ret
 	case !w.e.mayMap():
-		w.remark(noRoom)
+		w.noteOnce(noRoom)
 		return r.Ret
 	}
 	from, to, ok := x.within(r.Args[0], r.Args[1])
@@ -327,8 +327,8 @@ func callMprotect(w *worker, r *format.Record) int64 {
 	switch {
 	case x.addr == 0:
 		return r.Ret
-	case x.holder(from) != x:
-		w.remark(inheritedProtection)
+	case x.owner(from) != x:
+		w.noteOnce(inheritedProtection)
 		return r.Ret
 	}
 	w.e.mappings.Add(2) // it can make three of one
@@ -337,7 +337,7 @@ func callMprotect(w *worker, r *format.Record) int64 {
 
 // fileAdvice is the effect of a value of madvise on mapped files.
 type fileAdvice struct {
-	told   bool // pass it to the kernel
+	passed bool // pass it to the kernel
 	splits bool // it changes a part of a mapping, which can split it in three
 	writes bool // it can take blocks or memory
 }
@@ -345,10 +345,10 @@ type fileAdvice struct {
 // fileAdvices holds the values of madvise that are executed for mapped files. Other
 // values are about forks, dumps or anonymous memory, and return the recorded result.
 var fileAdvices = map[int64]fileAdvice{
-	unix.MADV_NORMAL: {told: true, splits: true}, unix.MADV_RANDOM: {told: true, splits: true}, unix.MADV_SEQUENTIAL: {told: true, splits: true},
-	unix.MADV_HUGEPAGE: {told: true, splits: true}, unix.MADV_NOHUGEPAGE: {told: true, splits: true},
-	unix.MADV_WILLNEED: {told: true}, unix.MADV_DONTNEED: {told: true}, unix.MADV_REMOVE: {told: true}, unix.MADV_COLD: {told: true},
-	unix.MADV_PAGEOUT: {told: true}, unix.MADV_POPULATE_READ: {told: true}, unix.MADV_POPULATE_WRITE: {told: true, writes: true},
+	unix.MADV_NORMAL: {passed: true, splits: true}, unix.MADV_RANDOM: {passed: true, splits: true}, unix.MADV_SEQUENTIAL: {passed: true, splits: true},
+	unix.MADV_HUGEPAGE: {passed: true, splits: true}, unix.MADV_NOHUGEPAGE: {passed: true, splits: true},
+	unix.MADV_WILLNEED: {passed: true}, unix.MADV_DONTNEED: {passed: true}, unix.MADV_REMOVE: {passed: true}, unix.MADV_COLD: {passed: true},
+	unix.MADV_PAGEOUT: {passed: true}, unix.MADV_POPULATE_READ: {passed: true}, unix.MADV_POPULATE_WRITE: {passed: true, writes: true},
 }
 
 // adviseFile executes madvise of mapped files.
@@ -359,10 +359,10 @@ func (w *worker) adviseFile(r *format.Record) int64 {
 	}
 	a := fileAdvices[r.Args[2]]
 	switch {
-	case !a.told || x.addr == 0:
+	case !a.passed || x.addr == 0:
 		return r.Ret
 	case a.splits && !w.e.mayMap():
-		w.remark(noRoom)
+		w.noteOnce(noRoom)
 		return r.Ret
 	case r.Args[2] == unix.MADV_POPULATE_READ && r.Ret == errInvalid:
 		return r.Ret // the application's mapping could only be written
@@ -373,7 +373,7 @@ func (w *worker) adviseFile(r *format.Record) int64 {
 	}
 	switch r.Args[2] {
 	case unix.MADV_POPULATE_READ, unix.MADV_POPULATE_WRITE:
-		if !w.tabled(x, from, to) {
+		if !w.chargePageTables(x, from, to) {
 			return errNoMemory
 		}
 		return w.populate(x, from, to, a.writes)

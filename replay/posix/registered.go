@@ -102,11 +102,11 @@ func onRing(register func(*ring, *worker, *format.List)) call {
 		if q == nil {
 			return errInvalid
 		}
-		if q.Via == format.ViaAIO || !q.Claim(w.Worker) {
+		if q.Via == format.ViaAIO || !q.Acquire(w.Worker) {
 			return r.Ret
 		}
-		defer q.Give(w.Worker)
-		if q.Reach(w.Worker) != nil {
+		defer q.Release(w.Worker)
+		if q.RequestsFor(w.Worker) != nil {
 			register(q, w, w.itemsOf(r))
 		}
 		return r.Ret
@@ -124,10 +124,10 @@ func (q *ring) setFiles(w *worker, l *format.List) {
 
 // registerFiles registers a whole table.
 func (q *ring) registerFiles(w *worker, l *format.List) {
-	q.Alone(w.Worker)
-	defer q.EndDrive()
+	q.Quiesce(w.Worker)
+	defer q.StopReaping()
 	n := l.Len()
-	if !w.holdRing(&q.holds.files, int64(n)*holdDescriptor) {
+	if !w.chargeRing(&q.kernelBytes.files, int64(n)*costDescriptor) {
 		return
 	}
 	w.Unpin()
@@ -209,8 +209,8 @@ func (q *ring) replaceFiles(w *worker, at int) {
 // data from. The kernel can update buffers only since Linux 5.13, so an update registers
 // all of them again.
 func (q *ring) registerBuffers(w *worker, l *format.List) {
-	q.Alone(w.Worker)
-	defer q.EndDrive()
+	q.Quiesce(w.Worker)
+	defer q.StopReaping()
 	w.Unpin()
 	defer w.Pin()
 	if q.buffers = q.buffers[:q.fixed]; !l.Update {
@@ -284,7 +284,7 @@ func (q *ring) setBuffer(i int, arena region, place, size int64) bool {
 func (q *ring) holdBuffers() {
 	var n int64
 	for _, v := range q.buffers {
-		n += heldPage * int64(v.Len/pageSize+2)
+		n += sizePage * int64(v.Len/pageSize+2)
 	}
-	q.e.kernel.exchange(&q.holds.buffers, n)
+	q.e.kernel.exchange(&q.kernelBytes.buffers, n)
 }

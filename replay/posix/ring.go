@@ -25,10 +25,10 @@ type ring struct {
 	most  int         // requests in flight whose completions surely find room; 0 for any number
 
 	registered
-	holds     struct{ ring, files, buffers int64 } // bytes of kernel memory for the ring and its registered files and buffers
-	request   rings.Request
-	iov       [maxSegments]unix.Iovec
-	completed [64]rings.Completion // of the driver
+	kernelBytes struct{ ring, files, buffers int64 } // bytes of kernel memory for the ring and its registered files and buffers
+	request     rings.Request
+	iov         [maxSegments]unix.Iovec
+	completed   [64]rings.Completion // of the driver
 }
 
 // ringOf returns the ring that an event is about, nil if there is none, or if the thread
@@ -48,7 +48,7 @@ func callRingOpen(w *worker, r *format.Record) int64 {
 		return errInvalid
 	}
 	w.Unpin()
-	q.hold(w.process)
+	q.addHolder(w.process)
 	w.Pin()
 	if !w.e.InMemory {
 		q.open(w, r)
@@ -67,7 +67,7 @@ func callRingSubmit(w *worker, r *format.Record) int64 {
 		if q.last.Load() != w.process {
 			q.last.Store(w.process)
 			w.Unpin()
-			q.hold(w.process) // a trace need not say how it got it
+			q.addHolder(w.process) // a trace need not say how it got it
 			w.Pin()
 		}
 	}
@@ -96,10 +96,10 @@ func (q *ring) open(w *worker, r *format.Record) {
 			return guard.Enter(guard.Jailed())
 		},
 	}
-	if q.Via == format.ViaUring && c.CQEntries < leastCompletions {
-		c.Flags, c.CQEntries = c.Flags|rings.CQSize, leastCompletions
+	if q.Via == format.ViaUring && c.CQEntries < minCompletions {
+		c.Flags, c.CQEntries = c.Flags|rings.CQSize, minCompletions
 	}
-	if !w.holdRing(&q.holds.ring, heldRing+int64(c.Entries)*heldEntry+int64(max(c.CQEntries, 2*c.Entries))*heldResult) {
+	if !w.chargeRing(&q.kernelBytes.ring, sizeRing+int64(c.Entries)*sizeEntry+int64(max(c.CQEntries, 2*c.Entries))*sizeResult) {
 		return
 	}
 	open := rings.OpenRing
@@ -127,10 +127,10 @@ func (q *ring) open(w *worker, r *format.Record) {
 	q.Open(q)
 }
 
-// leastCompletions is for how many completions each ring of io_uring has room. The kernel
+// minCompletions is for how many completions each ring of io_uring has room. The kernel
 // keeps those that find no room until a thread of a process that has the ring asks for
 // them, and such a thread can wait for one that waits for them.
-const leastCompletions = 1 << 12
+const minCompletions = 1 << 12
 
 // poolThreads is the maximum number of requests in flight if threads execute them.
 const poolThreads = 64
@@ -163,9 +163,9 @@ func refused(via format.Via, k sandbox.Kernel) bool {
 	return q.Close() == nil && threads > 0
 }
 
-// Reaches implements engine.Requests: the ring has to be in the worker's table of
+// Accessible implements engine.Requests: the ring has to be in the worker's table of
 // descriptors.
-func (q *ring) Reaches(w *engine.Worker) bool {
+func (q *ring) Accessible(w *engine.Worker) bool {
 	return q.isIn(w.Player().(*worker).process)
 }
 
@@ -240,9 +240,9 @@ func (q *ring) Reap(w *engine.Worker, completed []engine.Completion) int {
 	return n
 }
 
-// Hold implements engine.Requests.
-func (q *ring) Hold(requests int) {
-	q.e.kernel.exchange(&q.holds.ring, q.holds.ring+int64(requests)*heldRequest)
+// Reserve implements engine.Requests.
+func (q *ring) Reserve(requests int) {
+	q.e.kernel.exchange(&q.kernelBytes.ring, q.kernelBytes.ring+int64(requests)*sizeRequest)
 }
 
 // Close implements engine.Requests.
@@ -255,7 +255,7 @@ func (q *ring) Close() error {
 // release gives back what the ring holds of the kernel's memory.
 func (q *ring) release() {
 	q.dropBuffers()
-	for _, n := range []*int64{&q.holds.ring, &q.holds.files, &q.holds.buffers} {
+	for _, n := range []*int64{&q.kernelBytes.ring, &q.kernelBytes.files, &q.kernelBytes.buffers} {
 		q.e.kernel.exchange(n, 0)
 	}
 }
@@ -265,7 +265,7 @@ func (q *ring) release() {
 func (e *Executor) closeRings() {
 	for _, q := range e.rings {
 		if q != nil {
-			q.Shut()
+			q.CloseQuiesced()
 		}
 	}
 }

@@ -36,7 +36,7 @@ func (s *freeSpace) open(e *Executor) int64 {
 		}
 	}
 	s.share = max(s.share/int64(e.Parts), 1)
-	s.lease = max(min(lease, s.share/16/int64(max(e.MostSeats(), 1))), 1)
+	s.lease = max(min(lease, s.share/16/int64(max(e.MaxSlots(), 1))), 1)
 	return s.share
 }
 

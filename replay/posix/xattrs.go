@@ -25,10 +25,10 @@ var (
 // onFile makes a call whose first argument is the record's file.
 func (w *worker) onFile(nrs *variants, h how, r *format.Record, a, b, c, d uintptr) int64 {
 	f := w.file(r.Args[0], h)
-	if sandbox.Lost(f.opened) {
+	if sandbox.Unresolved(f.opened) {
 		return f.opened
 	}
-	return w.leave(f.opened, w.sys(nrs[f.how], f.arg, a, b, c, d, 0))
+	return w.release(f.opened, w.sys(nrs[f.how], f.arg, a, b, c, d, 0))
 }
 
 // attribute returns the name of an attribute, nil for a NULL pointer, and

@@ -34,8 +34,8 @@ func New(e *engine.Engine, to Player) *Executor { return &Executor{to, e} }
 // Operations implements engine.Executor.
 func (x *Executor) Operations() *[format.NumOps]engine.Operation { return &engine.All }
 
-// Place implements engine.Executor.
-func (x *Executor) Place(*engine.Seat, int) engine.Place { return nil }
+// NewSlotState implements engine.Executor.
+func (x *Executor) NewSlotState(*engine.Slot, int) engine.SlotState { return nil }
 
 // Player implements engine.Executor.
 func (x *Executor) Player(w *engine.Worker) (engine.Player, error) {

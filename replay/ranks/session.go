@@ -164,15 +164,15 @@ func (s *Session) read(joined chan<- error) {
 		if err != nil {
 			s.failure = err
 			close(s.failed)
-			tell(joined, err)
+			signalJoined(joined, err)
 			return
 		}
 	}
 }
 
-// tell says once whether the players have joined; the channel has room for that. It does not wait for
+// signalJoined says once whether the players have joined; the channel has room for that. It does not wait for
 // one who has given up.
-func tell(joined chan<- error, err error) {
+func signalJoined(joined chan<- error, err error) {
 	select {
 	case joined <- err:
 	default:
@@ -185,7 +185,7 @@ func (s *Session) take(kind FrameKind, b []byte, joined chan<- error) error {
 		if err := json.Unmarshal(b, &s.Joined); err != nil || len(s.Nodes) != s.Size {
 			return fmt.Errorf("%s sent no list of players", program)
 		}
-		tell(joined, nil)
+		signalJoined(joined, nil)
 	case FrameMessage:
 		m, err := ParseMessage(b)
 		if err != nil {
@@ -317,7 +317,7 @@ func (s *Session) gather(ctx context.Context, part []byte, toAll bool) ([][]byte
 	}
 	if s.Rank != 0 {
 		if err := s.send(0, msgGather, part); err != nil {
-			return nil, s.because(err)
+			return nil, s.linkError(err)
 		}
 		m, err := s.receive(ctx, msgTogether)
 		if err != nil || !toAll {
@@ -342,7 +342,7 @@ func (s *Session) gather(ctx context.Context, part []byte, toAll bool) ([][]byte
 	}
 	for to := 1; to < s.Size; to++ {
 		if err := s.send(to, msgTogether, all); err != nil {
-			return nil, s.because(err)
+			return nil, s.linkError(err)
 		}
 	}
 	return parts, nil
@@ -368,7 +368,7 @@ func (s *Session) Union(ctx context.Context, set []byte) error {
 		set = set[len(piece):]
 		if s.Rank != 0 {
 			if err := s.send(0, msgGather, piece); err != nil {
-				return s.because(err)
+				return s.linkError(err)
 			}
 			m, err := s.receive(ctx, msgTogether)
 			if err != nil {
@@ -393,7 +393,7 @@ func (s *Session) Union(ctx context.Context, set []byte) error {
 		}
 		for to := 1; to < s.Size; to++ {
 			if err := s.send(to, msgTogether, piece); err != nil {
-				return s.because(err)
+				return s.linkError(err)
 			}
 		}
 	}
@@ -402,8 +402,8 @@ func (s *Session) Union(ctx context.Context, set []byte) error {
 
 var errUnion = errors.New("a player sent a set of another length")
 
-// because returns why the link is broken.
-func (s *Session) because(err error) error {
+// linkError returns why the link is broken.
+func (s *Session) linkError(err error) error {
 	select {
 	case <-s.failed:
 		return s.failure
@@ -457,7 +457,7 @@ func (s *Session) Start(ctx context.Context) (int64, error) {
 		binary.LittleEndian.PutUint64(at[:], uint64(Monotonic()+int64(ahead)))
 		for to := 1; to < s.Size; to++ {
 			if err := s.send(to, msgTogether, at[:]); err != nil {
-				return 0, s.because(err)
+				return 0, s.linkError(err)
 			}
 		}
 	} else {
@@ -486,7 +486,7 @@ func (s *Session) End(ctx context.Context) (Carried, error) {
 		return Carried{}, nil
 	}
 	if err := s.link.Send(FrameEnd); err != nil {
-		return Carried{}, s.because(err)
+		return Carried{}, s.linkError(err)
 	}
 	select {
 	case c := <-s.ended:
@@ -525,7 +525,7 @@ const pieceBytes = 256 << 10
 // SendResult sends a piece of the result to rank 0, and waits until rank 0 has taken it.
 func (s *Session) SendResult(ctx context.Context, piece []byte) error {
 	if err := s.send(0, msgResult, piece); err != nil {
-		return s.because(err)
+		return s.linkError(err)
 	}
 	_, err := s.receive(ctx, msgTaken)
 	return err

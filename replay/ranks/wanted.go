@@ -49,7 +49,7 @@ func (s *Session) Exchange(ctx context.Context, wanted []Wanted) (map[int32]*Ask
 			}
 			if len(*list) > pieceBytes {
 				if err := s.send(w.Player, msgWanted, append(*list, more)); err != nil {
-					return nil, s.because(err)
+					return nil, s.linkError(err)
 				}
 				*list = nil
 			}
@@ -61,7 +61,7 @@ func (s *Session) Exchange(ctx context.Context, wanted []Wanted) (map[int32]*Ask
 			continue
 		}
 		if err := s.send(to, msgWanted, append(lists[to], last)); err != nil {
-			return nil, s.because(err)
+			return nil, s.linkError(err)
 		}
 	}
 	for left := s.Size - 1; left > 0; {
@@ -170,7 +170,7 @@ func (s *Session) Wire(w *Wiring) (*Board, error) {
 	}
 	s.board = board
 	if err := s.link.SendJSON(FrameWiring, w); err != nil {
-		return nil, s.because(err)
+		return nil, s.linkError(err)
 	}
 	return board, nil
 }

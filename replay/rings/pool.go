@@ -43,7 +43,7 @@ type pool struct {
 
 	work  sync.Cond // there may be something to take
 	ended sync.Cond // awaited completions are there or late, or the last thread ends
-	alarm *time.Timer
+	timer *time.Timer
 }
 
 // scheduled is the kernel of a pool. The Go scheduler sees its calls, so that one
@@ -103,8 +103,8 @@ func openPool(c Config) (*pool, error) {
 		done:    fifo{places: make([]uint32, n)},
 	}
 	p.work.L, p.ended.L = &p.lock, &p.lock
-	p.alarm = time.AfterFunc(time.Hour, p.passes)
-	p.alarm.Stop()
+	p.timer = time.AfterFunc(time.Hour, p.timeOut)
+	p.timer.Stop()
 	p.idle = func() bool { return p.out.Load() == 0 && len(p.batch) == 0 }
 	for i := range p.places {
 		p.places[i].slot, p.free[i] = &slots[i], uint32(n-1-i)
@@ -319,20 +319,20 @@ func (p *pool) WaitFor(nanos int64) bool {
 	}
 	p.lock.Lock()
 	if p.late = false; p.done.len() == 0 {
-		p.alarm.Reset(time.Duration(nanos))
+		p.timer.Reset(time.Duration(nanos))
 		for p.done.len() == 0 && !p.late {
 			p.awaited = 1
 			p.ended.Wait()
 		}
 		p.awaited = 0
-		p.alarm.Stop()
+		p.timer.Stop()
 	}
 	p.lock.Unlock()
 	return true
 }
 
-// passes ends a wait whose time limit has passed.
-func (p *pool) passes() {
+// timeOut ends a wait whose time limit has passed.
+func (p *pool) timeOut() {
 	p.lock.Lock()
 	p.late = true
 	p.ended.Signal()

@@ -31,22 +31,22 @@ import (
 // is called once for all copies. Only these three methods allocate or wait in
 // Go.
 type Guard struct {
-	Kernel   Kernel    // executes the calls
-	Root     uintptr   // descriptor of the root; the caller's
-	Alone    bool      // Kernel has only the files below the root, so it needs no jail
-	Landlock bool      // confine the thread by Landlock in a jail, too
-	Branches []*Branch // the other roots of the replay, which all copies share
+	Kernel        Kernel    // executes the calls
+	Root          uintptr   // descriptor of the root; the caller's
+	SelfContained bool      // Kernel has only the files below the root, so it needs no jail
+	Landlock      bool      // confine the thread by Landlock in a jail, too
+	Branches      []*Branch // the other roots of the replay, which all copies share
 
 	// Internal state.
-	jailed bool         // the root is the thread's root and working directory
-	mount  int          // descriptor of a mount of the root that only replays see; 0 until it is made
-	proc   int          // descriptor of /proc, for the threads' own files; 0 where it is missing
-	own    identity     // of the root
-	rules  int          // for Landlock, a descriptor; 0 until they are made, and where there are none
-	how    unix.OpenHow // memory for openat2
-	stat   unix.Stat_t  // and for fstat
-	link   [len(ownFiles) + 20]byte
-	away   bool // the working directory is a branch, until Leave
+	jailed   bool         // the root is the thread's root and working directory
+	mount    int          // descriptor of a mount of the root that only replays see; 0 until it is made
+	proc     int          // descriptor of /proc, for the threads' own files; 0 where it is missing
+	identity identity     // of the root
+	rules    int          // for Landlock, a descriptor; 0 until they are made, and where there are none
+	how      unix.OpenHow // memory for openat2
+	stat     unix.Stat_t  // and for fstat
+	link     [len(ownFiles) + 20]byte
+	inBranch bool // the working directory is a branch, until Leave
 }
 
 // ownFiles is the directory of a thread's descriptors (proc(5)).
@@ -65,15 +65,15 @@ func (g *Guard) LacksProc() bool { return !g.jailed && g.proc == 0 }
 
 // LacksFiles reports whether Reopen and Link fail for all files, because /proc is
 // not mounted.
-func (g *Guard) LacksFiles() bool { return !g.Alone && g.proc == 0 }
+func (g *Guard) LacksFiles() bool { return !g.SelfContained && g.proc == 0 }
 
 // Enter binds the calling thread, in a jail or by openat2. The thread must be
 // locked to its goroutine and must not be used for anything else later. Its
 // umask becomes 0: the modes of a trace are those after the application's umask.
 func (g *Guard) Enter(jail bool) error {
-	if g.Alone {
+	if g.SelfContained {
 		g.jailed = true
-		return g.know()
+		return g.readIdentity()
 	}
 	// Only a jail needs it: without, the umask is 0 for all threads until the end
 	// of the run. Containers forbid unshare altogether.
@@ -87,7 +87,7 @@ func (g *Guard) Enter(jail bool) error {
 			g.proc = fd
 		}
 	}
-	if err := g.know(); err != nil {
+	if err := g.readIdentity(); err != nil {
 		return err
 	}
 	if jail {
@@ -147,10 +147,10 @@ func (g *Guard) Close() {
 	}
 }
 
-// know reads the identity and the mode of the root, and of branches, which don't
+// readIdentity reads the identity and the mode of the root, and of branches, which don't
 // change: only the first copy that is bound writes to what all share.
-func (g *Guard) know() (err error) {
-	if g.own, err = g.identify(g.Root); err != nil {
+func (g *Guard) readIdentity() (err error) {
+	if g.identity, err = g.identify(g.Root); err != nil {
 		return err
 	}
 	for _, b := range g.Branches {
@@ -186,7 +186,7 @@ func (g *Guard) confine() (err error) {
 			return err
 		}
 	}
-	return obey(g.rules)
+	return restrict(g.rules)
 }
 
 // Probe is Enter in the better of the two ways that works.
@@ -201,7 +201,7 @@ func (g *Guard) Probe() error {
 	if fd < 0 {
 		return fmt.Errorf("a thread cannot have its own root directory (%w), and its replacement openat2 (Linux 5.6) fails: %w", err, syscall.Errno(-fd))
 	}
-	g.Shut(fd)
+	g.CloseFD(fd)
 	return g.Enter(false)
 }
 
@@ -290,18 +290,18 @@ func (g *Guard) OpenDir(dir uintptr, name *byte) int64 {
 	return g.Kernel(unix.SYS_OPENAT2, dir, Pointer(name), uintptr(unsafe.Pointer(&g.how)), unix.SizeofOpenHow, 0, 0)
 }
 
-// Whole is like Target for a call that takes neither a directory nor flags, and
+// Path is like Target for a call that takes neither a directory nor flags, and
 // tells whether the call must follow a link at the end of the path. Without a
 // jail the path is that of a descriptor in /proc, valid until the next call of
 // Whole: the kernel follows it to the very file, a link too, and to no other. In
 // a jail, a path in a branch starts at the working directory, which is the
 // branch's until Leave.
-func (g *Guard) Whole(n *Name, follow bool) (fd int64, path uintptr, follows bool) {
+func (g *Guard) Path(n *Name, follow bool) (fd int64, path uintptr, follows bool) {
 	if g.jailed && n.branch != nil {
 		if got := g.Kernel.Call(unix.SYS_FCHDIR, uintptr(n.branch.mount), 0, 0); got < 0 {
 			return got, 0, follow
 		}
-		g.away = true
+		g.inBranch = true
 		return unix.AT_FDCWD, Pointer(n.below), follow
 	}
 	if g.jailed {
@@ -334,7 +334,7 @@ func (g *Guard) inProc(fd uintptr) uintptr {
 // names it has. It returns a descriptor, which Shut closes, or -errno. Linux has
 // no call for that but an open in /proc; another Kernel takes a NULL path.
 func (g *Guard) Reopen(fd, flags uintptr) int64 {
-	if g.Alone {
+	if g.SelfContained {
 		return g.Kernel(unix.SYS_OPENAT, fd, 0, flags, 0, 0, 0)
 	}
 	return g.Kernel(unix.SYS_OPENAT, uintptr(g.proc), g.inProc(fd), flags, 0, 0, 0)
@@ -343,7 +343,7 @@ func (g *Guard) Reopen(fd, flags uintptr) int64 {
 // Link gives a name to the file of a descriptor. The name is that of Parent.
 // AT_EMPTY_PATH alone would take CAP_DAC_READ_SEARCH.
 func (g *Guard) Link(fd uintptr, dir int64, last uintptr) int64 {
-	if g.Alone {
+	if g.SelfContained {
 		return g.Kernel(unix.SYS_LINKAT, fd, Pointer(Empty), uintptr(dir), last, unix.AT_EMPTY_PATH, 0)
 	}
 	return g.Kernel(unix.SYS_LINKAT, uintptr(g.proc), g.inProc(fd), uintptr(dir), last, unix.AT_SYMLINK_FOLLOW, 0)
@@ -358,7 +358,7 @@ func (g *Guard) IsRoot(s *unix.Stat_t) bool {
 			return true
 		}
 	}
-	return g.own.is(s)
+	return g.identity.is(s)
 }
 
 // KeepMode restores the mode of the root and of branches. A thread can change it
@@ -369,7 +369,7 @@ func (g *Guard) KeepMode() {
 	if !g.jailed {
 		return
 	}
-	g.keepMode(g.Root, g.own.mode)
+	g.keepMode(g.Root, g.identity.mode)
 	for _, b := range g.Branches {
 		g.keepMode(b.Root, b.own.mode)
 	}
@@ -381,20 +381,20 @@ func (g *Guard) keepMode(root uintptr, mode uint32) {
 	}
 }
 
-// Lost reports whether Parent, Target or Whole failed.
-func Lost(dir int64) bool { return dir < 0 && dir != unix.AT_FDCWD }
+// Unresolved reports whether Parent, Target or Whole failed.
+func Unresolved(dir int64) bool { return dir < 0 && dir != unix.AT_FDCWD }
 
-// Leave closes what Parent, Target or Whole opened. In a jail they open
+// Release closes what Parent, Target or Whole opened. In a jail they open
 // nothing, but Whole can have changed the working directory.
-func (g *Guard) Leave(dir int64) {
-	if g.away {
+func (g *Guard) Release(dir int64) {
+	if g.inBranch {
 		g.Kernel.Call(unix.SYS_FCHDIR, uintptr(g.mount), 0, 0)
-		g.away = false
+		g.inBranch = false
 	}
 	if !g.jailed && dir >= 0 {
-		g.Shut(dir)
+		g.CloseFD(dir)
 	}
 }
 
-// Shut closes a descriptor of Open.
-func (g *Guard) Shut(fd int64) { g.Kernel.Call(unix.SYS_CLOSE, uintptr(fd), 0, 0) }
+// CloseFD closes a descriptor of Open.
+func (g *Guard) CloseFD(fd int64) { g.Kernel.Call(unix.SYS_CLOSE, uintptr(fd), 0, 0) }

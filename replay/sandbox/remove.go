@@ -89,7 +89,7 @@ func (m *removal) remove(at int, name string, depth int) error {
 	}
 	defer child.Close()
 	if depth == maxDescent {
-		return m.lift(at, name)
+		return m.moveToRoot(at, name)
 	}
 	for {
 		names, err := child.Readdirnames(1024)
@@ -126,10 +126,10 @@ func (r *Root) openUp(at int, name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// lift moves a directory up to the root.
-func (m *removal) lift(at int, name string) error {
+// moveToRoot moves a directory up to the root.
+func (m *removal) moveToRoot(at int, name string) error {
 	for {
-		to := lifted + strconv.FormatInt(m.root.lifts.Add(1), 10)
+		to := lifted + strconv.FormatInt(m.root.moved.Add(1), 10)
 		err := unix.Renameat2(at, name, int(m.root.below.Fd()), to, unix.RENAME_NOREPLACE)
 		if errors.Is(err, unix.EEXIST) {
 			continue

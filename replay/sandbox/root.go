@@ -44,20 +44,20 @@ var (
 // Root is the directory of a replay. It is used by one goroutine at a time, but
 // for Remove.
 type Root struct {
-	path    string
-	dir     *os.File   // locked, so that no other replay uses it
-	above   []*os.File // its parent directories, locked against use as a root
-	below   *os.File   // the same as dir, for operations on what is in it
-	alone   bool       // below is a mount of its own, without the mounts below dir
-	created bool       // by this run
-	joined  bool       // another process removes what was made
-	fresh   bool       // there is nothing in it but the marker
-	own     bool       // it has had the marker: what is in it is Pianola's
-	keep    bool       // what is in it at the end
-	parent  bool       // it holds the roots of several traces
-	linked  bool       // the marker has had other hard links
-	before  ownAttributes
-	lifts   atomic.Int64 // directories that were moved up to be removed
+	path       string
+	dir        *os.File   // locked, so that no other replay uses it
+	parents    []*os.File // its parent directories, locked against use as a root
+	below      *os.File   // the same as dir, for operations on what is in it
+	alone      bool       // below is a mount of its own, without the mounts below dir
+	created    bool       // by this run
+	joined     bool       // another process removes what was made
+	fresh      bool       // there is nothing in it but the marker
+	marked     bool       // it has had the marker: what is in it is Pianola's
+	keep       bool       // what is in it at the end
+	holdsRoots bool       // it holds the roots of several traces
+	linked     bool       // the marker has had other hard links
+	before     ownAttributes
+	moved      atomic.Int64 // directories that were moved up to be removed
 }
 
 // OpenRoot creates a root, or opens one that is empty or from an earlier
@@ -72,13 +72,13 @@ func OpenRoot(path string, parent *Root) (*Root, error) {
 		return nil, err
 	}
 	if parent != nil {
-		err = parent.refuseMounts() // the root, now open, may have become one
+		err = parent.checkMounts() // the root, now open, may have become one
 	}
 	if err == nil {
-		err = r.refuseMounts()
+		err = r.checkMounts()
 	}
 	if err == nil {
-		err = r.look()
+		err = r.inspect()
 	}
 	if err == nil && !r.fresh && r.Marked(several) {
 		err = fmt.Errorf("root %s holds the files of several traces: %w", r.path, ErrShared)
@@ -99,10 +99,10 @@ func JoinRoot(path string) (*Root, error) {
 		return nil, fmt.Errorf("open the root: %w", err)
 	}
 	if err = r.enter(); err == nil {
-		err = r.refuseMounts()
+		err = r.checkMounts()
 	}
 	if err == nil {
-		err = r.look()
+		err = r.inspect()
 	}
 	if err != nil {
 		r.release()
@@ -118,8 +118,8 @@ func OpenParent(path string) (*Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = r.refuseMounts(); err == nil {
-		err = r.look()
+	if err = r.checkMounts(); err == nil {
+		err = r.inspect()
 	}
 	switch {
 	case err != nil:
@@ -132,7 +132,7 @@ func OpenParent(path string) (*Root, error) {
 		r.release()
 		return nil, err
 	}
-	r.parent = true
+	r.holdsRoots = true
 	return r, nil
 }
 
@@ -200,7 +200,7 @@ func (r *Root) lock(parent *Root) error {
 		case same:
 			return up.Close()
 		}
-		r.above = append(r.above, up)
+		r.parents = append(r.parents, up)
 		if parent != nil {
 			if same, err := sameFile(up, parent.dir); err != nil || !same {
 				return fmt.Errorf("open the root: %s was replaced by another directory", r.path)
@@ -246,7 +246,7 @@ func sameFile(a, b *os.File) (bool, error) {
 // once, because threads of the replay with their own descriptor tables can hold
 // copies for a moment longer.
 func (r *Root) release() {
-	for _, dir := range append(r.above, r.dir) {
+	for _, dir := range append(r.parents, r.dir) {
 		_ = unix.Flock(int(dir.Fd()), unix.LOCK_UN)
 		_ = dir.Close()
 	}
@@ -293,9 +293,9 @@ func (r *Root) list() (*os.File, error) {
 	return os.NewFile(uintptr(fd), r.path), nil
 }
 
-// refuseMounts returns an error that names a mount below the root. Without /proc none is
+// checkMounts returns an error that names a mount below the root. Without /proc none is
 // found, and still none is crossed.
-func (r *Root) refuseMounts() error {
+func (r *Root) checkMounts() error {
 	own := strconv.Itoa(int(r.dir.Fd()))
 	info, err := os.ReadFile(procFS + "thread-self/fdinfo/" + own)
 	if err != nil {
@@ -323,8 +323,8 @@ func (r *Root) refuseMounts() error {
 	return nil
 }
 
-// look finds out whether the root is empty or has the marker.
-func (r *Root) look() error {
+// inspect finds out whether the root is empty or has the marker.
+func (r *Root) inspect() error {
 	names, err := r.dir.Readdirnames(2)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("list the root: %w", err)
@@ -336,7 +336,7 @@ func (r *Root) look() error {
 	if err := unix.Fstatat(int(r.below.Fd()), Marker, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return fmt.Errorf("root %s: %w", r.path, ErrRoot)
 	}
-	r.own, r.keep, r.linked = true, true, st.Nlink > 1
+	r.marked, r.keep, r.linked = true, true, st.Nlink > 1
 	return nil
 }
 
@@ -347,8 +347,8 @@ func (r *Root) FD() uintptr { return r.dir.Fd() }
 // opened, or last emptied.
 func (r *Root) Fresh() bool { return r.fresh }
 
-// Made makes Close remove the directory too: this run has made it.
-func (r *Root) Made() { r.created = true }
+// SetCreated makes Close remove the directory too: this run has made it.
+func (r *Root) SetCreated() { r.created = true }
 
 // Keep makes Close leave the files in the root.
 func (r *Root) Keep() { r.keep = true }
@@ -376,7 +376,7 @@ func (r *Root) Mark(text string) error {
 	if err != nil {
 		return fmt.Errorf("mark the root: %w", err)
 	}
-	r.own = true
+	r.marked = true
 	return nil
 }
 
@@ -409,7 +409,7 @@ func (r *Root) Marked(mark string) bool {
 // emptied root is still marked. The root must be marked again before use. A mount below
 // the root is an error, and nothing is removed.
 func (r *Root) Empty() error {
-	if err := r.refuseMounts(); err != nil {
+	if err := r.checkMounts(); err != nil {
 		return err
 	}
 	dir, err := r.list()
@@ -440,12 +440,12 @@ func (r *Root) Close() error {
 	if r.joined {
 		return nil
 	}
-	if r.parent {
-		if err := r.keepRest(); err != nil {
+	if r.holdsRoots {
+		if err := r.keepIfUsed(); err != nil {
 			return err
 		}
 	}
-	if !r.keep && r.own { // even if a trace has removed the marker
+	if !r.keep && r.marked { // even if a trace has removed the marker
 		if err := r.Empty(); err != nil {
 			return errors.Join(err, r.before.restore(r.dir))
 		}
@@ -459,9 +459,9 @@ func (r *Root) Close() error {
 	return r.before.restore(r.dir)
 }
 
-// keepRest keeps a directory of several roots if it holds more than the marker:
+// keepIfUsed keeps a directory of several roots if it holds more than the marker:
 // a root that could not be removed, or other files.
-func (r *Root) keepRest() error {
+func (r *Root) keepIfUsed() error {
 	dir, err := r.list()
 	if err != nil {
 		return err
@@ -479,7 +479,7 @@ func Clear(path string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.look(); err != nil {
+	if err := r.inspect(); err != nil {
 		r.release()
 		return err
 	}

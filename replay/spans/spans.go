@@ -219,7 +219,7 @@ func (r *Replay) play(ctx context.Context) error {
 	}
 	var dealing sync.WaitGroup
 	dealing.Go(func() {
-		if err := r.deal(s.Done()); err != nil {
+		if err := r.dispatch(s.Done()); err != nil {
 			s.Fail(err)
 		}
 		for _, t := range r.threads {

@@ -45,8 +45,8 @@ type executor struct{ *Replay }
 // Operations implements engine.Executor.
 func (x executor) Operations() *[format.NumOps]engine.Operation { return &engine.All }
 
-// Place implements engine.Executor.
-func (x executor) Place(*engine.Seat, int) engine.Place { return nil }
+// SlotState implements engine.Executor.
+func (x executor) NewSlotState(*engine.Slot, int) engine.SlotState { return nil }
 
 // Player implements engine.Executor.
 func (x executor) Player(w *engine.Worker) (engine.Player, error) {
@@ -64,7 +64,7 @@ func (p *player) Play(rec *format.Record) int64 {
 	w.CallBegins()
 	answer, err := plugin.Answer{Refused: "the layer lacks the function"}, error(nil)
 	if it.place >= 0 {
-		answer, err = p.ask(&it.event)
+		answer, err = p.call(&it.event)
 	}
 	w.CallEnds()
 	took := w.LastCall - w.FirstCall
@@ -87,8 +87,8 @@ func (p *player) Play(rec *format.Record) int64 {
 	return rec.Ret
 }
 
-// ask has the player play a span, with names of files as the player knows them.
-func (p *player) ask(e *format.Event) (plugin.Answer, error) {
+// call has the player play a span, with names of files as the player knows them.
+func (p *player) call(e *format.Event) (plugin.Answer, error) {
 	for i := range e.Span.Args {
 		v := &e.Span.Args[i]
 		if v.Kind != format.ValuePath || v.Text == nil {

@@ -28,14 +28,14 @@ import (
 // How a lost peer is noticed: a closed connection at once, a silent one after some pings,
 // and a carrier that no longer says that it is alive.
 const (
-	pingEvery  = 2 * time.Second
-	maxPings   = 4
-	aliveEvery = time.Second
-	silence    = 20 * time.Second // longer than a busy machine suspends a process
+	pingEvery    = 2 * time.Second
+	maxPings     = 4
+	aliveEvery   = time.Second
+	aliveTimeout = 20 * time.Second // longer than a busy machine suspends a process
 )
 
-// patience is how long rank 0 waits before it says for whom.
-const patience = 20 * time.Second
+// reportAfter is how long rank 0 waits before it says for whom.
+const reportAfter = 20 * time.Second
 
 // roundTrips is how many messages measure a clock: the fastest one counts.
 const roundTrips = 100
@@ -87,13 +87,13 @@ func Run(link *ranks.Link, memory int, pmiConn io.ReadWriter) error {
 		if err == nil {
 			c.leave(left)
 		}
-		c.met.linger()
+		c.met.awaitOthers()
 		c.met.close()
 	default: // the others may never come
 		if !left {
-			c.died()
+			c.publishDeath()
 		}
-		c.met.linger()
+		c.met.awaitOthers()
 		c.met.removeFile()
 	}
 	return nil
@@ -130,7 +130,7 @@ func (c *carrier) begin(pmiConn io.ReadWriter) (err error) {
 	if err := c.meet(deadline); err != nil {
 		return err
 	}
-	go c.watch() // measuring the clocks of many ranks takes longer than a silence
+	go c.monitor() // measuring the clocks of many ranks takes longer than a silence
 	joined := ranks.Joined{Run: c.at.Run, Nodes: c.nodes}
 	if c.join.Rank == 0 {
 		err = c.measureAll()
@@ -207,7 +207,7 @@ func (c *carrier) dial() (err error) {
 	switch {
 	case c.met.server.Load() != nil:
 		options = append(options, nats.InProcessServer(c.met.server.Load()))
-	case !c.at.theirs:
+	case !c.at.foreign:
 		encryption, err := clientTLS(c.at.Token)
 		if err != nil {
 			return err
@@ -320,7 +320,7 @@ func (c *carrier) welcome(subject string, deadline time.Time) error {
 		}
 		return ranks.List(list)
 	}
-	late := time.NewTimer(patience)
+	late := time.NewTimer(reportAfter)
 	defer late.Stop()
 	for waiting := true; waiting; {
 		select {
@@ -353,7 +353,7 @@ type measured struct {
 // don't delay the messages of each other.
 func (c *carrier) measureAll() error {
 	for rank := 1; rank < c.join.Size; rank++ {
-		if _, err := c.conn.Load().Request(c.subject("measure", rank), nil, silence); err != nil {
+		if _, err := c.conn.Load().Request(c.subject("measure", rank), nil, aliveTimeout); err != nil {
 			return fmt.Errorf("measure the clock of rank %d on %s: %w", rank, c.nodes[rank], err)
 		}
 	}
@@ -365,7 +365,7 @@ func (c *carrier) takeMeasure(m *nats.Msg) {
 	best := measured{off: 1 << 62}
 	for range roundTrips {
 		before := ranks.Monotonic()
-		answer, err := c.conn.Load().Request("pianola."+c.at.Run+".clock", nil, silence)
+		answer, err := c.conn.Load().Request("pianola."+c.at.Run+".clock", nil, aliveTimeout)
 		if err == nil && len(answer.Data) != 8 {
 			err = fmt.Errorf("want 8 bytes, got %d", len(answer.Data))
 		}
@@ -473,9 +473,9 @@ func (c *carrier) takeMessage(m *nats.Msg) {
 	}
 }
 
-// watch says each second that this carrier is alive, and finds out who is not: rank 0
+// monitor says each second that this carrier is alive, and finds out who is not: rank 0
 // looks after all, and the others after rank 0.
-func (c *carrier) watch() {
+func (c *carrier) monitor() {
 	now := time.Now()
 	c.mu.Lock()
 	for rank := range c.alive {
@@ -487,22 +487,22 @@ func (c *carrier) watch() {
 	for {
 		_ = c.conn.Load().Publish(c.subject("alive", c.join.Rank), nil)
 		time.Sleep(aliveEvery)
-		c.lookAtConnections()
+		c.checkConnections()
 		c.mu.Lock()
-		lost := slices.IndexFunc(c.alive, func(t time.Time) bool { return !t.IsZero() && time.Since(t) > silence })
+		lost := slices.IndexFunc(c.alive, func(t time.Time) bool { return !t.IsZero() && time.Since(t) > aliveTimeout })
 		over := c.leaving
 		c.mu.Unlock()
 		if over {
 			return
 		}
 		if lost >= 0 {
-			c.lose(lost, fmt.Sprintf("has said nothing for %v", silence))
+			c.failRank(lost, fmt.Sprintf("has said nothing for %v", aliveTimeout))
 		}
 	}
 }
 
-// lose ends the replay because of another rank.
-func (c *carrier) lose(rank int, why string) {
+// failRank ends the replay because of another rank.
+func (c *carrier) failRank(rank int, why string) {
 	text := fmt.Sprintf("rank %d on %s %s", rank, c.nodes[rank], why)
 	if rank == 0 { // it is the one that prints what ranks find out of others
 		c.tellFailure(ranks.FromCarrier, text)
@@ -512,8 +512,8 @@ func (c *carrier) lose(rank int, why string) {
 	c.tellFailure(ranks.FromPeer, text)
 }
 
-// lookAtConnections finds the ranks whose connection with the own server has ended.
-func (c *carrier) lookAtConnections() {
+// checkConnections finds the ranks whose connection with the own server has ended.
+func (c *carrier) checkConnections() {
 	s := c.met.server.Load()
 	if s == nil {
 		return
@@ -527,7 +527,7 @@ func (c *carrier) lookAtConnections() {
 		expected := !c.alive[rank].IsZero()
 		c.mu.Unlock()
 		if expected && !here[clientName(rank)] {
-			c.lose(rank, "has died")
+			c.failRank(rank, "has died")
 			return
 		}
 	}
@@ -564,19 +564,19 @@ func (c *carrier) takeLeft(m *nats.Msg) {
 // waits for the others, because their messages end with its server.
 func (c *carrier) leave(left bool) {
 	if !left {
-		c.died()
+		c.publishDeath()
 	}
 	c.mu.Lock()
 	c.leaving = true
 	c.mu.Unlock()
 	_ = c.conn.Load().Publish(c.subject("left", c.join.Rank), nil)
 	_ = c.conn.Load().FlushTimeout(time.Second)
-	c.met.linger()
+	c.met.awaitOthers()
 	c.conn.Load().Close()
 }
 
-// died tells the others that the player has died.
-func (c *carrier) died() {
+// publishDeath tells the others that the player has died.
+func (c *carrier) publishDeath() {
 	from := byte(ranks.FromPeer)
 	if c.join.Rank == 0 { // which prints nothing any more
 		from = ranks.FromCarrier

@@ -28,7 +28,7 @@ type place struct {
 	Token string   // empty for a server of others without one
 	Run   string   // name of the run: a word
 
-	theirs bool // the server is one of others, not that of rank 0
+	foreign bool // the server is one of others, not that of rank 0
 }
 
 // tokenVariable is the environment variable with the token, where rank 0 cannot hand one out.
@@ -72,11 +72,11 @@ func (m *meeting) atServer(url string) (place, error) {
 	if m.join.Job == "" {
 		return place{}, errors.New("the launcher gives the job no number: set PIANOLA_RUN to the same new word for all ranks")
 	}
-	return place{URLs: []string{url}, Token: os.Getenv(tokenVariable), Run: word(m.join.Job), theirs: true}, nil
+	return place{URLs: []string{url}, Token: os.Getenv(tokenVariable), Run: sanitize(m.join.Job), foreign: true}, nil
 }
 
-// word makes a name part of a subject or a file.
-func word(name string) string {
+// sanitize makes a name part of a subject or a file.
+func sanitize(name string) string {
 	return strings.Map(func(c rune) rune {
 		if c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c == '-' {
 			return c
@@ -93,7 +93,7 @@ func (e *finalError) Unwrap() error { return e.error }
 func (m *meeting) inDirectory(dir string) (p place, err error) {
 	m.file = filepath.Join(dir, "pianola-ranks")
 	if m.join.Job != "" {
-		m.file += "-" + word(m.join.Job)
+		m.file += "-" + sanitize(m.join.Job)
 	}
 	if entry, err := os.Stat(dir); err != nil || !entry.IsDir() {
 		if err == nil {
@@ -247,7 +247,7 @@ func (m *meeting) serve(token, listen string) (p place, err error) {
 	s, err := server.NewServer(&server.Options{
 		Host: host, Port: number, Authorization: token, NoSigs: true, NoLog: true, MaxPayload: maxPayload,
 		PingInterval: pingEvery, MaxPingsOut: maxPings, MaxPending: 1 << 30,
-		TLSConfig: encryption, TLSTimeout: silence.Seconds(), AuthTimeout: silence.Seconds(),
+		TLSConfig: encryption, TLSTimeout: aliveTimeout.Seconds(), AuthTimeout: aliveTimeout.Seconds(),
 	})
 	if err != nil {
 		return p, fmt.Errorf("start the NATS server: %w", err)
@@ -298,9 +298,9 @@ func connected(s *server.Server) (map[string]bool, error) {
 	return here, nil
 }
 
-// linger waits until the other ranks have left the server of rank 0, because what it sent
+// awaitOthers waits until the other ranks have left the server of rank 0, because what it sent
 // last can be on its way.
-func (m *meeting) linger() {
+func (m *meeting) awaitOthers() {
 	s := m.server.Load()
 	if s == nil {
 		return

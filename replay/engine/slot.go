@@ -18,13 +18,13 @@ const (
 	lowRecords   = batchRecords / 2 // below which its worker uses a long gap to read more
 )
 
-// Seat is what a worker needs while its thread lives: a thread of the operating system,
+// Slot is what a worker needs while its thread lives: a thread of the operating system,
 // and memory. When the thread ends, the seat goes to a thread that is created later. A
 // ring has a seat without a thread. Executors use the exported fields and methods on the
 // thread of the worker.
-type Seat struct {
+type Slot struct {
 	e     *Engine
-	place Place        // nil if the executor needs nothing
+	state SlotState    // nil if the executor needs nothing
 	next  chan *Worker // what an idle seat gets
 
 	FirstCall int64 // when the event made its first call, by the clock; 0 for none yet
@@ -46,13 +46,13 @@ type Seat struct {
 	differences []Difference
 }
 
-// NewSeat makes a seat without a thread, such as that of a ring.
-func (e *Engine) NewSeat() *Seat {
-	s := &Seat{e: e, batch: make([]format.Record, batchRecords), differences: make([]Difference, 0, maxDifferences), late: stats.Histogram{Digits: latenessDigits}}
+// NewSlot makes a seat without a thread, such as that of a ring.
+func (e *Engine) NewSlot() *Slot {
+	s := &Slot{e: e, batch: make([]format.Record, batchRecords), differences: make([]Difference, 0, maxDifferences), late: stats.Histogram{Digits: latenessDigits}}
 	if e.Timing == Schedule || e.Recorded {
 		s.nanos = make([]int64, batchRecords)
 	}
-	e.seats.all = append(e.seats.all, s)
+	e.slots.all = append(e.slots.all, s)
 	return s
 }
 
@@ -61,7 +61,7 @@ func (e *Engine) NewSeat() *Seat {
 type rewinder interface{ Rewind(thread int32) }
 
 // rewind has the seat read the records of a thread from the start.
-func (s *Seat) rewind(thread int32) {
+func (s *Slot) rewind(thread int32) {
 	s.at, s.filled = 0, 0
 	if r, ok := s.records.(rewinder); ok {
 		r.Rewind(thread)
@@ -79,36 +79,36 @@ func (s *Seat) rewind(thread int32) {
 }
 
 // CallBegins and CallEnds enclose each call or wait of an event.
-func (s *Seat) CallBegins() {
+func (s *Slot) CallBegins() {
 	if s.FirstCall == 0 {
 		s.FirstCall = s.e.Now()
 	}
 }
 
-func (s *Seat) CallEnds() { s.LastCall = s.e.Now() }
+func (s *Slot) CallEnds() { s.LastCall = s.e.Now() }
 
 // enter makes the seat's thread ready for workers.
-func (s *Seat) enter() error {
+func (s *Slot) enter() error {
 	if s.e.Sleeper != nil {
 		if err := s.e.Sleeper(); err != nil {
 			return err
 		}
 	}
-	if s.place == nil {
+	if s.state == nil {
 		return nil
 	}
-	return s.place.Enter()
+	return s.state.Enter()
 }
 
 // run is the body of the goroutine of a seat. Its thread ends with it, because it
 // can't leave its jail. Ready is called when the first worker is ready.
-func (s *Seat) run(w *Worker, ready func()) {
+func (s *Slot) run(w *Worker, ready func()) {
 	runtime.LockOSThread()
 	err := s.enter()
-	for ; w != nil; w = s.vacate(w) {
-		w.Seat = s
+	for ; w != nil; w = s.release(w) {
+		w.Slot = s
 		if err == nil {
-			err = w.prepare(s.place)
+			err = w.prepare(s.state)
 		}
 		if err != nil {
 			s.e.Fail(fmt.Errorf("thread %d: %w", w.Number, err))
@@ -126,26 +126,26 @@ func (s *Seat) run(w *Worker, ready func()) {
 	}
 }
 
-// seating gives seats to workers. Each thread that is there from the start has one at
+// slotPool gives seats to workers. Each thread that is there from the start has one at
 // the start, and so have the next ones to be created, in the order of the recording,
 // because a seat takes longer to make ready than a thread takes to be created. A
 // thread that is created before its turn gets an idle seat or a new one.
-type seating struct {
+type slotPool struct {
 	sync.Mutex
-	all     []*Seat
-	idle    [2][]*Seat   // of each kind
-	unborn  [2][]*Worker // those for each, in the order of their creation
-	window  int32        // how many unborn threads have a seat at most
-	waiting atomic.Int32 // how many have one
-	alive   atomic.Int32 // threads
+	all      []*Slot
+	idle     [2][]*Slot   // of each kind
+	pending  [2][]*Worker // those for each, in the order of their creation
+	window   int32        // how many unborn threads have a seat at most
+	reserved atomic.Int32 // how many have one
+	alive    atomic.Int32 // threads
 }
 
 const (
 	// fewThreads is of how many threads each has a seat from the start.
 	fewThreads = 1024
 
-	// readySeats is how many threads of more have a seat before they are created.
-	readySeats = 128
+	// readySlots is how many threads of more have a seat before they are created.
+	readySlots = 128
 )
 
 // window returns how many of a number of threads have a seat before they are created.
@@ -153,7 +153,7 @@ func window(threads int) int32 {
 	if threads <= fewThreads {
 		return int32(threads)
 	}
-	return readySeats
+	return readySlots
 }
 
 // threads returns how many threads have workers with a goroutine.
@@ -166,18 +166,18 @@ func (e *Engine) threads() (n int) {
 	return n
 }
 
-// MostSeats returns how many threads of the trace have seats at a time, at most.
-func (e *Engine) MostSeats() int {
+// MaxSlots returns how many threads of the trace have seats at a time, at most.
+func (e *Engine) MaxSlots() int {
 	n := e.threads()
 	return min(n, e.Threads+int(window(n)))
 }
 
-// SeatsLater reports whether some threads can get their seats only after the start.
-func (e *Engine) SeatsLater() bool { return e.threads() > fewThreads }
+// ReusesSlots reports whether some threads can get their seats only after the start.
+func (e *Engine) ReusesSlots() bool { return e.threads() > fewThreads }
 
 // startWorkers gives the first seats to workers, which are ready when it returns.
 func (e *Engine) startWorkers() {
-	s := &e.seats
+	s := &e.slots
 	var born, unborn []*Worker
 	for _, w := range e.Workers {
 		switch {
@@ -198,11 +198,11 @@ func (e *Engine) startWorkers() {
 	s.Lock()
 	for i, w := range slices.Concat(born, unborn) {
 		if i >= len(born)+first {
-			s.unborn[w.player.Kind()] = append(s.unborn[w.player.Kind()], w)
+			s.pending[w.player.Kind()] = append(s.pending[w.player.Kind()], w)
 			continue
 		}
 		e.ready.Add(1)
-		if err := e.seatFor(w, e.ready.Done); err != nil {
+		if err := e.assignSlot(w, e.ready.Done); err != nil {
 			e.ready.Done()
 			e.Fail(err)
 			break
@@ -212,39 +212,39 @@ func (e *Engine) startWorkers() {
 	e.ready.Wait()
 }
 
-// seatFor gives an idle seat or a new one to a worker. The seats are locked.
-func (e *Engine) seatFor(w *Worker, ready func()) error {
-	if err := w.player.Furnish(); err != nil {
+// assignSlot gives an idle seat or a new one to a worker. The seats are locked.
+func (e *Engine) assignSlot(w *Worker, ready func()) error {
+	if err := w.player.Allocate(); err != nil {
 		return err
 	}
-	w.seated.Store(true)
+	w.hasSlot.Store(true)
 	if w.parent != nil {
-		e.seats.waiting.Add(1)
+		e.slots.reserved.Add(1)
 	}
 	e.running.Add(1)
-	idle := &e.seats.idle[w.player.Kind()]
+	idle := &e.slots.idle[w.player.Kind()]
 	if n := len(*idle); n > 0 {
 		s := (*idle)[n-1]
 		*idle = (*idle)[:n-1]
 		s.next <- w
 		return nil
 	}
-	s := e.NewSeat()
-	s.place, s.next = e.executor.Place(s, w.player.Kind()), make(chan *Worker, 1)
+	s := e.NewSlot()
+	s.state, s.next = e.executor.NewSlotState(s, w.player.Kind()), make(chan *Worker, 1)
 	go s.run(w, ready)
 	return nil
 }
 
-// giveSeat gives a seat to a thread that the worker creates, unless it has one.
-func (w *Worker) giveSeat(child *Worker) {
-	if child.seated.Load() {
+// reserveSlot gives a seat to a thread that the worker creates, unless it has one.
+func (w *Worker) reserveSlot(child *Worker) {
+	if child.hasSlot.Load() {
 		return
 	}
 	w.Unpin()
-	s := &w.e.seats
+	s := &w.e.slots
 	s.Lock()
-	if !child.seated.Load() && !w.e.Stopped() {
-		if err := w.e.seatFor(child, nil); err != nil {
+	if !child.hasSlot.Load() && !w.e.Stopped() {
+		if err := w.e.assignSlot(child, nil); err != nil {
 			w.e.Fail(fmt.Errorf("thread %d: %w", child.Number, err))
 		}
 	}
@@ -252,37 +252,37 @@ func (w *Worker) giveSeat(child *Worker) {
 	w.Pin()
 }
 
-// live notes that the thread has been created, and reports whether the run may go on.
-func (w *Worker) live() bool {
-	w.e.seats.waiting.Add(-1)
-	if n := int(w.e.seats.alive.Add(1)); n > w.e.Threads {
+// markAlive notes that the thread has been created, and reports whether the run may go on.
+func (w *Worker) markAlive() bool {
+	w.e.slots.reserved.Add(-1)
+	if n := int(w.e.slots.alive.Add(1)); n > w.e.Threads {
 		w.Failf("thread %d: %d threads at a time exceed the limit of %d: %w", w.Number, n, w.e.Threads, limit.Of("threads"))
 	}
 	return !w.e.Stopped()
 }
 
-// vacate ends the use of the seat by a worker, and returns the next one, nil if there
+// release ends the use of the seat by a worker, and returns the next one, nil if there
 // is none.
-func (s *Seat) vacate(w *Worker) (next *Worker) {
-	e, all := s.e, &s.e.seats
-	w.Seat = nil
+func (s *Slot) release(w *Worker) (next *Worker) {
+	e, all := s.e, &s.e.slots
+	w.Slot = nil
 	all.Lock()
 	if e.Stopped() {
 		all.Unlock()
 		e.running.Done()
 		return nil
 	}
-	if len(all.unborn[0])+len(all.unborn[1]) > 0 {
-		w.player.Abandon()
+	if len(all.pending[0])+len(all.pending[1]) > 0 {
+		w.player.Recycle()
 	}
 	all.idle[w.player.Kind()] = append(all.idle[w.player.Kind()], s)
 	for kind := range all.idle {
-		for len(all.idle[kind]) > 0 && all.waiting.Load() < all.window {
-			child := all.nextUnborn(kind)
+		for len(all.idle[kind]) > 0 && all.reserved.Load() < all.window {
+			child := all.nextPending(kind)
 			if child == nil {
 				break
 			}
-			if err := e.seatFor(child, nil); err != nil {
+			if err := e.assignSlot(child, nil); err != nil {
 				e.Fail(fmt.Errorf("thread %d: %w", child.Number, err))
 			}
 		}
@@ -292,20 +292,20 @@ func (s *Seat) vacate(w *Worker) (next *Worker) {
 	return <-s.next
 }
 
-// nextUnborn removes and returns the next thread to be created, nil if there is none.
-func (s *seating) nextUnborn(kind int) *Worker {
-	for len(s.unborn[kind]) > 0 {
-		w := s.unborn[kind][0]
-		s.unborn[kind] = s.unborn[kind][1:]
-		if !w.seated.Load() {
+// nextPending removes and returns the next thread to be created, nil if there is none.
+func (s *slotPool) nextPending(kind int) *Worker {
+	for len(s.pending[kind]) > 0 {
+		w := s.pending[kind][0]
+		s.pending[kind] = s.pending[kind][1:]
+		if !w.hasSlot.Load() {
 			return w
 		}
 	}
 	return nil
 }
 
-// dismiss ends the threads of idle seats.
-func (s *seating) dismiss() {
+// closeIdle ends the threads of idle seats.
+func (s *slotPool) closeIdle() {
 	s.Lock()
 	defer s.Unlock()
 	for _, idle := range s.idle {
