@@ -66,7 +66,7 @@ func (d *decoder) decode(c *Call, e *format.Event) error {
 }
 
 // arg returns the canonical form of a register. The kernel looks at the lower
-// half only of what is an int in C, and so the upper half says nothing.
+// half of what is an int in C, so the upper half has no meaning.
 func (d *decoder) arg(e *format.Event, info *format.Info, i int, raw uint64) int64 {
 	if set := info.FlagsOf(e, i); set != nil {
 		return set.FromNative(d.arch, uint64(uint32(raw)))
@@ -82,7 +82,7 @@ func (d *decoder) arg(e *format.Event, info *format.Info, i int, raw uint64) int
 			return int64(int32(raw))
 		}
 	case format.OptMode:
-		// Callers leave anything in a register that the kernel does not read.
+		// A register that the kernel does not read can hold anything.
 		if !format.HasMode(e.Args[i-1]) {
 			return 0
 		}

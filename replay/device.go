@@ -29,8 +29,8 @@ type ofTrace struct {
 	demands *device.Demands // of a fitted model; else nil
 }
 
-// Sees implements engine.Model.
-func (m *ofTrace) Sees(op format.Op) bool { return device.Sees(op) }
+// Covers implements engine.Model.
+func (m *ofTrace) Covers(op format.Op) bool { return device.Covers(op) }
 
 // Until implements engine.Model.
 func (m *ofTrace) Until(thread int32, event int64, op format.Op, result, begin, took int64) int64 {
@@ -54,9 +54,9 @@ var starts = [...]device.Start{
 // errUnmerged is the error of a fitted model for a trace that is no file.
 var errUnmerged = errors.New("a fitted model takes a compiled trace, whose events can be read in their order")
 
-// ask finds what the events of each trace ask of a fitted model. They take a
+// computeDemands finds what the events of each trace ask of a fitted model. They take a
 // quarter of its memory at most.
-func ask(all []*playing) error {
+func computeDemands(all []*playing) error {
 	known := make(map[format.Trace]*device.Demands)
 	for _, e := range all {
 		if e.Device == nil || e.Device.Fitted == nil {

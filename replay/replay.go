@@ -137,7 +137,7 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 			return nil, err
 		}
 	}
-	if err := ask(all); err != nil {
+	if err := computeDemands(all); err != nil {
 		return nil, err
 	}
 	for _, e := range all {

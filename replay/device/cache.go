@@ -223,14 +223,14 @@ func (w *walk) event(e *format.Event) (d Demand, err error) {
 		if e.Start-w.begun > commitInterval {
 			w.begin(e.Start)
 		}
-		d, err = w.does(f, w.of(f.File))
+		d, err = w.apply(f, w.of(f.File))
 	}
 	w.Apply(f)
 	return d, err
 }
 
-// does is what an event does to a file of which s is known, nil for none.
-func (w *walk) does(f *process.Fact, s *cachedFile) (d Demand, err error) {
+// apply is what an event does to a file of which s is known, nil for none.
+func (w *walk) apply(f *process.Fact, s *cachedFile) (d Demand, err error) {
 	e, did := f.Event, f.Did
 	switch m := f.Moves(); {
 	case did.Any(format.SyncsAll):

@@ -52,8 +52,8 @@ func reaches(op format.Op, bytes, took int64) bool {
 	return onFiles(op)
 }
 
-// Sees reports whether a model is about an operation: one on files.
-func Sees(op format.Op) bool { return op.Valid() && onFiles(op) }
+// Covers reports whether a model is about an operation: one on files.
+func Covers(op format.Op) bool { return op.Valid() && onFiles(op) }
 
 // End returns when a call ends that was issued at a time, and took so long
 // without the model. result is what it returned. A fitted model goes by the demand

@@ -190,7 +190,7 @@ func Fit(ctx context.Context, samples []Sample, c Cache) (*Fitted, error) {
 	if f == nil {
 		return nil, errors.New("no model fits what was measured")
 	}
-	f.settleUnknown(samples)
+	f.fillUnknown(samples)
 	var s spreads
 	for _, one := range samples {
 		one.spread(f, &s)
@@ -389,10 +389,10 @@ func (f *Fitted) copyMissing() {
 	}
 }
 
-// settleUnknown replaces values on which no measurement depends: a direction without
+// fillUnknown replaces values on which no measurement depends: a direction without
 // any has the other's, sequential accesses without any those of random ones, and the
 // reverse.
-func (f *Fitted) settleUnknown(samples []Sample) {
+func (f *Fitted) fillUnknown(samples []Sample) {
 	depends := func(value *float64) bool {
 		before, was := loss(samples, f), *value
 		defer func() { *value = was }()

@@ -41,7 +41,7 @@ type Engine struct {
 
 	executor  Executor
 	operation *[format.NumOps]Operation // of the executor
-	sees      [format.NumOps]bool       // of the model
+	covers      [format.NumOps]bool       // of the model
 	slots     slotPool
 	start     int64 // when the first event may be due, by the clock
 	begin     chan struct{}
@@ -62,7 +62,7 @@ type Executor interface {
 	// for each, a parent before its children.
 	Player(w *Worker) (Player, error)
 
-	// SlotState returns what the executor needs on the thread of a seat of a kind; nil for nothing.
+	// SlotState returns what the executor needs on the thread of a slot of a kind; nil for nothing.
 	NewSlotState(s *Slot, kind int) SlotState
 }
 
@@ -75,13 +75,13 @@ type Operation struct {
 // Player plays the events of one thread. The worker of the thread calls its methods,
 // except where they say otherwise.
 type Player interface {
-	// Kind says which seats the thread can have: those of the same kind. It is 0 or 1.
+	// Kind says which slots the thread can have: those of the same kind. It is 0 or 1.
 	Kind() int
 
-	// Allocate is called before the thread has a seat. The seats are locked.
+	// Allocate is called before the thread has a slot. The slot pool is locked.
 	Allocate() error
 
-	// Attach is called in a seat, before the first event. The worker is not pinned.
+	// Attach is called in a slot, before the first event. The worker is not pinned.
 	Attach(p SlotState) error
 
 	// Begin is called when the thread has been created by an event of another.
@@ -103,7 +103,7 @@ type Player interface {
 	// End ends the thread, after its last event.
 	End()
 
-	// Recycle is called after End, when other threads have yet to be created. The seats
+	// Recycle is called after End, when other threads have yet to be created. The slots
 	// are locked.
 	Recycle()
 
@@ -129,8 +129,8 @@ func (s *Stage) NewEngine(name string, part, whole format.Trace, o Options) *Eng
 // Build makes the workers, and all memory that they will use.
 func (e *Engine) Build(ctx context.Context, x Executor) (err error) {
 	e.executor, e.operation = x, x.Operations()
-	for op := range e.sees {
-		e.sees[op] = e.Model != nil && e.Model.Sees(format.Op(op))
+	for op := range e.covers {
+		e.covers[op] = e.Model != nil && e.Model.Covers(format.Op(op))
 	}
 	threads := ThreadsOf(e.Trace.Header())
 	lengths := make([]int64, len(threads))

@@ -27,7 +27,7 @@ type progress struct {
 	forEvent  atomic.Int64
 
 	started    atomic.Bool // its creating event has been executed
-	submitting atomic.Bool // it is the taker of a ring, and may wait for others meanwhile
+	submitting atomic.Bool // it is the submitter of a ring, and may wait for others meanwhile
 	_          [64]byte
 }
 
@@ -35,7 +35,7 @@ const (
 	ended       = math.MaxInt64     // of progress.done: more than any event
 	unawaited   = math.MaxInt64     // of progress.awaited
 	creation    = math.MaxInt64 - 1 // of progress.forEvent: the thread's creation
-	ringRelease = math.MaxInt64 - 2 // and of the ring whose taker it is
+	ringRelease = math.MaxInt64 - 2 // of progress.forEvent: the release of the ring whose submitter it is
 )
 
 // edgeSpin is how long a worker spins for an edge before it sleeps, in

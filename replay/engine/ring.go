@@ -13,25 +13,25 @@ import (
 // edges and the log of the requests, which workers of threads submit and reap.
 //
 //	ring_submit ──► edges of its requests ──► Prepare, Submit
-//	waits for completions or for an edge to a request ──► drive: Reap, else wait in the kernel
+//	waits for completions or for an edge to a request ──► awaitCount: Reap, else wait in the kernel
 //
-// Two workers can be in a ring at a time: the taker, which submits, and one that drives.
-// Others that wait for completions sleep until the driver wakes them. Who closes the ring
-// or registers something is both (Alone). A worker gets these three in this order:
+// Two workers can use a ring at a time: the submitter and the reaper. Other workers that wait
+// for completions sleep until the reaper wakes them. A worker that closes the ring or registers
+// something is both (Quiesce). A worker acquires these three in this order:
 //
-//	taker    of the worker that submits, which may wait for events of others meanwhile
-//	driving  of the worker that takes completions, which may wait in the kernel meanwhile
-//	state    of a worker that begins or ends a request, which neither waits nor allocates,
-//	         unless it stops the run
+//	submitter  of the worker that submits, which may wait for events of others meanwhile
+//	reaping    of the worker that takes completions, which may wait in the kernel meanwhile
+//	state      of a worker that begins or ends a request, which neither waits nor allocates,
+//	           unless it stops the run
 //
-// A worker that only looks has none of them; looking keeps the ring open for it. No worker
-// waits for events of others while it drives.
+// A worker that checks for completions needs none of them; readers keeps the ring open for it.
+// A reaper never waits for events of others.
 type Ring struct {
 	Via      format.Via
 	g        *Worker
 	requests atomic.Pointer[Requests] // nil if requests are executed as calls, one after the other
 
-	submitter atomic.Int32 // the number of the worker that submits, 0 for none; see Claim
+	submitter atomic.Int32 // the number of the worker that submits, 0 for none; see Acquire
 	ways      format.WayReader
 	way       [1]format.Way // the next one, if some is left
 	hasWay    bool
@@ -49,15 +49,15 @@ type Ring struct {
 	completedAt [keptTimes]int64
 
 	reaping   atomic.Bool
-	readers   atomic.Int32 // workers that use under and neither submit nor drive
+	readers   atomic.Int32 // workers that use requests and neither submit nor reap
 	sleepers  atomic.Int32
-	completed [64]Completion // of the driver
+	completed [64]Completion // of the reaper
 }
 
-// Requests executes the requests of a ring, without a thread that waits for each. The taker
-// of the ring calls the methods that submit, and the worker that drives it calls those that
-// wait and reap, at the same time. Close is called while neither is. CallBegins and CallEnds of
-// the worker enclose calls of the kernel.
+// Requests executes the requests of a ring, without a thread that waits for each. The
+// submitter of the ring calls the methods that submit, and the reaper calls those that wait and
+// reap, possibly at the same time. Close is called when the ring has neither. CallBegins and
+// CallEnds of the worker enclose calls of the kernel.
 type Requests interface {
 	// Accessible reports whether a worker can submit to it and wait in it.
 	Accessible(w *Worker) bool
@@ -161,8 +161,8 @@ func (q *Ring) Done() int64 { return q.g.done.Load() }
 // Open has the requests of the ring executed by under, until Close.
 func (q *Ring) Open(under Requests) { q.requests.Store(&under) }
 
-// Acquire makes the worker the taker. The present taker may wait for other events, so Claim
-// waits for that worker. It returns false if the run has stopped.
+// Acquire makes the worker the submitter. It waits until the current submitter releases the
+// ring, which may itself wait for other events. It returns false if the run has stopped.
 func (q *Ring) Acquire(w *Worker) bool {
 	for !q.tryAcquire(w) {
 		seq := q.g.WakeUp.Value()
@@ -182,7 +182,7 @@ func (q *Ring) Acquire(w *Worker) bool {
 	return true
 }
 
-// tryAcquire makes the worker the taker if there is none.
+// tryAcquire makes the worker the submitter if there is none.
 func (q *Ring) tryAcquire(w *Worker) bool {
 	if !q.submitter.CompareAndSwap(0, w.Number) {
 		return false
@@ -191,11 +191,11 @@ func (q *Ring) tryAcquire(w *Worker) bool {
 	return true
 }
 
-// acquireRetry is how long a worker sleeps at most before it tries to be the taker again, in
-// nanoseconds: no other worker wakes it then.
+// acquireRetry is how long a worker sleeps at most before it tries to acquire the ring again, in
+// nanoseconds: no other worker wakes it.
 const acquireRetry = 50_000
 
-// Release ends what Claim began.
+// Release ends what Acquire began.
 func (q *Ring) Release(w *Worker) {
 	w.submitting.Store(false)
 	q.submitter.Store(0)
@@ -204,7 +204,7 @@ func (q *Ring) Release(w *Worker) {
 // Close ends the ring after its last request. After a stop, the log ends where
 // requests are missing.
 func (q *Ring) Close(w *Worker) {
-	if !q.Acquire(w) { // the run has stopped, so the taker ends soon
+	if !q.Acquire(w) { // the run has stopped, so the submitter ends soon
 		for !q.tryAcquire(w) {
 			spin.Yield()
 		}
@@ -218,7 +218,7 @@ func (q *Ring) Close(w *Worker) {
 }
 
 // CloseQuiesced ends the ring in the kernel, and its log where requests are missing. No
-// other worker submits or drives. The caller is not pinned.
+// other worker submits or reaps. The caller is not pinned.
 func (q *Ring) CloseQuiesced() {
 	g, e := q.g, q.g.e
 	if o := q.requests.Swap(nil); o != nil {
@@ -242,13 +242,13 @@ func (q *Ring) RequestsFor(w *Worker) Requests {
 	return nil
 }
 
-// StopReaping lets another worker drive.
+// StopReaping lets another worker reap.
 func (q *Ring) StopReaping() {
 	q.reaping.Store(false)
 	q.wakeWaiters()
 }
 
-// wakeWaiters wakes the workers that wait while another one drives the ring.
+// wakeWaiters wakes the workers that wait while another one reaps.
 func (q *Ring) wakeWaiters() {
 	if q.sleepers.Load() > 0 {
 		q.g.WakeUp.Advance()

@@ -71,12 +71,12 @@ const pollTime = 50_000
 // Drain waits until no request is in flight.
 func (q *Ring) Drain(w *Worker) { q.awaitCount(w, &q.g.done, q.submitted.Load()) }
 
-// Quiesce waits until no request is in flight, and drives, so that no other worker reaps.
-// The worker is the taker, so no other one submits either. It calls StopReaping afterwards.
+// Quiesce waits until no request is in flight, and makes the worker the reaper. The worker is the
+// submitter, so that no other worker submits or reaps. It calls StopReaping afterwards.
 func (q *Ring) Quiesce(w *Worker) {
 	q.Drain(w)
 	for !q.reaping.CompareAndSwap(false, true) {
-		spin.Yield() // the driver finds nothing, or that the run has stopped
+		spin.Yield() // the reaper finds nothing, or that the run has stopped
 	}
 }
 
@@ -166,7 +166,7 @@ func (q *Ring) wait(w *Worker) {
 }
 
 // awaitDelayed waits until the first of the delayed completions is due, or another one
-// comes. The worker drives.
+// comes. The worker is the reaper.
 func (q *Ring) awaitDelayed(w *Worker) {
 	e := w.e
 	q.state.Take()
@@ -201,15 +201,15 @@ func (q *Ring) awaitDelayed(w *Worker) {
 }
 
 // delayedPoll is how long a worker waits for delayed completions, in nanoseconds, before
-// it looks for those that it can't wait for at the same time.
+// it checks for those that it can't wait for at the same time.
 const delayedPoll = 50_000
 
-// stopPoll is how long a worker waits in a ring at most before it looks for a stop, in
+// stopPoll is how long a worker waits in a ring at most before it checks for a stop, in
 // nanoseconds: a stop can't wake it there.
 const stopPoll = 20_000_000
 
 // waitAndReap waits for a completion, or for so many nanoseconds, and takes what has come. It
-// reports whether it could wait: requests are in flight, and no other worker drives.
+// reports whether it could wait: requests are in flight, and no other worker reaps.
 func (q *Ring) waitAndReap(w *Worker, nanos int64) (waited bool) {
 	if !q.isBusy(w) || !q.reaping.CompareAndSwap(false, true) {
 		return false
@@ -222,7 +222,7 @@ func (q *Ring) waitAndReap(w *Worker, nanos int64) (waited bool) {
 	return waited
 }
 
-// tryReap takes the completions that have come. It does not drive until there are some,
+// tryReap takes the completions that have come. It does not start reaping until there are some,
 // because it is called often, and others would wake up each time.
 func (q *Ring) tryReap(w *Worker) {
 	if !q.isBusy(w) {

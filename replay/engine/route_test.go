@@ -32,7 +32,7 @@ func (x *route) Player(w *Worker) (Player, error) {
 		}
 		p.all = append(p.all, one)
 	}
-	p.Player = p.all[0] // has the seats and the memory
+	p.Player = p.all[0] // has the slots and the memory
 	return p, nil
 }
 

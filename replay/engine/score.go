@@ -55,7 +55,7 @@ func resultText(ret int64) string {
 // result differed.
 var ErrDiffers = errors.New("result differs")
 
-// maxDifferences bounds the kinds that a seat distinguishes. Results of further kinds
+// maxDifferences bounds the kinds that a slot distinguishes. Results of further kinds
 // only count as differing.
 const maxDifferences = 64
 

@@ -21,7 +21,7 @@ type simulation struct {
 	start int64 // of the next event; math.MaxInt64 if there is none
 }
 
-// contextEvents is after how many events a simulation looks whether it shall end.
+// contextEvents is after how many events a simulation checks whether it must end.
 const contextEvents = 4096
 
 // Simulate is Play on a simulated clock, which begins at 0: each event has its recorded result,
@@ -78,7 +78,7 @@ func (e *Engine) newSimulation() (m *simulation, err error) {
 // duration returns how long the model has an event take.
 func (m *simulation) duration(at *schedule.Event, recorded int64) int64 {
 	e := m.e
-	if op := at.Record.Op; recorded >= 0 && int(op) < len(e.sees) && e.sees[op] {
+	if op := at.Record.Op; recorded >= 0 && int(op) < len(e.covers) && e.covers[op] {
 		return e.Model.Until(at.Thread, at.Number, op, at.Record.Ret, at.Start, recorded) - at.Start
 	}
 	return recorded

@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	batchRecords = 1024             // that a seat holds
+	batchRecords = 1024             // that a slot holds
 	lowRecords   = batchRecords / 2 // below which its worker uses a long gap to read more
 )
 
 // Slot is what a worker needs while its thread lives: a thread of the operating system,
-// and memory. When the thread ends, the seat goes to a thread that is created later. A
-// ring has a seat without a thread. Executors use the exported fields and methods on the
+// and memory. When the thread ends, the slot goes to a thread that is created later. A
+// ring has a slot without a thread. Executors use the exported fields and methods on the
 // thread of the worker.
 type Slot struct {
 	e     *Engine
 	state SlotState    // nil if the executor needs nothing
-	next  chan *Worker // what an idle seat gets
+	next  chan *Worker // what an idle slot gets
 
 	FirstCall int64 // when the event made its first call, by the clock; 0 for none yet
 	LastCall  int64 // when its last one returned, 0 for none yet
@@ -40,13 +40,13 @@ type Slot struct {
 	records   format.RecordReader
 	durations format.DurationReader
 
-	// Results of all threads that had the seat.
+	// Results of all threads that had the slot.
 	late        stats.Histogram
 	byOp        [format.NumOps]OpResult
 	differences []Difference
 }
 
-// NewSlot makes a seat without a thread, such as that of a ring.
+// NewSlot makes a slot without a thread, such as that of a ring.
 func (e *Engine) NewSlot() *Slot {
 	s := &Slot{e: e, batch: make([]format.Record, batchRecords), differences: make([]Difference, 0, maxDifferences), late: stats.Histogram{Digits: latenessDigits}}
 	if e.Timing == Schedule || e.Recorded {
@@ -60,7 +60,7 @@ func (e *Engine) NewSlot() *Slot {
 // takes no new memory.
 type rewinder interface{ Rewind(thread int32) }
 
-// rewind has the seat read the records of a thread from the start.
+// rewind has the slot read the records of a thread from the start.
 func (s *Slot) rewind(thread int32) {
 	s.at, s.filled = 0, 0
 	if r, ok := s.records.(rewinder); ok {
@@ -87,7 +87,7 @@ func (s *Slot) CallBegins() {
 
 func (s *Slot) CallEnds() { s.LastCall = s.e.Now() }
 
-// enter makes the seat's thread ready for workers.
+// enter makes the slot's thread ready for workers.
 func (s *Slot) enter() error {
 	if s.e.Sleeper != nil {
 		if err := s.e.Sleeper(); err != nil {
@@ -100,7 +100,7 @@ func (s *Slot) enter() error {
 	return s.state.Enter()
 }
 
-// run is the body of the goroutine of a seat. Its thread ends with it, because it
+// run is the body of the goroutine of a slot. Its thread ends with it, because it
 // can't leave its jail. Ready is called when the first worker is ready.
 func (s *Slot) run(w *Worker, ready func()) {
 	runtime.LockOSThread()
@@ -126,29 +126,29 @@ func (s *Slot) run(w *Worker, ready func()) {
 	}
 }
 
-// slotPool gives seats to workers. Each thread that is there from the start has one at
+// slotPool gives slots to workers. Each thread that is there from the start has one at
 // the start, and so have the next ones to be created, in the order of the recording,
-// because a seat takes longer to make ready than a thread takes to be created. A
-// thread that is created before its turn gets an idle seat or a new one.
+// because a slot takes longer to make ready than a thread takes to be created. A
+// thread that is created before its turn gets an idle slot or a new one.
 type slotPool struct {
 	sync.Mutex
 	all      []*Slot
 	idle     [2][]*Slot   // of each kind
 	pending  [2][]*Worker // those for each, in the order of their creation
-	window   int32        // how many unborn threads have a seat at most
+	window   int32        // how many pending threads have a slot at most
 	reserved atomic.Int32 // how many have one
 	alive    atomic.Int32 // threads
 }
 
 const (
-	// fewThreads is of how many threads each has a seat from the start.
+	// fewThreads is of how many threads each has a slot from the start.
 	fewThreads = 1024
 
-	// readySlots is how many threads of more have a seat before they are created.
+	// readySlots is how many threads of more have a slot before they are created.
 	readySlots = 128
 )
 
-// window returns how many of a number of threads have a seat before they are created.
+// window returns how many of a number of threads have a slot before they are created.
 func window(threads int) int32 {
 	if threads <= fewThreads {
 		return int32(threads)
@@ -166,19 +166,19 @@ func (e *Engine) threads() (n int) {
 	return n
 }
 
-// MaxSlots returns how many threads of the trace have seats at a time, at most.
+// MaxSlots returns how many threads of the trace have slots at a time, at most.
 func (e *Engine) MaxSlots() int {
 	n := e.threads()
 	return min(n, e.Threads+int(window(n)))
 }
 
-// ReusesSlots reports whether some threads can get their seats only after the start.
+// ReusesSlots reports whether some threads can get their slots only after the start.
 func (e *Engine) ReusesSlots() bool { return e.threads() > fewThreads }
 
-// startWorkers gives the first seats to workers, which are ready when it returns.
+// startWorkers gives the first slots to workers, which are ready when it returns.
 func (e *Engine) startWorkers() {
 	s := &e.slots
-	var born, unborn []*Worker
+	var initial, pending []*Worker
 	for _, w := range e.Workers {
 		switch {
 		case w.Foreign():
@@ -186,18 +186,18 @@ func (e *Engine) startWorkers() {
 			_ = w.refill() // an error comes again
 			w.lateReads = 0
 		case w.parent == nil:
-			born = append(born, w)
+			initial = append(initial, w)
 		default:
-			unborn = append(unborn, w)
+			pending = append(pending, w)
 		}
 	}
-	slices.SortStableFunc(unborn, func(a, b *Worker) int { return cmp.Compare(a.recorded, b.recorded) })
-	s.window = window(len(born) + len(unborn))
-	first := min(len(unborn), int(s.window))
-	s.alive.Store(int32(len(born)))
+	slices.SortStableFunc(pending, func(a, b *Worker) int { return cmp.Compare(a.recorded, b.recorded) })
+	s.window = window(len(initial) + len(pending))
+	first := min(len(pending), int(s.window))
+	s.alive.Store(int32(len(initial)))
 	s.Lock()
-	for i, w := range slices.Concat(born, unborn) {
-		if i >= len(born)+first {
+	for i, w := range slices.Concat(initial, pending) {
+		if i >= len(initial)+first {
 			s.pending[w.player.Kind()] = append(s.pending[w.player.Kind()], w)
 			continue
 		}
@@ -212,7 +212,7 @@ func (e *Engine) startWorkers() {
 	e.ready.Wait()
 }
 
-// assignSlot gives an idle seat or a new one to a worker. The seats are locked.
+// assignSlot gives an idle slot or a new one to a worker. The slot pool is locked.
 func (e *Engine) assignSlot(w *Worker, ready func()) error {
 	if err := w.player.Allocate(); err != nil {
 		return err
@@ -235,7 +235,7 @@ func (e *Engine) assignSlot(w *Worker, ready func()) error {
 	return nil
 }
 
-// reserveSlot gives a seat to a thread that the worker creates, unless it has one.
+// reserveSlot gives a slot to a thread that the worker creates, unless it has one.
 func (w *Worker) reserveSlot(child *Worker) {
 	if child.hasSlot.Load() {
 		return
@@ -261,7 +261,7 @@ func (w *Worker) markAlive() bool {
 	return !w.e.Stopped()
 }
 
-// release ends the use of the seat by a worker, and returns the next one, nil if there
+// release ends the use of the slot by a worker, and returns the next one, nil if there
 // is none.
 func (s *Slot) release(w *Worker) (next *Worker) {
 	e, all := s.e, &s.e.slots
@@ -304,13 +304,13 @@ func (s *slotPool) nextPending(kind int) *Worker {
 	return nil
 }
 
-// closeIdle ends the threads of idle seats.
+// closeIdle ends the threads of idle slots.
 func (s *slotPool) closeIdle() {
 	s.Lock()
 	defer s.Unlock()
 	for _, idle := range s.idle {
-		for _, seat := range idle {
-			close(seat.next)
+		for _, slot := range idle {
+			close(slot.next)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // Worker replays one recorded thread, or holds a ring, whose requests the workers of threads
 // submit. All of it belongs to its own goroutine, except for progress and noted. There can be
-// very many, of which few live at a time, so what takes memory is in the seat. Executors call its
+// very many, of which few live at a time, so what takes memory is in the slot. Executors call its
 // exported methods from its goroutine only, and while it is pinned unless they say otherwise.
 type Worker struct {
 	progress
@@ -130,7 +130,7 @@ var starts, ends, submits, bookkeeping = func() (starts, ends, submits, bookkeep
 	return
 }()
 
-// prepare makes the worker ready for its first event, in its seat.
+// prepare makes the worker ready for its first event, in its slot.
 func (w *Worker) prepare(p SlotState) error {
 	w.rewind(w.Number)
 	if err := w.player.Attach(p); err != nil {
@@ -208,7 +208,7 @@ func (w *Worker) play() {
 		if end == 0 {
 			issued, end = begin, e.Now()
 		}
-		if e.sees[r.Op] {
+		if e.covers[r.Op] {
 			end = w.served(r, got, issued, end)
 			r = &w.batch[w.at] // reading ahead moves it
 		}

@@ -126,7 +126,7 @@ func result(n *sandbox.Name, got int64) error {
 }
 
 // open opens a file, but follows no link to it. The descriptor is to be given
-// to Guard.Shut.
+// to Guard.CloseFD.
 func (w *worker) open(path string, flags, mode uintptr) (int64, error) {
 	n := sandbox.NewName(path)
 	fd := w.guard.Open(&n, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)

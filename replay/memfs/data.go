@@ -12,7 +12,7 @@ const (
 	maxSegments = 1024       // UIO_MAXIOV
 
 	ownOffset = -1 // for the offset of a call, is that of the open file
-	noOffset  = -2 // is none that a file can have
+	noOffset  = -2 // is an offset that no file has
 )
 
 // readAt copies a range of a file to an address, with zeroes for holes. The

@@ -80,7 +80,7 @@ type Executor struct {
 // spares is what processes leave for those that are created later.
 type spares struct {
 	sync.Mutex
-	kept   []uintptr // descriptors that a table of a seat's own keeps, in order, and one above all; nil: all
+	kept   []uintptr // descriptors that a table of a slot's own keeps, in order, and one above all; nil: all
 	all    []*table  // all that were made
 	tables []*table  // that ended processes leave, empty
 	spaces []memory  // the same, untouched

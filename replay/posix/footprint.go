@@ -9,14 +9,13 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// An application's memory reduces the memory for the page cache. So, with
+// An application's memory reduces the memory for the page cache. With
 // Options.Memory, a replay maps what the application mapped in its process's
-// space, and touches it in the compute before events, as in section 4.1 of
-// "May: Pianola". How much of it the application touched, and in which order,
-// is not recorded.
+// space, and touches it in the compute before events. How much of it the
+// application touched, and in which order, is not recorded.
 //
-// Which pages to touch is a guess, but the state of a read's buffer is recorded. Before
-// a read into fresh pages these become fresh again (readyPages), and pages that a read
+// Which pages to touch is a guess, but the state of a read's buffer is recorded. Fresh
+// pages become fresh again before a read into them (readyPages), and pages that a read
 // touched are not touched again.
 
 // footprint is the mappings of a process in its space. Its threads use it
@@ -71,7 +70,7 @@ func (e *Executor) mayTouch(pages uint64) bool {
 	return e.touchedPages.Load()+int64(pages) <= e.Limits.Memory/2/pageSize
 }
 
-// stride is the distance between touched bytes, as in "May: Pianola".
+// stride is the distance between touched bytes.
 const stride = 1024
 
 // firstTouch is the first estimate of the time to touch a page, in nanoseconds.

@@ -184,7 +184,7 @@ func pageTables(from, to int64) int64 {
 
 // chargePageTables adds the page tables of faults in a range of mappings, and reports whether the
 // limit allows them. If not, the run ends.
-func (w *worker) chargePageTables(x *fileSpace, from, to int64) bool {
+func (w *worker) chargePageTables(x *fileWindow, from, to int64) bool {
 	var added int64
 	x.lock.Take()
 	for i := x.first(from); i < len(x.extents) && x.extents[i].from < to; i++ {

@@ -61,7 +61,7 @@ func readable(prot uintptr) uintptr {
 }
 
 // mapExtent maps a file at an extent.
-func (w *worker) mapExtent(x *fileSpace, n extent, fd, prot, flags uintptr) int64 {
+func (w *worker) mapExtent(x *fileWindow, n extent, fd, prot, flags uintptr) int64 {
 	if !w.e.mayMap() {
 		w.Failf("event %d of thread %d creates more than %d mappings: %w", w.Event, w.Number, w.e.maxMappings, limit.Err)
 		return errNoMemory
@@ -75,7 +75,7 @@ func (w *worker) mapExtent(x *fileSpace, n extent, fd, prot, flags uintptr) int6
 		if got < 0 {
 			// The kernel leaves a hole if it fails after it has unmapped what was there.
 			// This program must not get the addresses for its own memory.
-			if w.advised(unix.SYS_MSYNC, x, n.from, n.to, unix.MS_ASYNC) == errNoMemory {
+			if w.callRange(unix.SYS_MSYNC, x, n.from, n.to, unix.MS_ASYNC) == errNoMemory {
 				w.checkUnmapped(x.reserve(w.e.guard.Kernel, n.from, n.to))
 				w.put(x, extent{from: n.from, to: n.to, fd: none})
 			}
@@ -154,7 +154,7 @@ func (w *worker) remapFile(r *format.Record) int64 {
 
 // mappedAt returns the address of pages that the process has mapped at a marked place,
 // false if its window does not have all of them.
-func (w *worker) mappedAt(place, size int64) (x *fileSpace, from, to int64, ok bool) {
+func (w *worker) mappedAt(place, size int64) (x *fileWindow, from, to int64, ok bool) {
 	if x = w.visibleWindow(); x == nil {
 		return nil, 0, 0, false
 	}
@@ -162,8 +162,8 @@ func (w *worker) mappedAt(place, size int64) (x *fileSpace, from, to int64, ok b
 	return x.owner(from), from, to, ok
 }
 
-// advised makes a call of an address, a size and a number.
-func (w *worker) advised(nr uintptr, x *fileSpace, from, to int64, value uintptr) int64 {
+// callRange makes a call of an address, a size and a number.
+func (w *worker) callRange(nr uintptr, x *fileWindow, from, to int64, value uintptr) int64 {
 	return w.sys(nr, x.addr+uintptr(from), uintptr(to-from), value, 0, 0, 0)
 }
 
@@ -209,14 +209,14 @@ func callFault(w *worker, r *format.Record) int64 {
 }
 
 // populate touches pages.
-func (w *worker) populate(x *fileSpace, from, to int64, writes bool) int64 {
+func (w *worker) populate(x *fileWindow, from, to int64, writes bool) int64 {
 	switch {
 	case !w.e.populates:
 		return w.touchPages(x, from, to, writes)
 	case writes:
-		return w.advised(unix.SYS_MADVISE, x, from, to, unix.MADV_POPULATE_WRITE)
+		return w.callRange(unix.SYS_MADVISE, x, from, to, unix.MADV_POPULATE_WRITE)
 	}
-	return w.advised(unix.SYS_MADVISE, x, from, to, unix.MADV_POPULATE_READ)
+	return w.callRange(unix.SYS_MADVISE, x, from, to, unix.MADV_POPULATE_READ)
 }
 
 // canPopulate reports whether a kernel can populate memory (Linux 5.14).
@@ -232,7 +232,7 @@ func canPopulate(k sandbox.Kernel) bool {
 // touchPages touches pages on a kernel that cannot populate memory: the kernel reads a
 // byte of each page and writes it back. A page beyond the end of the file is an error,
 // as with madvise.
-func (w *worker) touchPages(x *fileSpace, from, to int64, writes bool) int64 {
+func (w *worker) touchPages(x *fileWindow, from, to int64, writes bool) int64 {
 	local, remote := &w.iov[0], &w.iov[1]
 	setIovec(local, w.scratchPointer(), 1)
 	for ; from < to; from += pageSize {
@@ -251,7 +251,7 @@ func (w *worker) touchPages(x *fileSpace, from, to int64, writes bool) int64 {
 
 // faultInMemory reads the pages of a file in memory, and writes them back if the
 // fault is a write that reaches the file.
-func (w *worker) faultInMemory(x *fileSpace, from, to int64, writes bool) int64 {
+func (w *worker) faultInMemory(x *fileWindow, from, to int64, writes bool) int64 {
 	n, ok := x.find(from)
 	if !ok || n.fd == none {
 		return errFault
@@ -287,7 +287,7 @@ func callMsync(w *worker, r *format.Record) int64 {
 		}
 		return errNoMemory
 	}
-	return w.advised(unix.SYS_MSYNC, x, from, to, uintptr(r.Args[2]))
+	return w.callRange(unix.SYS_MSYNC, x, from, to, uintptr(r.Args[2]))
 }
 
 // The notes of calls on mapped files that are not made.
@@ -332,7 +332,7 @@ func callMprotect(w *worker, r *format.Record) int64 {
 		return r.Ret
 	}
 	w.e.mappings.Add(2) // it can make three of one
-	return w.advised(unix.SYS_MPROTECT, x, from, to, readable(uintptr(r.Args[2])))
+	return w.callRange(unix.SYS_MPROTECT, x, from, to, readable(uintptr(r.Args[2])))
 }
 
 // fileAdvice is the effect of a value of madvise on mapped files.
@@ -378,5 +378,5 @@ func (w *worker) adviseFile(r *format.Record) int64 {
 		}
 		return w.populate(x, from, to, a.writes)
 	}
-	return w.advised(unix.SYS_MADVISE, x, from, to, uintptr(r.Args[2]))
+	return w.callRange(unix.SYS_MADVISE, x, from, to, uintptr(r.Args[2]))
 }

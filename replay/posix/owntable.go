@@ -74,7 +74,7 @@ func threadsCanFetch() error {
 	return unix.Close(twin)
 }
 
-// unshareTable gives the thread of a seat a table of its own. It closes the
+// unshareTable gives the thread of a slot a table of its own. It closes the
 // descriptors of processes in it, because only the last close of a file releases
 // its locks and its space.
 func (e *Executor) unshareTable() error {
@@ -98,8 +98,8 @@ func (e *Executor) unshareTable() error {
 }
 
 // keepDescriptors records the descriptors that belong to no replayed process, before
-// the start. It is not needed if there are no other descriptors when seats get their
-// own tables: those of processes without one, or of files that they open later. Seats close
+// the start. It is not needed if there are no other descriptors when slots get their
+// own tables: those of processes without one, or of files that they open later. Slots close
 // all others, so it is an error if the kernel does not say which are open.
 func (s *spares) keepDescriptors(e *Executor, late bool) error {
 	private, shared := false, make(map[uintptr]bool)

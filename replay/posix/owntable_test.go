@@ -12,7 +12,7 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// Seats with a table of their own close what is not kept, so a run that can't find out which
+// Slots with a table of their own close what is not kept, so a run that can't find out which
 // descriptors are open ends.
 func TestKeepDescriptors(t *testing.T) {
 	for _, errno := range []unix.Errno{0, unix.EPERM} {

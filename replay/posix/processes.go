@@ -16,15 +16,15 @@ type process struct {
 	files   atomic.Pointer[table] // the table in use; nil before the start of the process and after its end
 	threads atomic.Int32          // that have not ended
 	private bool                  // its only thread has a kernel table of its own
-	alone   bool                  // no other process uses the kernel table that it uses, so locks can be its own
+	ownsLocks   bool                  // no other process uses the kernel table that it uses, so locks can be its own
 	left    *table                // of another process, which this one was the last to use, at its end
 	memory
 
 	// The files that it has mapped. Only one thread changes the windows at a time.
 	mapping   spin.Lock
-	window    atomic.Pointer[fileSpace] // nil before its first mapping
-	inherited atomic.Pointer[fileSpace] // of the process that forked it
-	former    *fileSpace                // from before an exec
+	window    atomic.Pointer[fileWindow] // nil before its first mapping
+	inherited atomic.Pointer[fileWindow] // of the process that forked it
+	former    *fileWindow                // from before an exec
 
 	// These belong to the only thread of a private process.
 	locks    bool      // it has made record locks

@@ -34,9 +34,9 @@ func (w *worker) recordLock(s fdEntry, r *format.Record) int64 {
 	switch r.Args[1] {
 	case format.FGetlk, format.FSetlk, format.FSetlkw:
 		switch {
-		case w.process.alone && asks:
+		case w.process.ownsLocks && asks:
 			cmd = unix.F_GETLK
-		case w.process.alone:
+		case w.process.ownsLocks:
 			cmd = unix.F_SETLK
 		case !w.mayLock(s, r.Args[3], asks):
 			return errBadFD
@@ -241,7 +241,7 @@ func (e *Executor) ownLocks() {
 		}
 	}
 	for _, p := range e.processes {
-		p.alone = !e.InMemory && (p.private || sharing == 1)
+		p.ownsLocks = !e.InMemory && (p.private || sharing == 1)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"pianola/replay/rings"
 )
 
-// registered has the files and buffers that a ring has registered. It belongs to the taker
+// registered has the files and buffers that a ring has registered. It belongs to the submitter
 // of the ring. Lists keep their memory, because the garbage collector is off.
 type registered struct {
 	files    []int64       // recorded descriptors, -1 for an empty place or one whose file is not known
@@ -223,7 +223,7 @@ func (q *ring) registerBuffers(w *worker, l *format.List) {
 		q.buffers = append(q.buffers, unix.Iovec{})
 		setIovec(&q.buffers[q.fixed], w.e.pool.at(0, poolSize), poolSize)
 	}
-	q.holdBuffers()
+	q.chargeBuffers()
 	w.CallBegins()
 	err := q.queue.RegisterBuffers(q.buffers)
 	w.CallEnds()
@@ -279,9 +279,9 @@ func (q *ring) setBuffer(i int, arena region, place, size int64) bool {
 	return true
 }
 
-// holdBuffers counts what the kernel holds for registered buffers. The worker is
+// chargeBuffers counts what the kernel holds for registered buffers. The worker is
 // not pinned, so the next call finds out whether that is too much.
-func (q *ring) holdBuffers() {
+func (q *ring) chargeBuffers() {
 	var n int64
 	for _, v := range q.buffers {
 		n += sizePage * int64(v.Len/pageSize+2)

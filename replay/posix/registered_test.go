@@ -38,7 +38,7 @@ func (s *scriptedQueue) Reap(done []rings.Completion) int {
 	return n
 }
 
-// built returns an executor whose workers have seats, but no threads.
+// built returns an executor whose workers have slots, but no threads.
 func built(t *testing.T, r *replaykit.Trace) *Executor {
 	t.Helper()
 	l := Limits{}.Complete(1)

@@ -22,13 +22,13 @@ type ring struct {
 	holders
 	queue rings.Queue // nil if requests are executed as calls, one after the other
 	pool  bool        // the queue waits in Go
-	most  int         // requests in flight whose completions surely find room; 0 for any number
+	maxInFlight  int         // requests in flight whose completions surely find room; 0 for any number
 
 	registered
 	kernelBytes struct{ ring, files, buffers int64 } // bytes of kernel memory for the ring and its registered files and buffers
 	request     rings.Request
 	iov         [maxSegments]unix.Iovec
-	completed   [64]rings.Completion // of the driver
+	completed   [64]rings.Completion // of the reaper
 }
 
 // ringOf returns the ring that an event is about, nil if there is none, or if the thread
@@ -86,7 +86,7 @@ func (q *ring) open(w *worker, r *format.Record) {
 		w.e.Note(fmt.Sprintf("io_uring: set up without %v, because any thread of a replay can reap completions", left))
 	}
 	if flags&rings.CoopTaskrun != 0 {
-		flags |= rings.TaskrunFlag // so that look sees what the kernel holds back
+		flags |= rings.TaskrunFlag // so that tryReap sees what the kernel holds back
 	}
 	c := rings.Config{
 		Kernel: w.e.guard.Kernel, Entries: int(min(max(r.Args[1], 1), 1<<15)), CQEntries: int(min(max(r.Args[3], 0), 1<<16)), Flags: flags,
@@ -122,7 +122,7 @@ func (q *ring) open(w *worker, r *format.Record) {
 	}
 	w.e.noteRing(queue)
 	if q.Via == format.ViaUring && !q.pool {
-		q.most = c.CQEntries - c.Entries
+		q.maxInFlight = c.CQEntries - c.Entries
 	}
 	q.Open(q)
 }
@@ -166,12 +166,12 @@ func refused(via format.Via, k sandbox.Kernel) bool {
 // Accessible implements engine.Requests: the ring has to be in the worker's table of
 // descriptors.
 func (q *ring) Accessible(w *engine.Worker) bool {
-	return q.isIn(w.Player().(*worker).process)
+	return q.inTableOf(w.Player().(*worker).process)
 }
 
-// isIn reports whether the ring is in the table of descriptors that a process uses in
+// inTableOf reports whether the ring is in the table of descriptors that a process uses in
 // the kernel.
-func (q *ring) isIn(p *process) bool {
+func (q *ring) inTableOf(p *process) bool {
 	owner := q.owner.Load()
 	return p == owner || !owner.private && !p.private
 }

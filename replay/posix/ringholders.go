@@ -20,7 +20,7 @@ type holders struct {
 // addHolder notes that a process has the ring. A process whose table in the kernel is not that
 // of the ring never has it.
 func (q *ring) addHolder(p *process) {
-	if !q.isIn(p) {
+	if !q.inTableOf(p) {
 		return
 	}
 	q.lock.Lock()

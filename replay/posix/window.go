@@ -16,7 +16,7 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// fileSpace is the address space of the mapped files of a process, each at its place.
+// fileWindow is the address space of the mapped files of a process, each at its place.
 // Parts without a file stay reserved, so that this program uses their addresses for
 // nothing else, and a call on any place is harmless. Only the kernel touches the
 // memory, because a page beyond the end of a file would crash a Go program.
@@ -27,12 +27,12 @@ import (
 //
 // A window is released when its process and all processes forked from it have ended.
 // Until then late threads may still use it, even after an exec.
-type fileSpace struct {
+type fileWindow struct {
 	e        *Executor
 	addr     uintptr
 	size     int64
-	parent   *fileSpace // of the process that forked this one; nil for none
-	previous *fileSpace // of the same process before its exec; nil for none
+	parent   *fileWindow // of the process that forked this one; nil for none
+	previous *fileWindow // of the same process before its exec; nil for none
 	users    atomic.Int32
 
 	copies atomic.Bool // it has had a private mapping
@@ -83,8 +83,8 @@ func windowSize(h *format.Header) int64 {
 }
 
 // newWindow reserves a window.
-func (e *Executor) newWindow(beneath, before *fileSpace) (*fileSpace, error) {
-	x := &fileSpace{e: e, parent: beneath, previous: before, size: e.windowSize}
+func (e *Executor) newWindow(beneath, before *fileWindow) (*fileWindow, error) {
+	x := &fileWindow{e: e, parent: beneath, previous: before, size: e.windowSize}
 	if e.mapped.Add(x.size) > e.Limits.Mapped {
 		e.mapped.Add(-x.size)
 		return nil, limit.Err
@@ -105,7 +105,7 @@ func (e *Executor) newWindow(beneath, before *fileSpace) (*fileSpace, error) {
 
 // release ends the use of a window by its process or by one above it. It returns 0, or
 // -errno if address space stays reserved.
-func (x *fileSpace) release() (got int64) {
+func (x *fileWindow) release() (got int64) {
 	for x != nil && x.users.Add(-1) == 0 {
 		if x.addr != 0 {
 			got = min(got, x.e.guard.Kernel.Call(unix.SYS_MUNMAP, x.addr, uintptr(x.size), 0))
@@ -129,7 +129,7 @@ func (w *worker) forkWindow(child *process) {
 
 // window returns the window of the worker's process, nil if it has none or the thread
 // has exited: the window can be released while events follow the exit in a forged trace.
-func (w *worker) window() *fileSpace {
+func (w *worker) window() *fileWindow {
 	if w.exited {
 		return nil
 	}
@@ -137,7 +137,7 @@ func (w *worker) window() *fileSpace {
 }
 
 // visibleWindow returns the window in which the worker finds its process's mappings, as window does.
-func (w *worker) visibleWindow() *fileSpace {
+func (w *worker) visibleWindow() *fileWindow {
 	if w.exited {
 		return nil
 	}
@@ -146,7 +146,7 @@ func (w *worker) visibleWindow() *fileSpace {
 
 // visibleWindow returns the window in which the process finds its mappings, nil if it has
 // none.
-func (p *process) visibleWindow() *fileSpace {
+func (p *process) visibleWindow() *fileWindow {
 	if x := p.window.Load(); x != nil {
 		return x
 	}
@@ -156,7 +156,7 @@ func (p *process) visibleWindow() *fileSpace {
 // openWindow returns the window of the worker's process, which it makes for its
 // first mapping, or for its first change after a fork. It is nil if that ended the
 // run, or if the thread has exited.
-func (w *worker) openWindow() *fileSpace {
+func (w *worker) openWindow() *fileWindow {
 	p := w.process
 	if x := w.window(); x != nil || w.exited {
 		return x
@@ -216,7 +216,7 @@ func (w *worker) checkUnmapped(got int64) {
 
 // clearWindow closes the descriptors of what a process has mapped, and unmaps it, if no
 // other process sees it. It returns 0 or -errno.
-func (w *worker) clearWindow(x *fileSpace, unmap bool) (got int64) {
+func (w *worker) clearWindow(x *fileWindow, unmap bool) (got int64) {
 	if x.addr == 0 && x.users.Load() > 1 {
 		return 0 // in memory, the descriptors are the mappings
 	}
@@ -235,7 +235,7 @@ func (w *worker) clearWindow(x *fileSpace, unmap bool) (got int64) {
 
 // reserve unmaps what is mapped from a place to another one. It returns the address, 0 in
 // memory, or -errno, for worker.stays.
-func (x *fileSpace) reserve(sys sandbox.Kernel, from, to int64) int64 {
+func (x *fileWindow) reserve(sys sandbox.Kernel, from, to int64) int64 {
 	if x.addr == 0 {
 		return 0
 	}
@@ -245,7 +245,7 @@ func (x *fileSpace) reserve(sys sandbox.Kernel, from, to int64) int64 {
 
 // within returns the pages that hold size bytes at a marked place, and false if
 // the window doesn't have all of them.
-func (x *fileSpace) within(place, size int64) (from, to int64, ok bool) {
+func (x *fileWindow) within(place, size int64) (from, to int64, ok bool) {
 	if place&format.MappedFile == 0 || size <= 0 {
 		return 0, 0, false
 	}
@@ -257,12 +257,12 @@ func (x *fileSpace) within(place, size int64) (from, to int64, ok bool) {
 }
 
 // first returns the index of the first extent that ends beyond a place.
-func (x *fileSpace) first(place int64) int {
+func (x *fileWindow) first(place int64) int {
 	return sort.Search(len(x.extents), func(i int) bool { return x.extents[i].to > place })
 }
 
 // find returns the extent at a place.
-func (x *fileSpace) find(place int64) (extent, bool) {
+func (x *fileWindow) find(place int64) (extent, bool) {
 	x.lock.Take()
 	defer x.lock.Give()
 	if i := x.first(place); i < len(x.extents) && x.extents[i].from <= place {
@@ -272,7 +272,7 @@ func (x *fileSpace) find(place int64) (extent, bool) {
 }
 
 // owner returns the window that has the mapping at a place, from x on downwards.
-func (x *fileSpace) owner(place int64) *fileSpace {
+func (x *fileWindow) owner(place int64) *fileWindow {
 	for x.parent != nil {
 		if _, ok := x.find(place); ok {
 			break
@@ -284,10 +284,10 @@ func (x *fileSpace) owner(place int64) *fileSpace {
 
 // put sets what the pages of an extent are. The descriptors of what was there are
 // closed.
-func (w *worker) put(x *fileSpace, n extent) { w.requireDescriptor(w.replaceExtents(x, n)) }
+func (w *worker) put(x *fileWindow, n extent) { w.requireDescriptor(w.replaceExtents(x, n)) }
 
 // replaceExtents is put, and returns 0, or -errno if a part of what was there has no descriptor.
-func (w *worker) replaceExtents(x *fileSpace, n extent) (got int64) {
+func (w *worker) replaceExtents(x *fileWindow, n extent) (got int64) {
 	x.lock.Take()
 	defer x.lock.Give()
 	i := x.first(n.from)
@@ -330,7 +330,7 @@ func (w *worker) replaceExtents(x *fileSpace, n extent) (got int64) {
 
 // copied counts pages of a private mapping that a write copies, and reports
 // whether the replay may have so much memory. If not, the run ends.
-func (w *worker) copied(x *fileSpace, from, to int64) bool {
+func (w *worker) copied(x *fileWindow, from, to int64) bool {
 	if !x.copies.Load() {
 		return true
 	}

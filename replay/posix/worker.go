@@ -43,7 +43,7 @@ func (e *Executor) Player(k *engine.Worker) (engine.Player, error) {
 	return w, nil
 }
 
-// Kind implements engine.Player: a seat has a table of descriptors of its own, or none.
+// Kind implements engine.Player: a slot has a table of descriptors of its own, or none.
 func (w *worker) Kind() int {
 	if w.process.private {
 		return 1
@@ -195,7 +195,7 @@ func blockSignals() error {
 	return unix.PthreadSigmask(unix.SIG_BLOCK, &all, nil)
 }
 
-// allocate gives a process its table and its memory. The seats of the engine are locked, or no
+// allocate gives a process its table and its memory. The slot pool of the engine is locked, or no
 // worker has started.
 func (e *Executor) allocate(p *process) (err error) {
 	if p.own.Load() != nil || p.arena != nil {

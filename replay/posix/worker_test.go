@@ -9,7 +9,7 @@ import (
 )
 
 // The table of a process goes to another one when its last thread has emptied it, even
-// where a thread that ended before leaves its seat between.
+// where a thread that ended before leaves its slot between.
 func TestTableIsEmptied(t *testing.T) {
 	e := bare(Options{Limits: defaults})
 	p := &process{}

@@ -40,16 +40,16 @@ func (w *worker) attribute(arg int64) (n *sandbox.Name, own bool) {
 	return n, sandbox.MayChange(w.e.texts[arg])
 }
 
-// foreign replaces a forbidden call on an attribute by a query of the length of
+// queryLength replaces a forbidden call on an attribute by a query of the length of
 // its value.
-func (w *worker) foreign(h how, n *sandbox.Name, r *format.Record) int64 {
+func (w *worker) queryLength(h how, n *sandbox.Name, r *format.Record) int64 {
 	w.onFile(&getxattrs, h, r, n.Full(), 0, 0, 0)
 	return r.Ret
 }
 
-// allow gives a file the mode that an access list gave it. The list itself is not
+// chmodByACL gives a file the mode that an access list gave it. The list itself is not
 // played: others than the owner, the group and all can't be known.
-func (w *worker) allow(h how, r *format.Record) int64 {
+func (w *worker) chmodByACL(h how, r *format.Record) int64 {
 	c := change{set: uint32(r.Args[5]) & 0o777, kept: 0o7000}
 	switch h {
 	case follow:
@@ -71,9 +71,9 @@ func setxattr(h how) call {
 		case n == nil:
 			return errFault
 		case r.Ret == 0 && r.Args[5]&format.GivesMode != 0 && w.e.texts[r.Args[1]] == format.AccessList:
-			return w.allow(h, r)
+			return w.chmodByACL(h, r)
 		case !own:
-			return w.foreign(h, n, r)
+			return w.queryLength(h, n, r)
 		case !w.spendAt(max(min(r.Args[3], sandbox.MaxAttribute), 1)): // its name takes space, too
 			return errNoSpace
 		}
@@ -112,7 +112,7 @@ func removexattr(h how) call {
 		case n == nil:
 			return errFault
 		case !own:
-			return w.foreign(h, n, r)
+			return w.queryLength(h, n, r)
 		}
 		return w.onFile(&removexattrs, h, r, n.Full(), 0, 0, 0)
 	}

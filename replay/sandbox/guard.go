@@ -46,7 +46,7 @@ type Guard struct {
 	how      unix.OpenHow // memory for openat2
 	stat     unix.Stat_t  // and for fstat
 	link     [len(ownFiles) + 20]byte
-	inBranch bool // the working directory is a branch, until Leave
+	inBranch bool // the working directory is a branch, until Release
 }
 
 // ownFiles is the directory of a thread's descriptors (proc(5)).
@@ -59,7 +59,7 @@ const (
 // "/" are then those of the root.
 func (g *Guard) Jailed() bool { return g.jailed }
 
-// LacksProc reports whether Whole fails for all files, because there is no jail
+// LacksProc reports whether Path fails for all files, because there is no jail
 // and /proc is not mounted.
 func (g *Guard) LacksProc() bool { return !g.jailed && g.proc == 0 }
 
@@ -242,7 +242,7 @@ func (g *Guard) resolve(n *Name, p *byte, flags, mode uintptr) (fd int64) {
 }
 
 // Parent returns the arguments of a call that makes or reads a name, and doesn't follow
-// a link there: a directory, which Leave closes, and a name in it. The directory is
+// a link there: a directory, which Release closes, and a name in it. The directory is
 // -errno if it can't be reached. A path that ends in a slash leads to a directory,
 // through a link too. The name may be a mount point, so a call that changes its file
 // takes Target.
@@ -280,7 +280,7 @@ func (g *Guard) Target(n *Name, follow bool) (fd int64, last, flags uintptr) {
 }
 
 // OpenDir opens a directory that is a name in another one, below a root of Roots, to
-// list it. It follows no link. It returns a descriptor, which Shut closes, or -errno.
+// list it. It follows no link. It returns a descriptor, which CloseFD closes, or -errno.
 func (g *Guard) OpenDir(dir uintptr, name *byte) int64 {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	if g.jailed {
@@ -293,9 +293,9 @@ func (g *Guard) OpenDir(dir uintptr, name *byte) int64 {
 // Path is like Target for a call that takes neither a directory nor flags, and
 // tells whether the call must follow a link at the end of the path. Without a
 // jail the path is that of a descriptor in /proc, valid until the next call of
-// Whole: the kernel follows it to the very file, a link too, and to no other. In
+// Path: the kernel follows it to the very file, a link too, and to no other. In
 // a jail, a path in a branch starts at the working directory, which is the
-// branch's until Leave.
+// branch's until Release.
 func (g *Guard) Path(n *Name, follow bool) (fd int64, path uintptr, follows bool) {
 	if g.jailed && n.branch != nil {
 		if got := g.Kernel.Call(unix.SYS_FCHDIR, uintptr(n.branch.mount), 0, 0); got < 0 {
@@ -331,7 +331,7 @@ func (g *Guard) inProc(fd uintptr) uintptr {
 }
 
 // Reopen opens the file of a descriptor once more, with native flags, whatever
-// names it has. It returns a descriptor, which Shut closes, or -errno. Linux has
+// names it has. It returns a descriptor, which CloseFD closes, or -errno. Linux has
 // no call for that but an open in /proc; another Kernel takes a NULL path.
 func (g *Guard) Reopen(fd, flags uintptr) int64 {
 	if g.SelfContained {
@@ -381,11 +381,11 @@ func (g *Guard) keepMode(root uintptr, mode uint32) {
 	}
 }
 
-// Unresolved reports whether Parent, Target or Whole failed.
+// Unresolved reports whether Parent, Target or Path failed.
 func Unresolved(dir int64) bool { return dir < 0 && dir != unix.AT_FDCWD }
 
-// Release closes what Parent, Target or Whole opened. In a jail they open
-// nothing, but Whole can have changed the working directory.
+// Release closes what Parent, Target or Path opened. In a jail they open
+// nothing, but Path can have changed the working directory.
 func (g *Guard) Release(dir int64) {
 	if g.inBranch {
 		g.Kernel.Call(unix.SYS_FCHDIR, uintptr(g.mount), 0, 0)

@@ -360,7 +360,7 @@ func (c *carrier) measureAll() error {
 	return nil
 }
 
-// takeMeasure measures the clock. The round trip that takes least tells most.
+// takeMeasure measures the clock. The shortest round trip is the most precise.
 func (c *carrier) takeMeasure(m *nats.Msg) {
 	best := measured{off: 1 << 62}
 	for range roundTrips {
