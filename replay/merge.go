@@ -17,7 +17,7 @@ import (
 	"pianola/replay/fileset"
 )
 
-// RankResult is what one of several processes has replayed.
+// RankResult is the result of one of several processes.
 type RankResult struct {
 	Rank     int     // of the process
 	Node     string  // where it ran
@@ -31,7 +31,7 @@ type RankResult struct {
 	Carrier  int64         // the same of the process that carries its messages
 }
 
-// Edges are the events of other processes that threads have waited for, or could have.
+// Edges are the waits of threads for events of other processes, including events that had ended.
 type Edges struct {
 	Count   int64
 	Latency stats.Quantiles // from the end of an event until the other process knew

@@ -74,7 +74,7 @@ func playersOf(h *format.Header, players int) []int {
 	return of
 }
 
-// ThreadsOf returns what selects the threads that a player of a number of players plays.
+// ThreadsOf returns a function that selects the threads of one of a number of players.
 func ThreadsOf(player, players int) func(h *format.Header) func(thread int32) bool {
 	return func(h *format.Header) func(thread int32) bool {
 		of := playersOf(h, players)

@@ -7,7 +7,7 @@ import (
 	"pianola/format"
 )
 
-// Work is what a call has a device do.
+// Work is the work that a call causes on a device.
 type Work uint8
 
 // The kinds of work.

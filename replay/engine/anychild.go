@@ -8,12 +8,11 @@ import (
 )
 
 // anyOf holds the ends of the processes that a thread waits for without naming one
-// (wait4 of -1): make, for example, starts the next compiler when any of four has
-// ended. On other storage another process may end first. So the thread's n-th such wait
-// is for as many ends as had been reaped at that point of the recording, of any
-// processes. Other dependencies of the following events have their own edges.
+// (wait4 of -1). For example, make starts the next compiler when any of four has
+// ended. On other storage another process may end first, so the thread's n-th such wait
+// waits for the same number of ends as in the recording, of any processes. Other dependencies of the following events have their own edges.
 type anyOf struct {
-	waiter  *Worker // that waits
+	waiter  *Worker
 	targets []anyTarget
 	lock    spin.Lock      // for count
 	ended   atomic.Int64   // how many of targets

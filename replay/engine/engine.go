@@ -1,6 +1,6 @@
 // Package engine plays the events of traces in the order, and at the times, of their
-// recording. An Executor plays each event; the engine knows of it only that some
-// operations start and end threads, and that others submit requests of a ring.
+// recording. An Executor plays each event; the engine knows only that some operations
+// start and end threads, and that others submit requests of a ring.
 //
 //	trace ── records ──► worker 1 ──► Player
 //	      ── records ──► worker 2 ──► Player
@@ -41,7 +41,7 @@ type Engine struct {
 
 	executor  Executor
 	operation *[format.NumOps]Operation // of the executor
-	covers      [format.NumOps]bool       // of the model
+	covers    [format.NumOps]bool       // of the model
 	slots     slotPool
 	start     int64 // when the first event may be due, by the clock
 	begin     chan struct{}
@@ -69,13 +69,13 @@ type Executor interface {
 // Operation says how an executor plays an operation.
 type Operation struct {
 	Plays    bool // it can
-	Prepares bool // Player.Ready is called before
+	Prepares bool // Player.Prepare is called before
 }
 
 // Player plays the events of one thread. The worker of the thread calls its methods,
 // except where they say otherwise.
 type Player interface {
-	// Kind says which slots the thread can have: those of the same kind. It is 0 or 1.
+	// Kind returns the kind of slots that the thread can have, 0 or 1.
 	Kind() int
 
 	// Allocate is called before the thread has a slot. The slot pool is locked.
@@ -103,8 +103,8 @@ type Player interface {
 	// End ends the thread, after its last event.
 	End()
 
-	// Recycle is called after End, when other threads have yet to be created. The slots
-	// are locked.
+	// Recycle is called after End, if other threads have yet to be created. The slot pool
+	// is locked.
 	Recycle()
 
 	// Explain returns the file that an event is about, below the root, and why a result
@@ -270,7 +270,7 @@ func (w *Worker) sortTargets() {
 // Elapsed returns the time since the start, in nanoseconds. It can be below 0.
 func (e *Engine) Elapsed() int64 { return e.Now() - e.start }
 
-// Note keeps, once, how the replay differs from the recording in what no result shows. The
+// Note adds a note, once, on a difference from the recording that no result shows. The
 // calling worker must not be pinned.
 func (e *Engine) Note(note string) {
 	e.notesLock.Lock()
@@ -300,8 +300,8 @@ type partError struct {
 func (e *partError) Error() string { return e.name + ": " + e.error.Error() }
 func (e *partError) Unwrap() error { return e.error }
 
-// Stateless has the methods of a Player whose threads share nothing that the engine would have
-// to know of, except Play.
+// Stateless has all methods of a Player but Play, for threads that share no state of which the
+// engine must know.
 type Stateless struct{}
 
 // Kind implements Player.
@@ -331,7 +331,7 @@ func (Stateless) Recycle() {}
 // Explain implements Player.
 func (Stateless) Explain(*format.Record, int64) (path, reason string) { return "", "" }
 
-// All are the operations of an executor that plays all of them, and readies none.
+// All are the operations of an executor that plays all of them, and prepares none.
 var All = func() (all [format.NumOps]Operation) {
 	for op := range all {
 		all[op].Plays = true

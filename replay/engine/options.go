@@ -112,8 +112,8 @@ type Options struct {
 	LogsOfAll bool  // there is room for the logs of all threads
 }
 
-// Model is a model of a device, which has a call end later than it did. Workers of several
-// traces call it.
+// Model is a model of a device, which delays the ends of calls. Workers of several traces
+// call it.
 type Model interface {
 	// Covers reports whether the model is about an operation.
 	Covers(op format.Op) bool

@@ -28,14 +28,14 @@ func (q *Ring) reap(w *Worker) bool {
 	return came
 }
 
-// delayed is a completion that the model has later than it came.
+// delayed is a completion that the model delays.
 type delayed struct {
 	Completion
 	at int64
 }
 
 // delay keeps the completion of a request in flight for later, by the model, and
-// reports whether it did. The state is locked, as for release.
+// reports whether it did. The state is locked, as for finishDelayed.
 func (q *Ring) delay(c Completion, now int64) bool {
 	e := q.g.e
 	if e.Model == nil || c.User >= uint64(len(q.flights)) {

@@ -33,7 +33,7 @@ type Ring struct {
 
 	submitter atomic.Int32 // the number of the worker that submits, 0 for none; see Acquire
 	ways      format.WayReader
-	way       [1]format.Way // the next one, if some is left
+	way       [1]format.Way // the next one, if hasWay
 	hasWay    bool
 
 	state   spin.Lock // of what follows
@@ -98,7 +98,7 @@ type Requests interface {
 	Close() error
 }
 
-// Outcome is what became of a request.
+// Outcome is the result of submitting a request.
 type Outcome uint8
 
 // The outcomes.
@@ -145,7 +145,7 @@ func (w *Worker) Ring(r *format.Record) *Ring {
 	return nil
 }
 
-// OwnRing returns the ring that the worker holds, nil for that of a thread. Any goroutine may
+// OwnRing returns the ring of the worker, nil for the worker of a thread. Any goroutine may
 // call it.
 func (w *Worker) OwnRing() *Ring { return w.ring }
 
@@ -158,7 +158,7 @@ func (q *Ring) HasMore() bool { return q.submitted.Load() < q.g.length }
 // Done returns how many requests have ended with all before them.
 func (q *Ring) Done() int64 { return q.g.done.Load() }
 
-// Open has the requests of the ring executed by under, until Close.
+// Open makes under execute the requests of the ring, until Close.
 func (q *Ring) Open(under Requests) { q.requests.Store(&under) }
 
 // Acquire makes the worker the submitter. It waits until the current submitter releases the

@@ -25,7 +25,7 @@ const (
 type Slot struct {
 	e     *Engine
 	state SlotState    // nil if the executor needs nothing
-	next  chan *Worker // what an idle slot gets
+	next  chan *Worker // the next worker of an idle slot
 
 	FirstCall int64 // when the event made its first call, by the clock; 0 for none yet
 	LastCall  int64 // when its last one returned, 0 for none yet
@@ -56,8 +56,8 @@ func (e *Engine) NewSlot() *Slot {
 	return s
 }
 
-// rewinder is a reader of a trace that can begin again with another thread, so that it
-// takes no new memory.
+// rewinder is a reader of a trace that can begin again with another thread without new
+// memory.
 type rewinder interface{ Rewind(thread int32) }
 
 // rewind has the slot read the records of a thread from the start.
@@ -141,10 +141,10 @@ type slotPool struct {
 }
 
 const (
-	// fewThreads is of how many threads each has a slot from the start.
+	// fewThreads is the largest number of threads that all have a slot from the start.
 	fewThreads = 1024
 
-	// readySlots is how many threads of more have a slot before they are created.
+	// readySlots is how many pending threads of a larger trace have a slot.
 	readySlots = 128
 )
 

@@ -41,7 +41,7 @@ const usualThreads = 10_000
 // ended, and returns the first error. It sets GOMAXPROCS and the garbage collector of the
 // process meanwhile, so only one Play may run at a time.
 //
-// Playing is called about five times a second meanwhile, by one goroutine, with the number of
+// Progress is called about five times a second during Play, by one goroutine, with the number of
 // executed events and of all events. A thread's events count when it pauses, reads more of
 // the trace or ends. That costs the workers nothing.
 func (s *Stage) Play(ctx context.Context) error {
@@ -99,7 +99,7 @@ func (s *Stage) Play(ctx context.Context) error {
 	return nil
 }
 
-// progressInterval is the time between two calls of Stage.Playing.
+// progressInterval is the time between two calls of Stage.Progress.
 const progressInterval = 200 * time.Millisecond
 
 // startProgress calls playing from now on until end is called. When end returns, no call
@@ -122,8 +122,8 @@ func (s *Stage) startProgress(playing func(events, all int64)) (end func()) {
 	return func() { close(stop); <-ended }
 }
 
-// countPlayed returns how many events of all have been replayed, by what workers have
-// announced to others or noted.
+// countPlayed returns how many events of all have been replayed, as far as workers have
+// published or noted them.
 func (s *Stage) countPlayed() (events, all int64) {
 	for _, e := range s.engines {
 		for _, w := range e.Workers {
@@ -174,8 +174,8 @@ func (s *Stage) Err() error {
 // agreed on.
 func (s *Stage) LateStart() int64 { return s.lateStart }
 
-// hasStopped is for a worker that sleeps if the run goes on. The worker has read the
-// number of the futex before, so that a stop in the meantime wakes it.
+// hasStopped reports whether the run has stopped, for a worker that is about to sleep. The
+// worker has read the number of the futex before, so that a stop in the meantime wakes it.
 func (s *Stage) hasStopped() bool {
 	stopped := s.stopped.Load()
 	if s.stopChecked != nil {

@@ -10,8 +10,8 @@ import (
 
 // Submit plays an event that submits the next requests of a ring, and waits for
 // completions. The worker's time before and after the call of the kernel is subtracted from
-// the following compute, as for other events. Submit does nothing for other events of rings, and
-// where there is no such ring.
+// the following compute, as for other events. Submit does nothing for other events of rings, or if
+// there is no such ring.
 func (w *Worker) Submit(r *format.Record) {
 	q := w.Ring(r)
 	if q == nil || r.Op != format.OpRingSubmit {

@@ -20,7 +20,7 @@ type cursor struct {
 	begun    int64 // events
 	ended    int64 // events
 	endedAt  int64 // when the last of them did
-	place    int   // in ordering.during; -1 if the last event has ended
+	place    int   // in ordering.running; -1 if the last event has ended
 	wait     int   // index of the next wait found by compile
 
 	newer, older *cursor // of those with an ended event, by its end

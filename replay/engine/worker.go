@@ -12,7 +12,7 @@ import (
 
 // Worker replays one recorded thread, or holds a ring, whose requests the workers of threads
 // submit. All of it belongs to its own goroutine, except for progress and noted. There can be
-// very many, of which few live at a time, so what takes memory is in the slot. Executors call its
+// very many, of which few live at a time, so memory belongs to the slot. Executors call its
 // exported methods from its goroutine only, and while it is pinned unless they say otherwise.
 type Worker struct {
 	progress
@@ -37,11 +37,11 @@ type Worker struct {
 	unpinned  int // calls of Unpin without their Pin
 	exited    bool
 	lateReads int64
-	noted     atomic.Int64 // events that had been replayed at its last pause: see shown
+	noted     atomic.Int64 // events that had been replayed at its last pause: see countPlayed
 	log       *Log
 }
 
-// family says who creates a thread.
+// family is the parent and the children of a thread.
 type family struct {
 	parent   *Worker   // nil if the thread was there from the start
 	children []*Worker // that it creates
@@ -68,7 +68,7 @@ type marks struct {
 	targets  []int64        // in order; the last element is never reached
 	ends     []atomic.Int64 // of each target: when it ended if no event had been late; valid once done says so
 	target   int            // the next one
-	notifies []*anyOf       // of each target: what counts it for a thread that waits for any of several; nil if no target is counted
+	notifies []*anyOf       // of each target: the anyOf that counts it; nil if no target is counted
 	poster   Poster         // tells peers; nil if they wait for none
 	posts    []int32        // of each target: its place in what they asked for, -1 for none; nil without poster
 }
@@ -366,7 +366,7 @@ func (w *Worker) spill() bool {
 	return err == nil
 }
 
-// failf stops the run with a formatted error. It unpins the worker meanwhile,
+// Failf stops the run with a formatted error. It unpins the worker meanwhile,
 // because package fmt may wait for a lock.
 func (w *Worker) Failf(text string, args ...any) {
 	w.Unpin()
@@ -375,7 +375,7 @@ func (w *Worker) Failf(text string, args ...any) {
 	w.e.Fail(err)
 }
 
-// result prints as in a script.
+// result is a result that prints as in a script.
 type result int64
 
 func (v result) String() string {
@@ -406,7 +406,7 @@ func (w *Worker) served(r *format.Record, got, issued, end int64) int64 {
 	return w.waitUntil(until, near)
 }
 
-// NoEOF turns an end of file where more must follow into an error.
+// NoEOF replaces io.EOF by io.ErrUnexpectedEOF.
 func NoEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

@@ -143,7 +143,7 @@ const (
 // asRecorded returns the recorded result, without a system call.
 func asRecorded(_ *worker, r *format.Record) int64 { return r.Ret }
 
-// lookup returns the slot of a recorded descriptor, 0 if it is not open. Then
+// lookup returns the entry of a recorded descriptor, 0 if it is not open. Then
 // the result is EBADF, and no call is made, because the number could be one of
 // Pianola's own descriptors.
 func (w *worker) lookup(fd int64) fdEntry {

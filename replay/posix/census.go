@@ -64,10 +64,10 @@ func (w *worker) recount() {
 	}
 }
 
-// excludeTime ends work of the worker that is no part of its event, such as a census. Before
-// the event's first call it does not count as its beginning; after the last one the
-// duration has ended already. In any case it makes the next event late, and so comes
-// out of the following compute.
+// excludeTime excludes work of the worker that is not part of its event, such as a census,
+// from the event's duration. Before the event's first call, that call still begins the event;
+// after the last one, the duration has ended already. The work makes the next event late, and
+// so comes out of the following compute.
 func (w *worker) excludeTime() {
 	if w.LastCall == 0 {
 		w.FirstCall = 0

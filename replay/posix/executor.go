@@ -2,8 +2,8 @@
 //
 // One table has a function for each operation (calls.go). Descriptors are those of the
 // recording, mapped to real ones by a table per recorded process (table.go). Paths never lead out
-// of the root, whatever the trace holds (package sandbox); what exists in it before the first
-// event is built from the trace's fileset (package fileset). Rings have rings of the kernel
+// of the root, for any trace (package sandbox). The files that exist before the first event are
+// built from the trace's fileset (package fileset). Rings have rings of the kernel
 // (package rings). Limits bound what a trace may take.
 package posix
 
@@ -77,7 +77,7 @@ type Executor struct {
 	touchedPages atomic.Int64 // touched pages of all processes, if memory calls are replayed
 }
 
-// spares is what processes leave for those that are created later.
+// spares is the tables and the memory of ended processes, for those that are created later.
 type spares struct {
 	sync.Mutex
 	kept   []uintptr // descriptors that a table of a slot's own keeps, in order, and one above all; nil: all

@@ -28,7 +28,7 @@ const (
 	sizeLock      = 192  // file_lock_cache: a record lock, a flock
 	sizeMapping   = 192  // vm_area_struct
 	sizeNode      = 256  // maple_node: the place of mappings in an address space
-	sizeRequest   = 512  // io_kiocb, and for what it waits
+	sizeRequest   = 512  // io_kiocb, and what it waits for
 	sizePageTable = 4096 // of 2 MiB of address space
 	sizeEntry     = 64   // of a ring: struct io_uring_sqe
 	sizeResult    = 16   // struct io_uring_cqe

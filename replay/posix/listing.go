@@ -25,7 +25,7 @@ const (
 	maxEntries = 1 << 20 // bytes of entries that a call returns at most
 )
 
-// list makes a call of a listing. Where the recorded listing ends, it reads on to the
+// list makes a call of a listing. At the end of the recorded listing, it reads on to the
 // end of the replay's. If names are missing, the result is their number.
 func (w *worker) list(s fdEntry, r *format.Record) int64 {
 	size := min(max(r.Args[2], minEntries), maxEntries) // a temporary name can be longer than the recorded one

@@ -12,7 +12,7 @@ import (
 // The calls that change the metadata of an inode, and those that query its file
 // system.
 
-// how says how a call names its file.
+// how is the way in which a call names its file.
 type how uint8
 
 const (
@@ -25,7 +25,7 @@ const (
 type file struct {
 	arg    uintptr // the path or the descriptor
 	how    how     // in which variant of the call
-	opened int64   // for leave; -errno if there is no such file
+	opened int64   // for release; -errno if there is no such file
 }
 
 // file returns the file of an argument, for a call that has no variant with a

@@ -98,9 +98,9 @@ func (e *Executor) unshareTable() error {
 }
 
 // keepDescriptors records the descriptors that belong to no replayed process, before
-// the start. It is not needed if there are no other descriptors when slots get their
-// own tables: those of processes without one, or of files that they open later. Slots close
-// all others, so it is an error if the kernel does not say which are open.
+// the start. It is not needed if no other descriptors are open when slots get their own
+// tables: those of processes without one, or of files that they open later. Slots close
+// all others, so it is an error if the kernel does not report which are open.
 func (s *spares) keepDescriptors(e *Executor, late bool) error {
 	private, shared := false, make(map[uintptr]bool)
 	for _, p := range e.processes {

@@ -55,9 +55,8 @@ func BranchRoots(maps []Map) (dirs []string) {
 	return dirs
 }
 
-// places says in which root each name of a trace is. It decides by the names alone,
-// before the start. So it refuses events that would depend on the way to a file: a
-// rename, a link or a symbolic link that leads from one root to another.
+// places finds the root of each name of a trace. It decides by the names alone, before
+// the start, so it refuses events that would depend on the path to a file: a rename, a link or a symbolic link that leads from one root to another.
 type places struct {
 	trace   format.Trace   // what this process replays
 	header  *format.Header // of the whole trace
@@ -387,7 +386,7 @@ func (p *places) checkEvent(thread int32, event int64, r *format.Record) (err er
 	return err
 }
 
-// assignRoots places the names of the engine in their roots. The guard must be bound.
+// assignRoots assigns the names of the engine to their roots. The guard must be bound.
 func (p *places) assignRoots(e *Executor) {
 	for i, text := range e.texts {
 		at, known := p.known[cleanPath(text)]
@@ -408,8 +407,7 @@ func (p *places) assignRoots(e *Executor) {
 	}
 }
 
-// crossesRoot reports whether a path leads through another root than that of the
-// replay.
+// crossesRoot reports whether a path leads through the root of a map.
 func (p *places) crossesRoot(text string) bool {
 	for i := range text {
 		if text[i] == '/' && p.at(text[:i]) != 0 {

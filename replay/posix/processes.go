@@ -11,13 +11,13 @@ import (
 
 // process is a recorded process, which its threads share.
 type process struct {
-	number  int32
-	own     atomic.Pointer[table] // its own table, in use unless it shares another's
-	files   atomic.Pointer[table] // the table in use; nil before the start of the process and after its end
-	threads atomic.Int32          // that have not ended
-	private bool                  // its only thread has a kernel table of its own
-	ownsLocks   bool                  // no other process uses the kernel table that it uses, so locks can be its own
-	left    *table                // of another process, which this one was the last to use, at its end
+	number    int32
+	own       atomic.Pointer[table] // its own table, in use unless it shares another's
+	files     atomic.Pointer[table] // the table in use; nil before the start of the process and after its end
+	threads   atomic.Int32          // that have not ended
+	private   bool                  // its only thread has a kernel table of its own
+	ownsLocks bool                  // no other process uses the kernel table that it uses, so locks can be its own
+	left      *table                // of another process, which this one was the last to use, at its end
 	memory
 
 	// The files that it has mapped. Only one thread changes the windows at a time.

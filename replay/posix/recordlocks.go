@@ -189,7 +189,7 @@ func (w *worker) lockFile(s fdEntry) int64 {
 	return fd
 }
 
-// unlockAndClose closes the real descriptor of a slot, if any, and with it the locks that the
+// unlockAndClose closes the real descriptor of an entry, if any, and with it the locks that the
 // process has on the file by any descriptor.
 func (t *table) unlockAndClose(sys sandbox.Kernel, s fdEntry) int64 {
 	if t.locks.n.Load() > 0 && s != 0 {
@@ -198,7 +198,7 @@ func (t *table) unlockAndClose(sys sandbox.Kernel, s fdEntry) int64 {
 	return s.close(sys)
 }
 
-// unlock releases the locks on the file of a slot. If it can't, the run ends, because
+// unlock releases the locks on the file of an entry. If it can't, the run ends, because
 // other processes would find the file locked.
 func (t *table) unlock(sys sandbox.Kernel, s fdEntry) {
 	l := &t.locks
@@ -224,7 +224,7 @@ func (l *lockFiles) drop(sys sandbox.Kernel, fd uintptr) int64 {
 	return got
 }
 
-// unlockError is why record locks could not be released. A pinned worker can make it.
+// unlockError is the error of record locks that could not be released. A pinned worker can make it.
 type unlockError unix.Errno
 
 func (e unlockError) Error() string {

@@ -234,7 +234,7 @@ func (q *ring) registerBuffers(w *worker, l *format.List) {
 	}
 }
 
-// dropBuffers forgets the buffers.
+// dropBuffers drops the buffers.
 func (q *ring) dropBuffers() {
 	q.e.pinned.Add(-q.pinned)
 	q.buffers, q.fixed, q.pinned = q.buffers[:0], 0, 0

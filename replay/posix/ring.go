@@ -13,16 +13,16 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// ring is what a ring of the trace has in the kernel. It implements engine.Requests, which
-// says what uses it at the same time.
+// ring is the kernel's ring of a ring of the trace. It implements engine.Requests, which
+// documents concurrent use.
 type ring struct {
 	*engine.Ring
 	e     *Executor
 	owner atomic.Pointer[process] // that opens or has opened it
 	holders
-	queue rings.Queue // nil if requests are executed as calls, one after the other
-	pool  bool        // the queue waits in Go
-	maxInFlight  int         // requests in flight whose completions surely find room; 0 for any number
+	queue       rings.Queue // nil if requests are executed as calls, one after the other
+	pool        bool        // the queue waits in Go
+	maxInFlight int         // requests in flight whose completions are sure to find room; 0 for any number
 
 	registered
 	kernelBytes struct{ ring, files, buffers int64 } // bytes of kernel memory for the ring and its registered files and buffers
@@ -67,7 +67,7 @@ func callRingSubmit(w *worker, r *format.Record) int64 {
 		if q.last.Load() != w.process {
 			q.last.Store(w.process)
 			w.Unpin()
-			q.addHolder(w.process) // a trace need not say how it got it
+			q.addHolder(w.process) // the trace may not show how the process got it
 			w.Pin()
 		}
 	}
@@ -127,7 +127,7 @@ func (q *ring) open(w *worker, r *format.Record) {
 	q.Open(q)
 }
 
-// minCompletions is for how many completions each ring of io_uring has room. The kernel
+// minCompletions is the minimum room for completions of each ring of io_uring. The kernel
 // keeps those that find no room until a thread of a process that has the ring asks for
 // them, and such a thread can wait for one that waits for them.
 const minCompletions = 1 << 12

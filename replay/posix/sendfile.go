@@ -118,8 +118,8 @@ func openSink() int {
 }
 
 // discard moves bytes from a file into the sink: as many as the recorded result
-// says, or as were asked for where that is 0, the end of the file. A recorded
-// error can be the other side's, and is kept.
+// says, or as were requested if that is 0, the end of the file. A recorded error
+// is kept, because it can be the other side's.
 func (w *worker) discard(in fdEntry, offset, size, recorded int64) int64 {
 	switch {
 	case in == 0:

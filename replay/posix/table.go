@@ -12,7 +12,7 @@ import (
 )
 
 // fdEntry is the state of a recorded descriptor: the real descriptor plus one,
-// marks, and the number of the path that it was opened by. The zero slot is a
+// marks, and the number of the path that it was opened by. The zero entry is a
 // closed descriptor.
 type fdEntry int64
 
@@ -81,14 +81,14 @@ func (l *Limits) descriptorsOf(processes int) int64 {
 	return min(l.Descriptors, max(l.Descriptors, maxDescriptors)/int64(processes))
 }
 
-// newTable uses a zeroed region for the slots.
+// newTable uses a zeroed region for the entries.
 func newTable(sys sandbox.Kernel, m region, length int64) *table {
 	t := &table{sys: sys, entries: unsafe.Slice((*atomic.Int64)(unsafe.Pointer(&m[0])), min(int64(len(m))/8, length))}
 	t.users.Store(1)
 	return t
 }
 
-// get returns the slot of a recorded descriptor, 0 if it isn't open.
+// get returns the entry of a recorded descriptor, 0 if it isn't open.
 func (t *table) get(fd int64) fdEntry {
 	if uint64(fd) >= uint64(len(t.entries)) {
 		return 0
@@ -96,7 +96,7 @@ func (t *table) get(fd int64) fdEntry {
 	return fdEntry(t.entries[fd].Load())
 }
 
-// replace sets the slot of a recorded descriptor to s, and closes the old one by
+// replace sets the entry of a recorded descriptor to s, and closes the old one by
 // sys. If the number is out of bounds, it closes s and returns false.
 func (t *table) replace(sys sandbox.Kernel, fd int64, s fdEntry) bool {
 	if !t.markUsed(fd) {
@@ -107,9 +107,9 @@ func (t *table) replace(sys sandbox.Kernel, fd int64, s fdEntry) bool {
 	return true
 }
 
-// set sets the slot of a recorded descriptor, which was free in the recording,
-// to s. If it is still open here, the old slot waits for its late close. That
-// close can come meanwhile, so the old slot is late before s is in its place.
+// set sets the entry of a recorded descriptor, which was free in the recording,
+// to s. If it is still open here, the old entry waits for its late close. That
+// close can happen meanwhile, so the old entry is in late before s replaces it.
 func (t *table) set(fd int64, s fdEntry) bool {
 	if !t.markUsed(fd) {
 		s.close(t.sys)
@@ -137,7 +137,7 @@ func (t *table) set(fd int64, s fdEntry) bool {
 	}
 }
 
-// takeLate removes and returns the oldest slot of a number that waits for its
+// takeLate removes and returns the oldest entry of a number that waits for its
 // close.
 func (t *table) takeLate(fd int64) (s fdEntry) {
 	t.late.Take()
@@ -166,7 +166,7 @@ func (t *table) markUsed(fd int64) bool {
 	return true
 }
 
-// take removes and returns the slot that a close of a recorded descriptor
+// take removes and returns the entry that a close of a recorded descriptor
 // closes: the oldest one that waits for its close, else the current one.
 func (t *table) take(fd int64) fdEntry {
 	for {
@@ -176,14 +176,14 @@ func (t *table) take(fd int64) fdEntry {
 				return s
 			}
 		}
-		// If another thread has set the slot meanwhile, the one before is late.
+		// If another thread has set the entry meanwhile, the previous one is late.
 		if s == 0 || t.entries[fd].CompareAndSwap(int64(s), 0) {
 			return s
 		}
 	}
 }
 
-// remove removes and returns the slot of a recorded descriptor.
+// remove removes and returns the entry of a recorded descriptor.
 func (t *table) remove(fd int64) fdEntry {
 	if uint64(fd) >= uint64(len(t.entries)) {
 		return 0
@@ -191,7 +191,7 @@ func (t *table) remove(fd int64) fdEntry {
 	return fdEntry(t.entries[fd].Swap(0))
 }
 
-// close closes the real descriptor of a slot, if any.
+// close closes the real descriptor of an entry, if any.
 func (s fdEntry) close(sys sandbox.Kernel) int64 {
 	if s == 0 {
 		return -int64(unix.EBADF)
@@ -208,7 +208,7 @@ func (t *table) copyTo(child *table, duplicate func(real uintptr) int64) int64 {
 			continue
 		}
 		real := duplicate(s.real())
-		// Another thread that closes the descriptor empties its slot first. It can have
+		// Another thread that closes the descriptor empties its entry first. It can have
 		// opened the same one again meanwhile.
 		for tries := 0; real == errBadFD && tries < closesMeanwhile; tries++ {
 			if s = t.get(fd); s == 0 {

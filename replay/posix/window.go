@@ -21,7 +21,7 @@ import (
 // nothing else, and a call on any place is harmless. Only the kernel touches the
 // memory, because a page beyond the end of a file would crash a Go program.
 //
-// A forked process has its parent's window beneath its own: it sees the parent's
+// The window of a forked process lies on top of its parent's: it sees the parent's
 // mappings that it has not changed itself. So a fork makes no call. Mappings that the
 // parent removes after the fork are gone for the child, too.
 //
@@ -56,8 +56,8 @@ type extent struct {
 // none marks the absence of a descriptor.
 const none = ^uintptr(0)
 
-// maxWindow is the address space of a window where the trace does not say how
-// much it needs.
+// maxWindow is the address space of a window if the trace does not say how much it
+// needs.
 const maxWindow = 1 << 40
 
 // mapLimit is how many mappings and parts of them a replay may make: a quarter
@@ -103,7 +103,7 @@ func (e *Executor) newWindow(beneath, before *fileWindow) (*fileWindow, error) {
 	return x, nil
 }
 
-// release ends the use of a window by its process or by one above it. It returns 0, or
+// release ends the use of a window by its process or by one on top of it. It returns 0, or
 // -errno if address space stays reserved.
 func (x *fileWindow) release() (got int64) {
 	for x != nil && x.users.Add(-1) == 0 {
@@ -117,7 +117,7 @@ func (x *fileWindow) release() (got int64) {
 	return got
 }
 
-// forkWindow lets the windows of a new process be above those of the worker's.
+// forkWindow puts the window of a new process on top of the window of the worker's process.
 func (w *worker) forkWindow(child *process) {
 	p := w.process
 	p.mapping.Take()
@@ -234,7 +234,7 @@ func (w *worker) clearWindow(x *fileWindow, unmap bool) (got int64) {
 }
 
 // reserve unmaps what is mapped from a place to another one. It returns the address, 0 in
-// memory, or -errno, for worker.stays.
+// memory, or -errno, for worker.checkUnmapped.
 func (x *fileWindow) reserve(sys sandbox.Kernel, from, to int64) int64 {
 	if x.addr == 0 {
 		return 0
@@ -282,11 +282,10 @@ func (x *fileWindow) owner(place int64) *fileWindow {
 	return x
 }
 
-// put sets what the pages of an extent are. The descriptors of what was there are
-// closed.
+// put maps an extent, and closes the descriptors of the extents that it replaces.
 func (w *worker) put(x *fileWindow, n extent) { w.requireDescriptor(w.replaceExtents(x, n)) }
 
-// replaceExtents is put, and returns 0, or -errno if a part of what was there has no descriptor.
+// replaceExtents is put, and returns 0, or -errno if a remaining part has no descriptor.
 func (w *worker) replaceExtents(x *fileWindow, n extent) (got int64) {
 	x.lock.Take()
 	defer x.lock.Give()

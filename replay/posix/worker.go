@@ -27,7 +27,7 @@ type worker struct {
 	exited      bool
 	endsProcess bool // it was the last thread of its process, and has left the table and the memory empty
 
-	touchNanos int64 // how long a page of memory took to touch, of late
+	touchNanos int64 // recent time to touch a page of memory
 	maxTouched int64 // pages of all processes that were touched at a time, as seen here
 }
 
@@ -106,7 +106,7 @@ func (w *worker) Explain(r *format.Record, got int64) (path, reason string) {
 	return w.pathOf(r), w.reason(r, got)
 }
 
-// slotState is what workers need on a thread of the operating system.
+// slotState is the state of workers on a thread of the operating system.
 type slotState struct {
 	slot *engine.Slot
 	e    *Executor
@@ -158,7 +158,7 @@ func (s *slotState) timed(nr, a, b, c, d, e, f uintptr) (got int64) {
 	return got
 }
 
-// Enter implements engine.Place.
+// Enter implements engine.SlotState.
 func (s *slotState) Enter() error {
 	s.guard.Kernel = s.sys
 	if !s.e.InMemory {
@@ -232,7 +232,7 @@ func (e *Executor) allocate(p *process) (err error) {
 	return err
 }
 
-// put takes what a process has left, for the next one.
+// put stores the tables and the memory of an ended process for the next one.
 func (s *spares) put(p *process) {
 	s.Lock()
 	defer s.Unlock()

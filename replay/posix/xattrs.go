@@ -48,7 +48,7 @@ func (w *worker) queryLength(h how, n *sandbox.Name, r *format.Record) int64 {
 }
 
 // chmodByACL gives a file the mode that an access list gave it. The list itself is not
-// played: others than the owner, the group and all can't be known.
+// played, because the users and groups that it names are unknown.
 func (w *worker) chmodByACL(h how, r *format.Record) int64 {
 	c := change{set: uint32(r.Args[5]) & 0o777, kept: 0o7000}
 	switch h {
@@ -77,7 +77,7 @@ func setxattr(h how) call {
 		case !w.spendAt(max(min(r.Args[3], sandbox.MaxAttribute), 1)): // its name takes space, too
 			return errNoSpace
 		}
-		// One byte too many has the result of any number of them.
+		// One byte too many gives the same result as many.
 		size := min(uint64(r.Args[3]), sandbox.MaxAttribute+1)
 		return w.onFile(&setxattrs, h, r, n.Full(), w.e.pool.at(uint64(r.Args[2]), size), uintptr(size), uintptr(r.Args[4]))
 	}

@@ -21,7 +21,7 @@ type Player interface {
 	Close() error
 }
 
-// Executor is an engine.Executor that has a Player play all events. Requests of rings are
+// Executor is an engine.Executor whose Player plays all events. Requests of rings are
 // played one by one.
 type Executor struct {
 	to     Player
