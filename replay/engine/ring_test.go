@@ -27,10 +27,10 @@ type scriptedRequests struct {
 	closed   chan struct{}
 }
 
-func (s *scriptedRequests) Reaches(*Worker) bool { return true }
-func (s *scriptedRequests) InFlight() int        { return s.flying }
-func (s *scriptedRequests) Ready() bool          { return s.onReady() }
-func (s *scriptedRequests) Hold(more int)        { s.held += more }
+func (s *scriptedRequests) Accessible(*Worker) bool { return true }
+func (s *scriptedRequests) InFlight() int           { return s.flying }
+func (s *scriptedRequests) Ready() bool             { return s.onReady() }
+func (s *scriptedRequests) Reserve(more int)        { s.held += more }
 
 func (s *scriptedRequests) Translate(*Worker, *format.Record, format.How, int64) (Outcome, int64) {
 	return Taken, 0

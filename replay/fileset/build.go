@@ -48,7 +48,7 @@ func (p *preparation) build(ctx context.Context) error {
 	return nil
 }
 
-// opened is the mode of a directory during the preparation.
+// workMode is the mode of a directory during the preparation.
 func workMode(f *format.File) uint32 { return f.Mode&sandbox.ModeMask | 0o700 }
 
 func (p *preparation) makeDir(w *worker, it *item) error {

@@ -50,7 +50,7 @@ func (it *item) data() (bytes int64) {
 	return bytes
 }
 
-// set is what must exist before a replay, in the order of creation.
+// set is the files that must exist before a replay, in the order of creation.
 type set struct {
 	dirs  [][]*item // by depth; the root is alone in the first
 	files []*item   // all but directories and hard links; fillers too
@@ -58,7 +58,7 @@ type set struct {
 	names map[string]*item
 }
 
-// filler is what all fillers are.
+// filler is the file of all fillers.
 var filler = format.File{Type: format.TypeReg, Mode: 0o600, Cached: -1}
 
 // newSet puts a fileset in order. Every directory except the root must be
@@ -125,7 +125,7 @@ func newSet(files []format.File, fillers map[string]int64) (*set, error) {
 		}
 	}
 	// Long files come first, so that none of them starts when everything else
-	// is done. The others keep their order, so that they are near one another
+	// is done. The others keep their order, so that they are near each other
 	// on disk.
 	slices.SortStableFunc(s.files, func(a, b *item) int { return cmp.Compare(b.length()/long, a.length()/long) })
 	return s, nil

@@ -27,7 +27,7 @@ type inode struct {
 
 // links are the names of a file that has several.
 type links struct {
-	names, all uint32 // in the root and as the file counts them
+	names, all uint32 // in the root, and in the file's link count
 	claimed    atomic.Bool
 	example    string // the first in order of those in the root
 }
@@ -35,8 +35,8 @@ type links struct {
 // outside reports whether the file has names outside the root.
 func (l *links) outside() bool { return l.all > l.names }
 
-// noteLinks notes a name in the root if its file has more than one, and reports that. A
-// directory has one.
+// noteLinks reports whether a file has several names, and then notes this one. A directory
+// has one name.
 func (p *preparation) noteLinks(it *item, st *unix.Statx_t) bool {
 	if st.Nlink < 2 || st.Mode&unix.S_IFMT == unix.S_IFDIR {
 		return false
@@ -56,7 +56,7 @@ func (p *preparation) noteLinks(it *item, st *unix.Statx_t) bool {
 }
 
 // recheckLinks returns an error for an open file that has got a hard link since it
-// was looked at.
+// was checked.
 func (p *preparation) recheckLinks(w *worker, fd int64, it *item) error {
 	names := uint32(1)
 	p.mu.Lock()

@@ -160,8 +160,8 @@ func (w *worker) pointsTo(it *item) bool {
 }
 
 // restoreRegular restores a regular file. It returns false if the file must be created
-// again, which is also so for one that has got a hard link since it was looked at: that
-// may lie outside the root.
+// again, also if it has got a hard link since it was checked, which may lie outside the
+// root.
 func (p *preparation) restoreRegular(w *worker, it *item, st *unix.Statx_t) bool {
 	fd, err := w.open(it.path, unix.O_RDWR, 0)
 	if errors.Is(err, unix.EACCES) {

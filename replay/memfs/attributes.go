@@ -6,13 +6,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attribute is an extended attribute. Only those of users exist.
+// attribute is an extended attribute of the name space user; there are no others.
 type attribute struct{ name, value []byte }
 
 // cost returns the number of bytes charged for the attribute.
 func (a *attribute) cost() int64 { return int64(64 + len(a.name) + len(a.value)) }
 
-// maxXattr is the most bytes of a value, or of a list of names.
+// maxXattr is the maximum size of a value, or of a list of names, in bytes.
 const maxXattr = 64 << 10
 
 var userSpace = []byte("user.")
@@ -26,8 +26,8 @@ func attributeName(address uintptr) ([]byte, unix.Errno) {
 	return name, err
 }
 
-// mayHave returns why a file can't have an attribute, refused for a symbolic
-// link.
+// mayHave returns the error of a file that can't have an attribute: refused for a
+// symbolic link.
 func (n *inode) mayHave(name []byte, refused unix.Errno) unix.Errno {
 	switch {
 	case !bytes.HasPrefix(name, userSpace):
@@ -71,9 +71,9 @@ func (fs *FS) byDescriptor(fd uintptr) (*inode, unix.Errno) {
 // finder is the type of these functions.
 type finder func(*FS, uintptr) (*inode, unix.Errno)
 
-// onAttribute finds the file whose attribute a call is about, and does that with the
-// attribute's place, -1 if there is none, under lock. A read-only call shares the
-// lock. refused is what is said of a symbolic link or a socket.
+// onAttribute finds the file of a call on an attribute, and calls a function with the
+// attribute's place, -1 if there is none, under lock. A read-only call shares the lock.
+// refused is the error for a symbolic link or a socket.
 func (fs *FS) onAttribute(find finder, file uintptr, name []byte, refused unix.Errno, readOnly bool, do func(n *inode, i int) int64) int64 {
 	n, err := find(fs, file)
 	if err != 0 {

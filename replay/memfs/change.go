@@ -2,10 +2,10 @@ package memfs
 
 import "golang.org/x/sys/unix"
 
-// The calls that change what names stand for.
+// The calls that change names.
 
-// parent finds the place of a name, with FS.names locked for writing, which
-// the caller is to unlock if there is no error.
+// parent finds the place of a name, and locks FS.names for writing. The caller
+// unlocks it if there is no error.
 func (fs *FS) parent(dirfd, address uintptr) (p place, err unix.Errno) {
 	name, err := path(address)
 	if err != 0 {
@@ -23,7 +23,7 @@ func (fs *FS) parent(dirfd, address uintptr) (p place, err unix.Errno) {
 	return p, err
 }
 
-// vacant returns why nothing can be made at a place.
+// vacant returns the error of a place where no file can be made.
 func (p *place) vacant(dir bool) unix.Errno {
 	switch {
 	case p.long:
@@ -36,7 +36,7 @@ func (p *place) vacant(dir bool) unix.Errno {
 	return 0
 }
 
-// make makes a file of a mode, or a link to a target.
+// make makes a file with a mode, or a link to a target.
 func (fs *FS) make(dirfd, address uintptr, mode uint32, target []byte) int64 {
 	p, err := fs.parent(dirfd, address)
 	if err != 0 {
@@ -64,7 +64,7 @@ func (fs *FS) mkdirat(a args) int64 {
 	return fs.make(a[0], a[1], unix.S_IFDIR|uint32(a[2])&0o1777, nil)
 }
 
-// mknodat makes regular files, and names of sockets, only.
+// mknodat makes only regular files and names of sockets.
 func (fs *FS) mknodat(a args) int64 {
 	switch uint32(a[2]) & unix.S_IFMT {
 	case 0, unix.S_IFREG:
@@ -85,7 +85,7 @@ func (fs *FS) symlinkat(a args) int64 {
 	return fs.make(a[1], a[2], unix.S_IFLNK|0o777, target)
 }
 
-// maxHardLinks is how many names a file may have on ext4.
+// maxHardLinks is the maximum number of names of a file on ext4.
 const maxHardLinks = 65000
 
 func (fs *FS) linkat(a args) int64 {
@@ -233,7 +233,7 @@ func (fs *FS) renameat2(a args) int64 {
 	return errnoResult(err)
 }
 
-// mayRename returns why a rename fails.
+// mayRename returns the error of a rename.
 func mayRename(from, to *place, flags uint32) unix.Errno {
 	exchange := flags&unix.RENAME_EXCHANGE != 0
 	n, m := from.node, to.node
@@ -275,7 +275,7 @@ func mayRename(from, to *place, flags uint32) unix.Errno {
 	return 0
 }
 
-// holds reports whether a directory is another one, or above it.
+// holds reports whether a directory is dir, or above it.
 func (n *inode) holds(dir *inode) bool {
 	for ; dir != n; dir = dir.parent {
 		if dir == dir.parent {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// copyChunk is how much is copied under the locks of the files at once.
+// copyChunk is how many bytes are copied at a time under the locks of the files.
 const copyChunk = 64 << 10
 
 // lockBoth locks a file to read from and one to write to, which may be the
@@ -59,7 +59,7 @@ func (fs *FS) copyData(in, out *inode, from, to, size int64) (done int64) {
 	return done
 }
 
-// zeroes is what holes read as.
+// zeroes is the content of holes.
 var zeroes [pageSize]byte
 
 func (fs *FS) copyFileRange(a args) int64 {
@@ -143,8 +143,8 @@ func (fs *FS) sendfile(a args) int64 {
 	return done
 }
 
-// begin returns the offset that lies at an address, or that of the open file if
-// there is none.
+// begin returns the offset at an address, or that of the open file without an
+// address.
 func (f *file) begin(address uintptr) int64 {
 	if address != 0 {
 		return *pointer[int64](address)

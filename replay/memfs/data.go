@@ -11,7 +11,7 @@ const (
 	maxTransfer = 0x7ffff000 // MAX_RW_COUNT
 	maxSegments = 1024       // UIO_MAXIOV
 
-	ownOffset = -1 // for the offset of a call, is that of the open file
+	ownOffset = -1 // stands for the offset of the open file
 	noOffset  = -2 // is an offset that no file has
 )
 
@@ -68,11 +68,11 @@ func (fs *FS) pageToWrite(n *inode, page int64, zero bool) uint32 {
 	return *e
 }
 
-// segments are where a call's bytes lie.
+// segments are the memory of a call.
 type segments struct {
 	vector []unix.Iovec
 	size   int64      // of all, or as much as a call can move
-	err    unix.Errno // what is wrong with them
+	err    unix.Errno // of invalid ones
 }
 
 // bufferSegments makes a segment of a buffer.
@@ -97,7 +97,7 @@ func vectorSegments(address, count uintptr) (s segments) {
 		s.size = min(s.size+int64(min(n, maxTransfer)), maxTransfer)
 	}
 	if s.size == 0 {
-		s.vector = nil // nothing else is looked at
+		s.vector = nil // no other field is used
 	}
 	return s
 }

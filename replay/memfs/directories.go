@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dots is how many names a directory has that are not its entries.
+// dots is the number of the names "." and "..", which are not entries.
 const dots = 2
 
 // dirent is a struct linux_dirent64.
@@ -28,9 +28,9 @@ func (d *dirent) fill(name string, n *inode, next int64) int64 {
 	return int64(size)
 }
 
-// getdents lists a directory. The offset in it is the place of an entry, so
-// that what is there from the first call to the last is listed once, whatever
-// else comes and goes.
+// getdents lists a directory. The offset is the place of an entry, so a name
+// that exists from the first call to the last is listed once, even if others
+// are made and removed.
 func (fs *FS) getdents(f *file, a args) int64 {
 	dir := f.node
 	if !dir.isDir() {

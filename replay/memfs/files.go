@@ -7,7 +7,7 @@ import (
 )
 
 // file is an open file. It is never freed, so that a late thread finds a valid
-// file, and notices that it is another one.
+// file, and notices that it was reused.
 type file struct {
 	refs  atomic.Int32 // descriptors, and calls at work; 0 in the free list
 	flags atomic.Uint32
@@ -37,8 +37,8 @@ const FirstDescriptor = 1 << 29
 // descriptors maps numbers to open files.
 type descriptors struct {
 	blocks [256]atomic.Pointer[[descriptorBlock]atomic.Pointer[file]]
-	free   []uint32 // numbers that were given back
-	end    uint32   // above all that were ever given out
+	free   []uint32 // returned numbers
+	end    uint32   // above all numbers that were ever in use
 }
 
 const descriptorBlock = 4096
@@ -55,8 +55,8 @@ func (d *descriptors) slot(fd uintptr) *atomic.Pointer[file] {
 	return &block[n%descriptorBlock]
 }
 
-// getRaw returns the open file of a descriptor, nil for none. The caller gives it
-// to put.
+// getRaw returns the open file of a descriptor, nil for none. The caller releases it
+// by put.
 func (fs *FS) getRaw(fd uintptr) *file {
 	slot := fs.descriptors.slot(fd)
 	if slot == nil {
@@ -78,7 +78,7 @@ func (fs *FS) getRaw(fd uintptr) *file {
 	}
 }
 
-// get is any for a file that was not opened by O_PATH.
+// get is getRaw for a file that was not opened with O_PATH.
 func (fs *FS) get(fd uintptr) *file {
 	f := fs.getRaw(fd)
 	if f != nil && f.is(unix.O_PATH) {
@@ -88,7 +88,7 @@ func (fs *FS) get(fd uintptr) *file {
 	return f
 }
 
-// put releases a file returned by any or open. The last one ends the open file.
+// put releases a file returned by getRaw or get. The last put ends the open file.
 func (fs *FS) put(f *file) {
 	if f.refs.Add(-1) > 0 {
 		return
@@ -124,7 +124,7 @@ func (fs *FS) newFile(n *inode, flags uint32) int64 {
 	return fs.install(f)
 }
 
-// install gives an open file a descriptor more, and takes over a reference to it.
+// install gives an open file another descriptor, and takes over a reference to it.
 func (fs *FS) install(f *file) int64 {
 	d := &fs.descriptors
 	fs.numbers.lock()

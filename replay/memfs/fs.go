@@ -17,8 +17,8 @@ const (
 
 // FS is a file system. A new one has only its root directory.
 type FS struct {
-	names   lock // of table, of which entries lie where, and of freeEntries
-	numbers lock // of giving out and taking back descriptors
+	names   lock // of table, the places of entries, and freeEntries
+	numbers lock // of allocating and freeing descriptors
 	objects lock // of freeInodes, freeFiles and lastInode
 	memory
 	table    names
@@ -54,7 +54,7 @@ func New(limit int64) (*FS, error) {
 // the first write to 2 MiB of new memory takes about 0.3 ms more.
 func (fs *FS) Populate(n int64) { fs.populate(min(n, fs.left.Load())) }
 
-// Close gives the memory back. No call may be at work or follow.
+// Close frees the memory. No call may be in progress or follow.
 func (fs *FS) Close() error {
 	if err := unix.Munmap(fs.mapping); err != nil {
 		return fmt.Errorf("memfs: unmap: %w", err)
@@ -62,10 +62,10 @@ func (fs *FS) Close() error {
 	return nil
 }
 
-// args are those of a system call.
+// args are the arguments of a system call.
 type args [6]uintptr
 
-// calls are the system calls that there are, by number.
+// calls are the implemented system calls, by number.
 var calls = [512]func(*FS, args) int64{
 	unix.SYS_OPENAT: (*FS).openat,
 	unix.SYS_CLOSE:  (*FS).close,
@@ -138,7 +138,7 @@ var calls = [512]func(*FS, args) int64{
 	unix.SYS_FREMOVEXATTR: (*FS).fremovexattr,
 }
 
-// onFile returns a call on the open file of its first argument, which find finds.
+// onFile returns a call on the open file of its first argument, found by find.
 func onFile(find func(*FS, uintptr) *file, call func(*FS, *file, args) int64) func(*FS, args) int64 {
 	return func(fs *FS, a args) int64 {
 		f := find(fs, a[0])
@@ -150,11 +150,11 @@ func onFile(find func(*FS, uintptr) *file, call func(*FS, *file, args) int64) fu
 	}
 }
 
-// Call answers a system call as Linux would, with a result or -errno. A call
-// that isn't known is ENOSYS. Paths begin at the root, where AT_FDCWD is too,
+// Call answers a system call as Linux would, with a result or -errno. An unknown
+// call is ENOSYS. Paths begin at the root, where AT_FDCWD is too,
 // and never lead out of it. An openat with a NULL path opens the file of its
-// descriptor once more. Descriptors are numbers from FirstDescriptor on,
-// which no descriptor of the kernel's reaches.
+// descriptor once more. Descriptors begin at FirstDescriptor, above all
+// descriptors of the kernel.
 func (fs *FS) Call(nr, a, b, c, d, e, f uintptr) int64 {
 	if nr >= uintptr(len(calls)) || calls[nr] == nil {
 		return errnoResult(unix.ENOSYS)
@@ -188,8 +188,8 @@ func memoryAt(address uintptr, n int64) []byte { return unsafe.Slice(pointer[byt
 //go:norace
 func move(to, from uintptr, n int64) { copy(memoryAt(to, n), memoryAt(from, n)) }
 
-// copyOut copies bytes to an address, with what is said of move. It returns what
-// follows them.
+// copyOut copies bytes to an address, with the limits of move. It returns the
+// address after them.
 //
 //go:norace
 func copyOut(to uintptr, from []byte) uintptr {
@@ -197,17 +197,17 @@ func copyOut(to uintptr, from []byte) uintptr {
 	return to + uintptr(len(from))
 }
 
-// zero clears bytes, with what is said of move.
+// zero clears bytes, with the limits of move.
 //
 //go:norace
 func zero(at uintptr, n int64) { clear(memoryAt(at, n)) }
 
-// store writes an object to an address, with what is said of move.
+// store writes an object to an address, with the limits of move.
 //
 //go:norace
 func store[T any](at uintptr, v *T) { *pointer[T](at) = *v }
 
-// text returns a string of fewer bytes than max, as it lies at an address.
+// text returns a string of fewer bytes than max at an address.
 func text(at uintptr, max int64) ([]byte, unix.Errno) {
 	if at == 0 {
 		return nil, unix.EFAULT
@@ -220,7 +220,7 @@ func text(at uintptr, max int64) ([]byte, unix.Errno) {
 	return nil, unix.ENAMETOOLONG
 }
 
-// path returns a path that lies at an address.
+// path returns a path at an address.
 func path(at uintptr) ([]byte, unix.Errno) {
 	p, err := text(at, maxPath)
 	if err == 0 && len(p) == 0 {

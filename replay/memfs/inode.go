@@ -11,9 +11,9 @@ import (
 // says otherwise.
 type inode struct {
 	number uint64
-	refs   atomic.Int32 // entries, open files, calls at work, and directories within
+	refs   atomic.Int32 // entries, open files, calls in progress, and directories within
 	mode   atomic.Uint32
-	links  atomic.Int32 // as stat tells them; changed under FS.names
+	links  atomic.Int32 // st_nlink; changed under FS.names
 	size   atomic.Int64 // changed under lock
 
 	lock       lock

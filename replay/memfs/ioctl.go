@@ -13,8 +13,8 @@ const (
 	fsIocFiemap     = 0xc020660b
 )
 
-// zeroAnswers is how many bytes of zeroes the answers to requests have that only tell
-// of flags: of these files there are none.
+// zeroAnswers is how many bytes of zeroes the requests return that only query flags:
+// these files have none.
 var zeroAnswers = []struct {
 	request uint32
 	size    int64
@@ -41,7 +41,7 @@ func (fs *FS) ioctl(f *file, a args) int64 {
 	return errnoResult(unix.ENOTTY)
 }
 
-// fiemap is a struct fiemap, which room for extents follows.
+// fiemap is a struct fiemap, followed by room for extents.
 type fiemap struct {
 	start, length uint64
 	flags, mapped uint32

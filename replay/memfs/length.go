@@ -14,15 +14,15 @@ func (fs *FS) setSize(n *inode, size int64) {
 	n.stamp(modified, changed)
 }
 
-// clear writes zeroes over the part of a range that lies in a page, if there is
-// one.
+// clear writes zeroes over the part of a range within a page, if the page
+// exists.
 func (fs *FS) clear(n *inode, from, to int64) {
 	if p := fs.find(&n.tree, from/pageSize); p >= firstPage && from < to {
 		zero(fs.address(p, from%pageSize), to-from)
 	}
 }
 
-// punch makes a hole: pages go, and what lies in others is cleared.
+// punch makes a hole: it frees whole pages, and clears parts of others.
 func (fs *FS) punch(n *inode, from, to int64) {
 	first, end := (from+pageSize-1)/pageSize, to/pageSize
 	if first > end { // within a page
@@ -34,7 +34,7 @@ func (fs *FS) punch(n *inode, from, to int64) {
 	fs.freeRange(&n.tree, first, end)
 }
 
-// reserve pays for the pages of a range that are holes, so that writing to
+// reserve charges for the pages of a range that are holes, so that writing to
 // them can't fail.
 func (fs *FS) reserve(n *inode, from, to int64) unix.Errno {
 	for page := from / pageSize; page*pageSize < to; page++ {
@@ -124,7 +124,7 @@ func (fs *FS) fallocate(f *file, a args) int64 {
 		return errnoResult(unix.EFBIG)
 	}
 	if what&(unix.FALLOC_FL_UNSHARE_RANGE|unix.FALLOC_FL_WRITE_ZEROES) != 0 {
-		return errnoResult(unix.EOPNOTSUPP) // as ext4 says
+		return errnoResult(unix.EOPNOTSUPP) // as on ext4
 	}
 	n := f.node
 	n.lock.lock()
@@ -150,7 +150,7 @@ func (fs *FS) fallocate(f *file, a args) int64 {
 	return 0
 }
 
-// collapse takes a range out of a file.
+// collapse removes a range from a file.
 func (fs *FS) collapse(n *inode, from, size int64) unix.Errno {
 	old := n.size.Load()
 	if from%pageSize != 0 || size%pageSize != 0 || from+size >= old {
@@ -175,7 +175,7 @@ func (fs *FS) insert(n *inode, from, size int64) unix.Errno {
 	case from >= old:
 		return unix.EINVAL
 	}
-	// The memory set aside beyond the end would not fit any more.
+	// The memory reserved beyond the end would not fit any more.
 	fs.freeRange(&n.tree, maxPages-size/pageSize, maxPages)
 	if !fs.shift(&n.tree, from/pageSize, size/pageSize) {
 		return unix.ENOSPC
@@ -220,8 +220,8 @@ func (fs *FS) lseek(f *file, a args) int64 {
 	return to
 }
 
-// seek returns where the next data begin, or the next hole, of which one is at
-// the end.
+// seek returns where the next data or the next hole begins. The end of the file
+// is a hole.
 func (fs *FS) seek(n *inode, from int64, data bool) int64 {
 	size := n.size.Load()
 	if n.isDir() {

@@ -13,7 +13,7 @@ type rangeLock struct {
 	exclusive   bool
 }
 
-// rangeCost is what one is charged for, in bytes.
+// rangeCost is the charge for a range lock, in bytes.
 const rangeCost = 64
 
 // flock is a lock of an open file on all of a file.
@@ -22,7 +22,7 @@ type flock struct {
 	exclusive bool
 }
 
-// fileRange returns the bytes that a struct flock is about.
+// fileRange returns the range of a struct flock.
 func fileRange(f *file, l *unix.Flock_t) (first, last int64, err unix.Errno) {
 	switch l.Whence {
 	case unix.SEEK_SET:
@@ -92,7 +92,7 @@ func (fs *FS) lockRange(f *file, cmd int, l *unix.Flock_t) int64 {
 	return 0
 }
 
-// conflict returns a lock of another that forbids one of a type.
+// conflict returns a lock of another open file that conflicts with a lock of a type.
 func (n *inode) conflict(f *file, first, last int64, kind int16) *rangeLock {
 	for i := range n.ranges {
 		l := &n.ranges[i]
@@ -103,7 +103,7 @@ func (n *inode) conflict(f *file, first, last int64, kind int16) *rangeLock {
 	return nil
 }
 
-// describeLock describes a lock, or that there is none.
+// describeLock fills in a lock, or F_UNLCK if there is none.
 func (n *inode) describeLock(l *unix.Flock_t, other *rangeLock) {
 	if other == nil {
 		l.Type = unix.F_UNLCK
@@ -118,7 +118,7 @@ func (n *inode) describeLock(l *unix.Flock_t, other *rangeLock) {
 	}
 }
 
-// unlockRange takes the bytes of a range from the locks of an open file.
+// unlockRange removes a range from the locks of an open file.
 func (n *inode) unlockRange(f *file, first, last int64) {
 	for i := 0; i < len(n.ranges); i++ {
 		l := &n.ranges[i]
@@ -142,7 +142,7 @@ func (n *inode) unlockRange(f *file, first, last int64) {
 	}
 }
 
-// mergeLocks makes one lock of one and those of its kind that it touches.
+// mergeLocks merges a lock with the locks of its kind that it touches.
 func (n *inode) mergeLocks(i int) {
 	for k := 0; k < len(n.ranges); k++ {
 		a, b := &n.ranges[i], &n.ranges[k]
@@ -164,7 +164,7 @@ func (n *inode) dropRange(i int) {
 	n.ranges = n.ranges[:last]
 }
 
-// unlockAll takes all locks of an open file away.
+// unlockAll removes all locks of an open file.
 func (n *inode) unlockAll(fs *FS, f *file) {
 	n.lock.lock()
 	before := len(n.ranges)

@@ -100,8 +100,8 @@ func (fs *FS) add(dir *inode, name []byte, n *inode) unix.Errno {
 	return 0
 }
 
-// remove takes a name away and returns what it stood for, with the reference
-// that the entry had.
+// remove removes an entry and returns its file, with the reference of the
+// entry.
 func (fs *FS) remove(e *entry) *inode {
 	dir, n := e.dir, e.node
 	fs.removeEntry(e)
@@ -116,7 +116,7 @@ func (fs *FS) remove(e *entry) *inode {
 	return n
 }
 
-// move gives an entry another place and another name.
+// move moves an entry to another directory and name.
 func (fs *FS) move(e *entry, dir *inode, name []byte) {
 	fs.removeEntry(e)
 	fs.insertEntry(e, dir, name)
@@ -124,7 +124,7 @@ func (fs *FS) move(e *entry, dir *inode, name []byte) {
 	e.node.touch(changed)
 }
 
-// insertEntry puts an entry where it is found and listed.
+// insertEntry adds an entry to the table and to its directory.
 func (fs *FS) insertEntry(e *entry, dir *inode, name []byte) {
 	e.dir, e.name = dir, append(e.name[:0], name...)
 	if last := len(dir.vacant) - 1; last >= 0 {
@@ -145,7 +145,7 @@ func (fs *FS) removeEntry(e *entry) {
 	e.dir.touch(modified, changed)
 }
 
-// setParent lets a directory lie in another one.
+// setParent sets the parent of a directory.
 func (n *inode) setParent(dir *inode) {
 	if !n.isDir() || n.parent == dir {
 		return

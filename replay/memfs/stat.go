@@ -7,12 +7,12 @@ import (
 // device is the number of a file system.
 const device = 0x70
 
-// set assigns where architectures have other types.
+// set assigns to a field whose type depends on the architecture.
 func set[T ~int32 | ~int64 | ~uint32 | ~uint64](to *T, v int64) { *to = T(v) }
 
 func timespec(nanos int64) unix.Timespec { return unix.NsecToTimespec(nanos) }
 
-// length returns what stat says of a file's: that of a directory is a page.
+// length returns st_size of a file: a page for a directory.
 func (n *inode) length() int64 {
 	if n.isDir() {
 		return pageSize
@@ -20,7 +20,7 @@ func (n *inode) length() int64 {
 	return n.size.Load()
 }
 
-// status returns what stat says of a file.
+// status returns the struct stat of a file.
 func (n *inode) status() (s unix.Stat_t) {
 	n.lock.rlock()
 	defer n.lock.runlock()
@@ -117,7 +117,7 @@ func (fs *FS) storeStatfs(at uintptr) int64 {
 	return 0
 }
 
-// change changes what stat says of a file, and returns 0.
+// change changes metadata of a file, and returns 0.
 func (n *inode) change(do func()) int64 {
 	n.lock.lock()
 	do()
@@ -148,7 +148,7 @@ func (fs *FS) fchmodat2(a args) int64 {
 	})
 }
 
-// chown leaves alone what is to be -1.
+// chown leaves an owner of -1 unchanged.
 func (n *inode) chown(uid, gid uintptr) int64 {
 	return n.change(func() {
 		if uint32(uid) != ^uint32(0) {
@@ -169,7 +169,7 @@ func (fs *FS) fchownat(a args) int64 {
 	return fs.onPath(a[0], a[1], a[4], func(n *inode) int64 { return n.chown(a[2], a[3]) })
 }
 
-// utimensat takes a descriptor where it has no path.
+// utimensat takes a descriptor if it has no path.
 func (fs *FS) utimensat(a args) int64 {
 	var to [2]unix.Timespec
 	if a[2] != 0 {

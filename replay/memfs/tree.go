@@ -7,8 +7,8 @@ type tree struct {
 	root   uint32
 	height uint8
 	nodes  int64
-	pages  int64 // taken or unwritten
-	paid   int64 // nodes that are paid for before they are needed
+	pages  int64 // allocated or unwritten
+	paid   int64 // nodes that are charged before they are needed
 }
 
 const (
@@ -16,7 +16,7 @@ const (
 	fan     = 1 << fanBits
 )
 
-// span is how many pages a tree of a height reaches over.
+// span is how many pages a tree of a height covers.
 func span(height uint8) int64 { return 1 << (fanBits * height) }
 
 // find returns the value in the slot of a page.
@@ -67,7 +67,7 @@ func (m *memory) newNode(t *tree) uint32 {
 	return m.allocPage(true)
 }
 
-// freeRange makes holes of the pages from first to before end.
+// freeRange turns the pages [first, end) into holes.
 func (m *memory) freeRange(t *tree, first, end int64) {
 	end = min(end, span(t.height))
 	if first >= end {
@@ -106,9 +106,9 @@ func (m *memory) freeRangeBelow(t *tree, at *uint32, height uint8, first, end in
 }
 
 // shift moves the pages from a position on by so many, and reports whether the
-// nodes that this takes could be paid.
+// budget had the nodes for that.
 func (m *memory) shift(t *tree, from, by int64) bool {
-	// Paid ahead, so that it can't fail half-way: a node can spread over two,
+	// Charged ahead, so that it can't fail half-way: a node can spread over two,
 	// and the new tree can be higher.
 	paid := 2*t.nodes + 8
 	if !m.charge(paid * pageSize) {
@@ -173,7 +173,7 @@ func (m *memory) firstHole(t *tree, page int64) int64 {
 	return m.firstHoleBelow(t.root, t.height, page)
 }
 
-// firstHoleBelow returns the span of the tree if there is no gap in it.
+// firstHoleBelow returns the span of the tree if there is no hole in it.
 func (m *memory) firstHoleBelow(at uint32, height uint8, page int64) int64 {
 	switch {
 	case at == hole, height == 0 && at == unwritten:

@@ -17,8 +17,8 @@ type Wanted struct {
 	Events []int64
 }
 
-// Asked are the events of an own thread that other players wait for, in order, and the
-// slots that these have for them.
+// Asked are the events of an own thread that other players wait for, in order, and their
+// slots on the boards of these players.
 type Asked struct {
 	Events []int64
 	To     [][]Place
@@ -146,8 +146,8 @@ func (a *Asked) sort() {
 	a.Events, a.To = events, to
 }
 
-// Wire opens the board of the next replay, and has the carrier carry what is posted on it.
-// It ends the use of the board before.
+// Wire opens the board of the next replay, and makes the carrier carry its posts.
+// It ends the use of the previous board.
 func (s *Session) Wire(w *Wiring) (*Board, error) {
 	if s.Size == 1 {
 		return &Board{}, nil

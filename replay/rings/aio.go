@@ -29,7 +29,7 @@ type aio struct {
 
 	events      []aioEvent   // that io_getevents has returned
 	first, last int          // of those that were not reaped
-	left        atomic.Int32 // how many these are
+	left        atomic.Int32 // their number
 }
 
 // refusals are completions of requests that io_submit has refused. One thread adds
@@ -213,8 +213,8 @@ func (q *aio) shared() *aioRing {
 	return ring
 }
 
-// take fills done with events in the shared memory, as io_getevents would, and reports
-// whether it could look there.
+// take fills done with events from the shared memory, as io_getevents would. ok is false if
+// the memory can't be read.
 func (q *aio) take(done []Completion) (n int, ok bool) {
 	ring := q.shared()
 	if ring == nil {

@@ -112,7 +112,7 @@ func openRing(c Config) (_ *ring, err error) {
 	return q, nil
 }
 
-// mapRings maps what the kernel shares.
+// mapRings maps the memory that the kernel shares.
 func (q *ring) mapRings(p *ringParams) error {
 	if p.features&featuresThatAreIn != featuresThatAreIn {
 		return fmt.Errorf("the kernel is older than Linux 5.5: %w", unix.ENOSYS)
@@ -140,7 +140,7 @@ func (q *ring) mapRings(p *ringParams) error {
 	q.cqHead, q.cqTail, q.cqOverflow = field[uint32](rings, p.cq.head), field[uint32](rings, p.cq.tail), field[uint32](rings, p.cq.overflow)
 	if q.flags&NoSQArray == 0 {
 		for i, places := uint32(0), array[uint32](rings, p.sq.array, int(p.sqEntries)); i < p.sqEntries; i++ {
-			places[i] = i // for good: entries are used in turn
+			places[i] = i // permanently: entries are used in turn
 		}
 	}
 	return nil
@@ -433,9 +433,9 @@ func (q *ring) Close() error {
 	return nil
 }
 
-// cancel cancels what has begun, and waits for a completion, or until something
-// else may have begun: a request that was behind the cancelled ones, or that the
-// kernel's thread had not taken. It returns 0 or -errno.
+// cancel cancels requests that have begun, and waits for a completion, or until another
+// request may have begun: one behind the cancelled ones, or one that the kernel's thread
+// had not taken. It returns 0 or -errno.
 func (q *ring) cancel() int64 {
 	p := field[closing](q.control, 0)
 	*p = closing{cancel: syncCancel{fd: -1, flags: cancelAny}, limit: unix.NsecToTimespec(cancelAgain)}

@@ -11,8 +11,7 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// tables holds what requests refer to besides descriptors and addresses: the registered
-// files and buffers, held by the kernel or, if it refuses, by the queue.
+// tables holds the registered files and buffers that requests refer to, held by the kernel or, if it refuses, by the queue.
 type tables struct {
 	kernel sandbox.Kernel
 
@@ -100,8 +99,8 @@ func (t *tables) checkStale() error {
 	return nil
 }
 
-// retire drops descriptors when no request uses them any more: until then their
-// numbers must not lead to other files.
+// retire drops descriptors once no request uses them: until then their numbers must
+// not lead to other files.
 func (t *tables) retire(fds []int32) {
 	if t.stale = append(t.stale, fds...); t.idle() {
 		t.drop(t.stale)

@@ -8,9 +8,8 @@ import (
 
 // Branch is an additional root of a replay, for some of the trace's names (Name.SetBranch).
 // A path in it is resolved by the kernel below it: in a jail from a mount of it that
-// only the replay sees, where ".." ends as in the root; without a jail by openat2. Only
-// an absolute symbolic link differs: it leads to the root in a jail, and to the branch
-// without.
+// only the replay sees, where ".." ends as in the root; without a jail by openat2. An
+// absolute symbolic link leads to the root in a jail, and to the branch without one.
 type Branch struct {
 	Root uintptr // descriptor of the directory; the caller's
 
@@ -19,7 +18,7 @@ type Branch struct {
 	own   identity
 }
 
-// identity is what tells a directory from any other file, and its mode.
+// identity identifies a directory, and has its mode.
 type identity struct {
 	dev, ino uint64
 	mode     uint32

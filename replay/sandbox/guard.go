@@ -12,7 +12,7 @@ import (
 
 // Guard resolves the file names of a thread. No name reaches a file outside the
 // root: not by "..", an absolute path, a symbolic link, one of the kernel's magic
-// links, or a mount below the root, whenever that was made.
+// links, or a mount below the root that was made at any time.
 //
 // If the thread is allowed to, it makes the root its own root directory (a jail), so
 // that a call costs as much as in the application. That root directory is a mount of
@@ -40,9 +40,9 @@ type Guard struct {
 	// Internal state.
 	jailed   bool         // the root is the thread's root and working directory
 	mount    int          // descriptor of a mount of the root that only replays see; 0 until it is made
-	proc     int          // descriptor of /proc, for the threads' own files; 0 where it is missing
+	proc     int          // descriptor of /proc, for the threads' own files; 0 if it is missing
 	identity identity     // of the root
-	rules    int          // for Landlock, a descriptor; 0 until they are made, and where there are none
+	rules    int          // for Landlock, a descriptor; 0 until they are made, and if there are none
 	how      unix.OpenHow // memory for openat2
 	stat     unix.Stat_t  // and for fstat
 	link     [len(ownFiles) + 20]byte
@@ -148,7 +148,7 @@ func (g *Guard) Close() {
 }
 
 // readIdentity reads the identity and the mode of the root, and of branches, which don't
-// change: only the first copy that is bound writes to what all share.
+// change. Only the first bound copy writes to the shared memory.
 func (g *Guard) readIdentity() (err error) {
 	if g.identity, err = g.identify(g.Root); err != nil {
 		return err
@@ -189,7 +189,7 @@ func (g *Guard) confine() (err error) {
 	return restrict(g.rules)
 }
 
-// Probe is Enter in the better of the two ways that works.
+// Probe is Enter in a jail if that works, else by openat2.
 func (g *Guard) Probe() error {
 	err := g.Enter(true)
 	if !refused(err) {
@@ -212,7 +212,7 @@ func refused(err error) bool {
 	return errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EINVAL)
 }
 
-// Open opens a path with native flags. It returns a descriptor, which Shut
+// Open opens a path with native flags. It returns a descriptor, which CloseFD
 // closes, or -errno.
 func (g *Guard) Open(n *Name, flags, mode uintptr) int64 {
 	if flags&(unix.O_CREAT|unix.O_TMPFILE&^unix.O_DIRECTORY) == 0 {
@@ -263,7 +263,7 @@ func (g *Guard) within(n *Name, parent, last *byte) (dir int64, name uintptr) {
 func (g *Guard) Entry(n *Name) (dir int64, entry uintptr) { return g.within(n, n.holder, n.entry) }
 
 // Target is like Parent for a call on the file of a name, and follows a link at the end
-// if it is told to. The call gets the flags. Without a jail the descriptor is the file's
+// if follow is set. The call gets the flags. Without a jail the descriptor is the file's
 // own, and the flags are AT_EMPTY_PATH.
 func (g *Guard) Target(n *Name, follow bool) (fd int64, last, flags uintptr) {
 	switch {
@@ -291,9 +291,9 @@ func (g *Guard) OpenDir(dir uintptr, name *byte) int64 {
 }
 
 // Path is like Target for a call that takes neither a directory nor flags, and
-// tells whether the call must follow a link at the end of the path. Without a
+// reports whether the call must follow a link at the end of the path. Without a
 // jail the path is that of a descriptor in /proc, valid until the next call of
-// Path: the kernel follows it to the very file, a link too, and to no other. In
+// Path: the kernel follows it to exactly this file, also if it is a link. In
 // a jail, a path in a branch starts at the working directory, which is the
 // branch's until Release.
 func (g *Guard) Path(n *Name, follow bool) (fd int64, path uintptr, follows bool) {
@@ -325,13 +325,13 @@ func (g *Guard) ownFile(fd int64) *byte {
 }
 
 // inProc is ownFile for a call that starts from g.proc, which works in a jail,
-// too. The kernel follows it to the very file of the descriptor.
+// too. The kernel follows it to exactly the file of the descriptor.
 func (g *Guard) inProc(fd uintptr) uintptr {
 	return Pointer(g.ownFile(int64(fd))) + uintptr(len(procFS))
 }
 
-// Reopen opens the file of a descriptor once more, with native flags, whatever
-// names it has. It returns a descriptor, which CloseFD closes, or -errno. Linux has
+// Reopen opens the file of a descriptor once more, with native flags, under
+// any names. It returns a descriptor, which CloseFD closes, or -errno. Linux has
 // no call for that but an open in /proc; another Kernel takes a NULL path.
 func (g *Guard) Reopen(fd, flags uintptr) int64 {
 	if g.SelfContained {

@@ -18,8 +18,8 @@ import (
 const maxDescent = 64
 
 // lifted is the prefix of the names of directories that were moved up to the
-// root. They stay there until they are removed, by the next replay if this one
-// is killed.
+// root. They stay there until this replay removes them, or the next one if this
+// one is killed.
 const lifted = ".pianola-lifted-"
 
 // Remove removes a name below the root, with all below it, for any modes that a

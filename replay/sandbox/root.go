@@ -47,13 +47,13 @@ type Root struct {
 	path       string
 	dir        *os.File   // locked, so that no other replay uses it
 	parents    []*os.File // its parent directories, locked against use as a root
-	below      *os.File   // the same as dir, for operations on what is in it
+	below      *os.File   // the same as dir, for operations on its files
 	alone      bool       // below is a mount of its own, without the mounts below dir
 	created    bool       // by this run
 	joined     bool       // another process removes what was made
 	fresh      bool       // there is nothing in it but the marker
-	marked     bool       // it has had the marker: what is in it is Pianola's
-	keep       bool       // what is in it at the end
+	marked     bool       // it has had the marker: the files in it are Pianola's
+	keep       bool       // the files at the end
 	holdsRoots bool       // it holds the roots of several traces
 	linked     bool       // the marker has had other hard links
 	before     ownAttributes
@@ -63,8 +63,8 @@ type Root struct {
 // OpenRoot creates a root, or opens one that is empty or from an earlier
 // replay. If it is one of several roots of a run, it is in parent, which holds
 // the locks on the directories above; else parent is nil. The caller closes the
-// root. Close restores the attributes of the directory itself, and keeps the files of an earlier replay, and a directory that
-// OpenRoot did not create. A mount below the root is an error; the root itself may be one
+// root. Close restores the attributes of the directory itself. It keeps the files of an
+// earlier replay, and a directory that OpenRoot did not create. A mount below the root is an error; the root itself may be one
 // if it has no parent.
 func OpenRoot(path string, parent *Root) (*Root, error) {
 	r, err := lockRoot(path, parent)
@@ -112,7 +112,7 @@ func JoinRoot(path string) (*Root, error) {
 }
 
 // OpenParent is OpenRoot for a directory that holds several roots. They must be
-// closed before it. A mount below it is an error, also where a root would be.
+// closed before it. A mount below it is an error, also one in place of a root.
 func OpenParent(path string) (*Root, error) {
 	r, err := lockRoot(path, nil)
 	if err != nil {
@@ -137,7 +137,7 @@ func OpenParent(path string) (*Root, error) {
 }
 
 // lockRoot makes or opens a root, and locks it and the directories above it. The
-// root of one of several traces is never what a link leads to.
+// root of one of several traces can't be a link.
 func lockRoot(path string, parent *Root) (*Root, error) {
 	r := &Root{path: path}
 	// Files have the modes of the trace, so the root itself is closed to other
@@ -255,8 +255,8 @@ func (r *Root) release() {
 	}
 }
 
-// enter opens the root for operations on what is in it: as a mount of its own if the
-// kernel allows that, or as it is.
+// enter opens the root for operations on its files: as a mount of its own if the kernel
+// allows that, or as it is.
 func (r *Root) enter() error {
 	fd, err := detached(r.dir.Fd())
 	r.alone = err == nil
@@ -293,8 +293,8 @@ func (r *Root) list() (*os.File, error) {
 	return os.NewFile(uintptr(fd), r.path), nil
 }
 
-// checkMounts returns an error that names a mount below the root. Without /proc none is
-// found, and still none is crossed.
+// checkMounts returns an error that names a mount below the root. Without /proc it finds
+// none, but no mount is ever crossed.
 func (r *Root) checkMounts() error {
 	own := strconv.Itoa(int(r.dir.Fd()))
 	info, err := os.ReadFile(procFS + "thread-self/fdinfo/" + own)
@@ -361,7 +361,7 @@ func (r *Root) Linked() bool { return r.linked }
 func (r *Root) Joined() bool { return r.joined }
 
 // Mark writes the marker, with a text about the contents of files. It must come
-// before any other change in the root. A marker that is there is replaced by another
+// before any other change in the root. An existing marker is replaced by another
 // file, because it can have hard links outside the root.
 func (r *Root) Mark(text string) error {
 	err := r.write(Marker, text)
@@ -473,7 +473,7 @@ func (r *Root) keepIfUsed() error {
 	return nil
 }
 
-// Clear removes what replays left in a root, but not the directory.
+// Clear removes the files of replays from a root, but not the directory.
 func Clear(path string) error {
 	r, err := lockRoot(path, nil)
 	if err != nil {
@@ -487,8 +487,7 @@ func Clear(path string) error {
 	return r.Close()
 }
 
-// Remove is Clear, and then removes the directory if nothing else is in it, and nothing is
-// mounted there.
+// Remove is Clear, and then removes the directory if it is empty and not a mount.
 func Remove(path string) {
 	_ = Clear(path)
 	_ = os.Remove(path) // fails unless the directory is empty

@@ -43,7 +43,7 @@ type ref struct {
 // queued is how many spans of a thread are read ahead.
 const queued = 1024
 
-// resource is what spans of several threads use: a handle or a file.
+// resource is a handle or a file that spans of several threads use.
 type resource struct {
 	process int32
 	kind    string // type of the handle; "" for a file
@@ -51,8 +51,8 @@ type resource struct {
 	path    string
 }
 
-// maxResources bounds how many are remembered. Beyond that all are forgotten, so that
-// threads may come to use one in another order.
+// maxResources bounds the resources that are tracked. At the bound all are dropped, so
+// that threads may use one in another order.
 const maxResources = 1 << 20
 
 // outermost calls f with the spans that are played and their threads, in the order of their
@@ -79,8 +79,8 @@ func (r *Replay) outermost(f func(t *thread, e *format.Event) error, other func(
 	})
 }
 
-// dispatch gives each thread its spans. A queue that is full keeps it waiting; a span waits
-// only for spans that were dealt before, so the queue empties.
+// dispatch gives each thread its spans. It waits while a queue is full. A span waits only
+// for spans that were dispatched before, so the queue empties.
 func (r *Replay) dispatch(stopped <-chan struct{}) error {
 	return r.outermost(func(t *thread, e *format.Event) error {
 		it := &item{event: e.Clone(), place: -1, gap: e.Start - t.end}
@@ -105,10 +105,10 @@ func (r *Replay) dispatch(stopped <-chan struct{}) error {
 	})
 }
 
-// errStopped ends deal after a stop. It comes after the error that stopped the run.
+// errStopped ends dispatch after a stop. It comes after the error that stopped the run.
 var errStopped = errors.New("the replay was stopped")
 
-// order finds what spans wait for: the last span of another thread that used one of their
+// order finds the waits of spans: for the last span of another thread that used one of their
 // handles or files and had ended. The waits may take so many bytes.
 func (r *Replay) order(memory int64) error {
 	if len(r.threads) == 1 {
