@@ -11,7 +11,7 @@ import (
 	"pianola/format"
 )
 
-// A worker notes its place in gaps, but not where that could make it late.
+// A worker notes its place in gaps, but not if that could make it late.
 func TestNoted(t *testing.T) {
 	w := &Worker{Slot: &Slot{}, Event: 7}
 	require.EqualValues(t, 0, w.useGap(0, refillGap))
@@ -20,7 +20,7 @@ func TestNoted(t *testing.T) {
 	require.EqualValues(t, 7, w.noted.Load())
 }
 
-// Due times are reckoned from due times, so that being late doesn't add up.
+// Due times are computed from due times, so that being late doesn't add up.
 func TestLatenessIsCarriedOver(t *testing.T) {
 	e := &Engine{Stage: &Stage{Clock: NewClock(nil), maxSpinning: 1}, Options: Options{Speed: 1}}
 	w := &Worker{e: e, Slot: &Slot{batch: make([]format.Record, batchRecords)}}
@@ -46,8 +46,8 @@ func TestLatenessIsCarriedOver(t *testing.T) {
 	require.Equal(t, begin+10_007, due, "without what its waits account for")
 }
 
-// A worker that comes back from a sleep and finds no free processor slot waits for one as
-// the Go scheduler wants it: with one slot, which another goroutine keeps.
+// A worker that wakes up without a free processor slot waits for one by the Go scheduler:
+// here another goroutine keeps the only slot.
 func TestSleepWithoutSlot(t *testing.T) {
 	e := &Engine{Stage: &Stage{Clock: NewClock(nil), maxSpinning: 1}}
 	w := &Worker{e: e, Slot: &Slot{}}

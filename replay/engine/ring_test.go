@@ -15,7 +15,7 @@ import (
 	"pianola/internal/spin"
 )
 
-// scriptedRequests are requests that end when a test says so.
+// scriptedRequests are requests that end when a test decides.
 type scriptedRequests struct {
 	Requests // nil: a method that no test expects
 	did      []string
@@ -106,8 +106,8 @@ func TestCloseQueueOfOthers(t *testing.T) {
 	require.Nil(t, q.requests.Load())
 }
 
-// A worker looks at no queue that another one has closed.
-func TestLookAtClosedQueue(t *testing.T) {
+// A worker does not access a queue that another one has closed.
+func TestTryReapOfClosedQueue(t *testing.T) {
 	w, q := ringOn(t, 1, nil)
 	q.submitted.Store(1)
 	w.e.Stop() // close does not wait for the request
@@ -139,11 +139,11 @@ func TestLookAtClosedQueue(t *testing.T) {
 	}
 }
 
-// A queue that can't be taken or given back at this moment is waited for, until a stop.
-func TestClaimEndsByStop(t *testing.T) {
+// A worker waits until a stop for a ring that it can't acquire.
+func TestAcquireEndsByStop(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // as in a run: it would wait for the pinned worker
 	w, q := ringOn(t, 1, nil)
-	q.submitter.Store(w.Number) // by a worker that has yet to say so
+	q.submitter.Store(w.Number) // by a worker that has not set submitting yet
 	ended := make(chan bool)
 	go func() {
 		claimed := false
@@ -157,8 +157,8 @@ func TestClaimEndsByStop(t *testing.T) {
 	require.Zero(t, q.submitter.Load())
 }
 
-// A stop that comes right after a worker has found that there is none ends the waits for
-// completions and for an event, although it wakes no worker that sleeps already.
+// A stop right after a worker has checked for one ends the waits for completions and for
+// an event, although it wakes no worker that sleeps already.
 func TestStopsAreNotLost(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // as in a run: it would wait for the pinned worker
 	w, q := ringOn(t, 1, nil)
@@ -188,7 +188,7 @@ func TestStopsAreNotLost(t *testing.T) {
 	}
 }
 
-// A stop ends the waits of a worker in a ring: they have a limit, after which it looks
+// A stop ends the waits of a worker in a ring: they have a limit, after which it checks
 // for a stop.
 func TestStopsEndWaitsInRings(t *testing.T) {
 	for name, wait := range map[string]func(w *Worker, q *Ring){
@@ -361,7 +361,7 @@ func TestStopEndsFullBatch(t *testing.T) {
 }
 
 // A worker waits for the requests of its process and not for those of others.
-func TestAwaitThoseOf(t *testing.T) {
+func TestAwaitRequestsOf(t *testing.T) {
 	p := &playedRequests{}
 	w, q := onPlayed(t, 5, 5, p)
 	other := &Worker{e: w.e, Number: 1, Process: 2, Slot: w.e.NewSlot()}
@@ -376,8 +376,8 @@ func TestAwaitThoseOf(t *testing.T) {
 	require.False(t, q.hasRequestsOf(2))
 }
 
-// While a worker is alone in a ring, as for a registration, no other one takes completions.
-func TestAloneExcludesReaps(t *testing.T) {
+// While a worker has quiesced a ring, such as for a registration, no other one takes completions.
+func TestQuiesceExcludesReaps(t *testing.T) {
 	s := &scriptedRequests{}
 	w, q := ringOn(t, 1, s)
 	other := &Worker{e: w.e, Number: 3, Slot: w.e.NewSlot()}

@@ -8,8 +8,7 @@ import (
 	"pianola/format"
 )
 
-// route has several executors play the events of each thread, by operation. It is all that
-// several executors at once take.
+// route lets several executors play the events of each thread, by operation.
 type route struct {
 	to func(op format.Op) int // which of all
 	of []Executor

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newFS makes a file system and who calls it.
+// newFS makes a file system and a caller.
 func newFS(t testing.TB, limit int64) (*FS, *machine) {
 	fs, err := New(limit)
 	require.NoError(t, err)

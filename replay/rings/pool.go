@@ -47,8 +47,8 @@ type pool struct {
 }
 
 // scheduled is the kernel of a pool. The Go scheduler sees its calls, so so a long
-// one does not delay a stop of all goroutines. Nor can it block itself by that: it may
-// wait for a stopped thread.
+// one does not delay a stop of all goroutines. Otherwise it could block for good, because
+// it may wait for a thread that is stopped.
 func scheduled(nr, a, b, c, d, e, f uintptr) int64 {
 	r, _, errno := syscall.Syscall6(nr, a, b, c, d, e, f)
 	if errno != 0 {
