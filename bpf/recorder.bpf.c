@@ -777,8 +777,8 @@ int map_huge(u64 *ctx)
 	if (!t || grown((void *)ctx[0]) < HUGE_PAGES / 2 || t->counting)
 		return 0; /* of a call, all counts that it maps */
 	if (t->addressed != ended_faults(task)) {
-		/* No fault, but a call maps it, such as madvise, or O_DIRECT from there. Of
-		 * one that is recorded it is a part, and nothing tells the address. */
+		/* No fault, but a call maps it, such as madvise, or O_DIRECT from there. It is
+		 * part of the call if that is recorded, and the address is unknown. */
 		found = t->start != 0;
 	} else if (with_maps) {
 		found = t->address;

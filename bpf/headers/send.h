@@ -30,7 +30,7 @@ struct {
 } libraries SEC(".maps");
 
 /* Counts a record that was not sent. A function of its own, so that the verifier checks
- * at it once. Programs at functions of libraries can be preempted. */
+ * it only once. Programs at functions of libraries can be preempted. */
 __attribute__((noinline)) int lose(u32 nr)
 {
 	u64 *n = bpf_map_lookup_elem(&lost, &nr);

@@ -151,7 +151,7 @@ func (r *Recorder) take(program context.Context, out output.Output) (record.Resu
 		return begin()
 	}
 	run := r.Tracer
-	choose := run == nil && len(o.Layers) == 0 && o.Ranks == nil // which ptrace knows nothing of
+	choose := run == nil && len(o.Layers) == 0 && o.Ranks == nil // ptrace has neither
 	if run == nil {
 		run = ebpf.Run
 	}
