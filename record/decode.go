@@ -25,7 +25,7 @@ type decoder struct {
 
 var errCall = errors.New("a system call that is not recorded")
 
-// reset takes back the memory of the notes and texts of all events decoded before.
+// reset frees the memory of the notes and texts of all events decoded before.
 func (d *decoder) reset() {
 	d.notes, d.text = d.notes[:0], d.text[:0]
 	d.spans.Reset()
@@ -95,9 +95,9 @@ func (d *decoder) arg(e *format.Event, info *format.Info, i int, raw uint64) int
 	return int64(raw)
 }
 
-// registered returns what io_uring_register was given: the number of the first that it
-// replaces, and then descriptors, or addresses and lengths of buffers, of so many bytes
-// each; nil for nothing.
+// registered returns the list of an io_uring_register: the number of the first entry that it
+// replaces, and then descriptors, or addresses and lengths of buffers, of size bytes each;
+// nil for an empty list.
 func (d *decoder) registered(list []byte, size uint64) *format.List {
 	const descriptor, buffer = 4, 16
 	if len(list) < 4 || size != descriptor && size != buffer {
