@@ -204,7 +204,7 @@ func (ts *titles) freed(c *claim, p *process.Process) {
 }
 
 // opensFile says which file a handle is of: that of its name, or one of its own where
-// nothing is known of the name.
+// the name is unknown.
 func (ts *titles) opensFile(h *title, c *claim) {
 	if c.body == nil {
 		return

@@ -22,7 +22,7 @@ const (
 // files must not be in the fileset, because the calls that missed them would find them.
 //
 // Older recordings and imports lack bind. In those, a file that appears and is used
-// only by calls on sockets is taken for a socket: its owner binds it, sets its mode,
+// only by calls on sockets counts as a socket: its owner binds it, sets its mode,
 // and removes it at the end.
 func (nm *naming) appear(next *simEvent) {
 	t, e := next.t, next.e

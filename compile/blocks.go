@@ -111,7 +111,7 @@ type sought struct {
 // maxSought bounds the parts of a file whose allocation seeks show.
 const maxSought = format.MaxStretches / 4
 
-// seek learns from a seek for data or for a hole, in a file that the trace has not
+// seek evaluates a seek for data or for a hole, in a file that the trace has not
 // changed.
 func (cs *contents) seek(nd *node, s *simEvent) {
 	if nd.created || nd.changed || nd.dirty || nd.blocks != nil || nd.size == 0 || len(nd.sought) >= maxSought {

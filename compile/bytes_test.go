@@ -72,8 +72,8 @@ func (w *written) spansOf() []span {
 	return w.spans
 }
 
-// A read waits for the growth that made the file so large, or, where there were
-// many since, for one soon after.
+// A read waits for the growth that made the file so large, or, after many growths,
+// for one soon after it.
 func TestGrowths(t *testing.T) {
 	o := order{budget: &budget{}, count: []int64{0, 100_000, 0}}
 	nd := &node{}

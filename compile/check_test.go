@@ -9,8 +9,8 @@ import (
 	"pianola/format"
 )
 
-// checker is a Sink that holds what it is given against what every trace must
-// be, whatever the script was. The first breach is kept.
+// checker is a Sink that checks that its events form a valid trace, for any script. It
+// keeps the first violation.
 type checker struct {
 	paths  compile.Paths
 	counts []int64 // events so far, per thread
@@ -167,8 +167,8 @@ func (c *checker) called() {
 }
 
 // names replays the names of the trace in the order of emission, and checks
-// that what a call found was there. It gives up where the results contradict
-// one another: no file system has behaved like that.
+// that what a call found was there. It stops where the results contradict
+// each other, because no file system behaves like that.
 func (c *checker) names() {
 	if c.fault != nil || c.paths == compile.Flat {
 		return

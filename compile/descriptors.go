@@ -22,7 +22,7 @@ func (ds *descriptors) enlist() {
 	ds.always(ds.made, format.Channels)
 }
 
-// closed is told of each number that the current event closes.
+// closed handles each number that the current event closes.
 func (ds *descriptors) closed(f fact) {
 	t, d, v := f.t, f.d, numberOf(f.fd, f.d)
 	if n, ok := t.Table.Data.(*numbers); ok && v != f.fd {

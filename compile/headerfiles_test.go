@@ -34,8 +34,8 @@ func TestGiven(t *testing.T) {
 	}, s.header.Files)
 }
 
-// A file that a process has open at the start, or when it enters, was as the line of its descriptor
-// says.
+// A file that a process has open at the start, or when it enters, has the state in the line of its
+// descriptor.
 func TestFilesOfDescriptors(t *testing.T) {
 	s, r := compiled(t, `# pianola script 1
 # process: 10 threads=10 cwd="/" root="/"
@@ -58,7 +58,7 @@ func TestFilesOfDescriptors(t *testing.T) {
 }
 
 // A file that existed is allocated as it was when it was first opened for
-// writing, whatever was written before the recorder looked.
+// writing, even after writes before the recorder looked.
 func TestAllocatedFiles(t *testing.T) {
 	s, _ := compiled(t, `# pianola script 1
 # file: "w/given" reg mode=0600 size=8192 cached=1 blocks=reserved:8192
@@ -81,8 +81,8 @@ func TestAllocatedFiles(t *testing.T) {
 	require.Empty(t, want)
 }
 
-// A file that is opened for reading has the share of its blocks that was
-// allocated, where seeks show them, or else from its start.
+// A file that is opened for reading has its share of allocated blocks at the places
+// that seeks show, or else at its start.
 func TestHoles(t *testing.T) {
 	stretches := func(text string) []format.Stretch {
 		all, ok := format.ParseBlocks([]byte(text))

@@ -111,8 +111,8 @@ func TestRefusedWithoutHolder(t *testing.T) {
 	}
 }
 
-// However many locks there are, what conflicts comes one after the other, and
-// the memory for them is bounded.
+// For any number of locks, conflicting calls come one after the other, and the memory
+// for them is bounded.
 func TestManyLocks(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(recorded([]string{`10 clone(SIGCHLD) = 12`, `10 open("/w/a", O_RDWR) = 3`, `12 open("/w/a", O_RDWR) = 5`}))

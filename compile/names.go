@@ -10,7 +10,7 @@ import (
 // Paths says how paths are mapped below the root.
 type Paths uint8
 
-// The mappings of DESIGN, section 7.
+// The mappings of paths.
 const (
 	Tree Paths = iota // keeps directories; a created file gets a temporary name in its directory
 	Flat              // no directories: temporary names, base names, and standard directories as they are

@@ -22,7 +22,7 @@ type numbering struct {
 type numbers struct {
 	freed  map[int32]place    // the newest event that closed each number; an open that returns the number must come after it
 	taken  map[int32]struct{} // numbers of open descriptors that differ from the recorded ones
-	spare  map[int32][]int32  // numbers that each thread has closed of late
+	spare  map[int32][]int32  // numbers that each thread has closed recently
 	high   int32              // above all numbers that were used
 	closes map[int32]int      // how often each recorded number was closed
 

@@ -46,7 +46,7 @@ type standing struct {
 func handleOf(t *title) *title { return &title{up: t} }
 
 // stray reports whether the directory of a handle may no longer have its name, so that
-// nothing is known of the names in it. h can be nil.
+// the names in it are unknown. h can be nil.
 func (h *title) stray() bool {
 	return h != nil && (h.kind == kindAbsent || h.kind == kindDir && h.serial != h.up.age())
 }
@@ -214,7 +214,7 @@ func (ts *titles) fill(t *title, in []content) {
 // leading is a symbolic link that recorded calls made or read.
 type leading struct {
 	target  []byte
-	changed bool // it was removed or renamed later, so nothing is known of what it leads to
+	changed bool // it was removed or renamed later, so its target is unknown
 }
 
 // learn notes what an event says about links, before later events are fetched.

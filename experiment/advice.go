@@ -27,7 +27,7 @@ func Suggested(findings []profile.Finding) (all []Candidate) {
 	return all
 }
 
-// outcome says what became of a suggested candidate.
+// outcome is the result of a suggested candidate.
 type outcome string
 
 // The outcomes. Only a change of which the experiment is certain is worth doing: the
@@ -46,7 +46,7 @@ type findingDocument struct {
 	Candidates []suggestion `json:"candidates"`
 }
 
-// suggestion is what became of a candidate. Its gain is that of the side with its name.
+// suggestion is the result of a candidate. Its gain is that of the side with its name.
 type suggestion struct {
 	Name    string  `json:"name"`
 	Outcome outcome `json:"outcome"`
@@ -57,7 +57,7 @@ type suggestion struct {
 	side *Side // nil if it was not tried
 }
 
-// findings returns what was suggested, and what became of it; nil without a diagnosis.
+// findings returns the suggestions and their results; nil without a diagnosis.
 func (r *Report) findings() []findingDocument {
 	if r.Findings == nil {
 		return nil
@@ -142,7 +142,7 @@ func (r *Report) worthMost() string {
 	return "no suggested change certainly saves time"
 }
 
-// advice says what became of the candidate of a side, "" if it was not suggested.
+// advice returns the result of the candidate of a side, "" if it was not suggested.
 func (r *Report) advice(side *Side) string {
 	for _, f := range r.findings() {
 		for _, s := range f.Candidates {

@@ -313,7 +313,7 @@ func TestHidden(t *testing.T) {
 	require.Contains(t, out, "compile on disk: compute binds it (")
 }
 
-// The report says what became of each suggestion of the diagnosis.
+// The report has the result of each suggestion of the diagnosis.
 func TestAdvice(t *testing.T) {
 	risk := diagnosis.ChangeOf(&profile.Finding{}, "sync=none").Risk
 	r := reportOf(subject("trace.txt", replays("", 6, 1000, 500, 20), replays("", 6, 500, 50, 20, "sync=none"), replays("", 6, 300, 50, 20, "backend=memory"), replays("", 6, 1000, 500, 20, "prefetch=4")))

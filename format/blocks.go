@@ -54,8 +54,8 @@ func AppendBlocks(dst []byte, blocks []Stretch) []byte {
 	return dst
 }
 
-// ParseBlocks parses what AppendBlocks appends. It reports false for anything
-// else, and for stretches that end beyond MaxNote.
+// ParseBlocks parses the text of AppendBlocks. It reports false for any other text, and
+// for stretches that end beyond MaxNote.
 func ParseBlocks(text []byte) (blocks []Stretch, ok bool) {
 	var end int64
 	for more := true; more; {

@@ -15,8 +15,8 @@ type FieldValue struct {
 	text    []byte          // of a part that is a text, borrowed where nothing in it is escaped
 }
 
-// Parse reads the text of a value, nil for a bare word. ok is false if it is none that the
-// field can have.
+// Parse reads the text of a value, nil for a bare word. ok is false if the field can't
+// have it.
 func (f *Field) Parse(text []byte) (v FieldValue, ok bool) {
 	switch {
 	case len(f.Parts) == 0:

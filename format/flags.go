@@ -40,7 +40,7 @@ var HostArch = func() Arch {
 	return AMD64
 }()
 
-// Canonical flags of open, the same on every platform (design, section 5).
+// Canonical flags of open, the same on every platform.
 // Exactly one of the first three is set in a valid word.
 const (
 	RDONLY    = 1

@@ -744,8 +744,7 @@ func (i *Info) StringIndex(arg int) (n int) {
 func HasMode(flags int64) bool { return flags&(CREAT|TMPFILE) != 0 }
 
 // SameResult reports whether a replay's result means the same as the recorded
-// one: the same error, or a success that is equal by the operation's Result
-// (design, section 8).
+// one: the same error, or a success that is equal by the operation's Result.
 func SameResult(op Op, recorded, got int64) bool {
 	if recorded == NoResult {
 		return true

@@ -15,7 +15,7 @@ import (
 	"pianola/internal/testkit"
 )
 
-// kept is a writer that keeps how many events it got, until a number of them.
+// kept is a writer that counts events, and fails after a number of them.
 type kept struct{ n, most int }
 
 var errFull = errors.New("full")

@@ -6,8 +6,8 @@ package profile
 // A call is sequential if it begins where the descriptor's last call of the
 // same direction ended, and the first one if it begins at the start of the file. Else it
 // is strided if the distance between its start and that of the last call is the same as
-// between the two calls before. Else it is random. A first call that begins at another place is
-// none of the three.
+// between the two calls before. Else it is random. A first call that begins at another place has
+// no pattern.
 type Access struct {
 	Moves      int64 // calls that moved bytes
 	From, To   int64 // the bytes from the first to behind the last that were moved, whatever lies between
@@ -19,8 +19,8 @@ type Access struct {
 	Strides    []Frequent // bytes from beginning to beginning, of strided calls
 }
 
-// SequentialShare returns the part of the calls that are sequential, of those that are
-// one of the three, and false where there are none.
+// SequentialShare returns the part of the calls with a pattern that are sequential, and
+// false if there are none.
 func (a *Access) SequentialShare() (float64, bool) {
 	n := a.Sequential + a.Strided + a.Random
 	if n == 0 {
@@ -29,14 +29,14 @@ func (a *Access) SequentialShare() (float64, bool) {
 	return float64(a.Sequential) / float64(n), true
 }
 
-// accesses counts what an Access tells.
+// accesses counts the figures of an Access.
 type accesses struct {
 	moves, sequential, strided, random int64
 	from, to                           int64
 	sizes, asked, strides              frequent
 }
 
-// run is where one direction of a descriptor has got to.
+// run is the position of one direction of a descriptor.
 type run struct {
 	begin, end int64 // of the last call, bytes
 	stride     int64 // from the beginning of the one before
@@ -70,7 +70,7 @@ func (a *accesses) access() Access {
 	return Access{a.moves, a.from, a.to, a.sequential, a.strided, a.random, a.sizes.list(), a.asked.list(), a.strides.list()}
 }
 
-// merge adds how another file was used, but for sizes, strides and what lies where.
+// merge adds the accesses of another file, except for sizes, strides and positions.
 func (a *Access) merge(o *Access) {
 	a.Moves += o.Moves
 	a.Sequential += o.Sequential

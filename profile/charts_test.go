@@ -71,8 +71,8 @@ func TestCallsDocument(t *testing.T) {
 	require.Nil(t, new(Profile).callsDocument())
 }
 
-// Records leave out what is as in the one before, and counts that follow from the
-// number of calls.
+// Records leave out fields that equal those of the previous one, and counts that follow
+// from the number of calls.
 func TestPartRecords(t *testing.T) {
 	part := func(file int, thread int32, op format.Op, piece int, calls int64, first int, durations ...int64) Part {
 		return Part{File: file, Thread: thread, Op: op, Category: CategoryOf(op), Piece: piece, Calls: calls, Bytes: 40, Nanos: 100, First: first, Durations: durations}
@@ -93,7 +93,7 @@ func TestPartRecords(t *testing.T) {
 	require.Equal(t, "-.0.1.2.0.1.0.14.2s.2,0.1.2.0.0.1.0.14.2s.0.0,1...0.0.3.0.14.2s.2,...0.11.3.0.14.2s.2.1.2,.2..0.11.3.0.14.2s.2.2", got.Records)
 }
 
-// The names of files in parts are bounded. Later names are among the others.
+// The names of files in parts are bounded. Later ones count as others.
 func TestPartNames(t *testing.T) {
 	p := &Profile{}
 	for i := range 1000 {
@@ -105,7 +105,7 @@ func TestPartNames(t *testing.T) {
 	require.Contains(t, got.Records, ",0..")
 }
 
-// A cell has the parts of its column, and names of calls stand there once.
+// A cell has the parts of its column, and names of calls appear once.
 func TestLanesDocument(t *testing.T) {
 	cell := func(call string, nanos int64, parts ...int64) (c Cell) {
 		copy(c.Doing[:], parts)
@@ -129,7 +129,7 @@ func TestLanesDocument(t *testing.T) {
 	require.Equal(t, 3, got.Others)
 }
 
-// Names are bounded together. Where there is no room, another one takes their place.
+// Names are bounded together. Beyond the bound a common name replaces them.
 func TestNames(t *testing.T) {
 	var calls names
 	for i := range 1000 {

@@ -18,8 +18,8 @@ func typed(e format.Event, typ format.FileType) format.Event {
 	return e
 }
 
-// Calls are communication, I/O or neither by what their descriptor leads to,
-// whether a note says so or the way in which it was opened.
+// Calls are communication, I/O or neither by the type of their descriptor's file,
+// which a note or the open shows.
 func TestWhatIsCommunication(t *testing.T) {
 	const (
 		openat = format.OpOpenat
@@ -145,8 +145,8 @@ func TestCommunicationIsNoIO(t *testing.T) {
 	require.Regexp(t, `(?m)^time of threads: .*: I/O 0\.0 %, compute .* %, communication \d.* %, ready 0\.0 % \(behind own threads 0\.0 %\), waiting .* % \(process .* %\), timer .* %, storage 0\.0 %, other calls 0\.0 %$`, strings.ReplaceAll(b.String(), "\n  ", " "))
 }
 
-// A recording that does not tell what a thread did off the processor has it
-// under waiting. It is never more than the time that there was.
+// Time off the processor without a reason in the recording counts as waiting. It is
+// never more than the available time.
 func TestTimeOffTheProcessor(t *testing.T) {
 	for _, test := range []struct {
 		off  format.Off
@@ -164,9 +164,8 @@ func TestTimeOffTheProcessor(t *testing.T) {
 	}
 }
 
-// No more threads are in I/O at once than there are, whatever the order of the
-// calls is and however those of one thread overlap; and no time is lost where
-// they do not.
+// The number of threads in I/O is at most the number of threads, for any order of
+// calls and any overlaps within a thread. No time is lost without overlaps.
 func TestConcurrencyOfThreads(t *testing.T) {
 	seeds := uint64(200)
 	if testing.Short() {

@@ -8,15 +8,15 @@ type Heat struct {
 	RowBytes      int64 // height of a row; the first starts with the file
 	Columns, Rows int   // up to the last that holds anything
 	Read, Written []int64
-	Missed        int64 // nanoseconds in calls, before it began, that it does not hold
+	Missed        int64 // nanoseconds in calls from before it began, which it does not hold
 }
 
 // heatSide is the number of columns, and of rows; a power of two.
 const heatSide = 64
 
 // heat gathers a Heat in fixed memory of 64 KiB. Columns are 1<<colShift
-// nanoseconds and rows 1<<rowShift bytes; where a call lies beyond the last
-// one, neighbours are added together.
+// nanoseconds and rows 1<<rowShift bytes. For a call beyond the last one,
+// neighbours are merged.
 type heat struct {
 	colShift, rowShift uint
 	used               bool
@@ -34,7 +34,7 @@ func (h *heat) reset(missed int64) {
 	h.colShift, h.rowShift, h.used, h.missed = 0, minRowShift, false, missed
 }
 
-// add adds bytes from begin to end, of which there is at least one.
+// add adds the bytes [begin, end), at least one.
 func (h *heat) add(k Category, start, begin, end int64) {
 	for start>>h.colShift >= heatSide {
 		h.widen()
@@ -85,7 +85,7 @@ func (h *heat) heighten() {
 	}
 }
 
-// snapshot returns nil where nothing was added.
+// snapshot returns nil if nothing was added.
 func (h *heat) snapshot() *Heat {
 	if h == nil || !h.used {
 		return nil
@@ -115,8 +115,8 @@ func (h *heat) flat(k Category, s *Heat) []int64 {
 // maxHeats bounds how many files have a heat map, 8 MiB of them.
 const maxHeats = 128
 
-// heats gives heat maps to the files in which the most time is spent. If there
-// are none left, the threshold doubles, and files below it lose their maps.
+// heats gives heat maps to the files in which the most time is spent. If none is
+// left, the threshold doubles, and files below it lose their maps.
 type heats struct {
 	owners    []*file
 	free      []*heat

@@ -106,7 +106,7 @@ func TestConcurrencyOfMany(t *testing.T) {
 	require.EqualValues(t, 10, got[maxAtOnce])
 }
 
-// Whatever comes in whatever order, no time is lost or made.
+// For any input in any order, no time is lost or invented.
 func FuzzConcurrency(f *testing.F) {
 	f.Add(uint64(1), 5000)
 	f.Add(uint64(2), 100)
@@ -162,7 +162,7 @@ func TestIntervals(t *testing.T) {
 	}, rows)
 }
 
-// However long the run is, intervals are few, of a pleasant length, and add up.
+// For any length of the run, there are few intervals, of a round length, and they add up.
 func TestIntervalsAddUp(t *testing.T) {
 	for _, scale := range []int64{1, 30, 1000, 1e6} {
 		events := testkit.Application(3, 1)

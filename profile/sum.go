@@ -5,7 +5,7 @@ import (
 	"pianola/internal/stats"
 )
 
-// totals are what hangs neither on the order of events nor on which program they are of.
+// totals are the figures that depend neither on the order of events nor on their program.
 type totals struct {
 	runTime   int64
 	ops       [NumCategories + 1][format.NumOps]Total // the last of noCategory

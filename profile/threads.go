@@ -5,8 +5,8 @@ import (
 	"pianola/format/process"
 )
 
-// Times cut the time of a thread, from its creation to the end of its last call, into
-// what it was spent with, in nanoseconds. Those of several threads are added up. If
+// Times divides the time of a thread, from its creation to the end of its last call, by
+// what the thread did, in nanoseconds. Those of several threads are added up. If
 // calls of one thread overlap, as in some imports, each counts in full.
 type Times struct {
 	IO            int64 // in calls on files
@@ -118,11 +118,10 @@ type Process struct {
 	Times Times
 }
 
-// maxThreads bounds the threads that are told apart.
+// maxThreads bounds the threads that are counted separately.
 const maxThreads = 1 << 14
 
-// othersTID is the id of the thread that stands for those that are not told
-// apart.
+// othersTID is the id of the thread that stands for all threads beyond maxThreads.
 const othersTID = -1
 
 // thread is what is counted of a thread.
@@ -152,7 +151,7 @@ func newThreads(most int) threads {
 	return threads{lanes: newLanes(), most: most, others: Thread{TID: othersTID}}
 }
 
-// added gives a row to a thread that has come to be.
+// added gives a row to a new thread.
 func (ts *threads) added(t, _ *process.Thread) {
 	counted := &thread{row: &ts.others, lane: &ts.lanes.nowhere, last: t.Created}
 	t.Data = counted
@@ -179,8 +178,8 @@ func (ts *threads) of(t *process.Thread) *thread {
 	return &ts.stray
 }
 
-// count adds a call, on a file or none, to what a thread did, and says what the
-// time since its last call was spent with.
+// count adds a call, on a file or none, to what a thread did, and attributes the time
+// since its last call.
 func (ts *threads) count(t *thread, c *call, e *format.Event, f *file) {
 	crosses := c.end >= t.lane.until
 	if crosses {

@@ -25,7 +25,7 @@ type decoder struct {
 
 var errCall = errors.New("a system call that is not recorded")
 
-// reset takes back the memory of the notes and texts of all events decoded before.
+// reset frees the memory of the notes and texts of all events decoded before.
 func (d *decoder) reset() {
 	d.notes, d.text = d.notes[:0], d.text[:0]
 	d.spans.Reset()
@@ -66,7 +66,7 @@ func (d *decoder) decode(c *Call, e *format.Event) error {
 }
 
 // arg returns the canonical form of a register. The kernel looks at the lower
-// half only of what is an int in C, and so the upper half says nothing.
+// half of what is an int in C, so the upper half has no meaning.
 func (d *decoder) arg(e *format.Event, info *format.Info, i int, raw uint64) int64 {
 	if set := info.FlagsOf(e, i); set != nil {
 		return set.FromNative(d.arch, uint64(uint32(raw)))
@@ -82,7 +82,7 @@ func (d *decoder) arg(e *format.Event, info *format.Info, i int, raw uint64) int
 			return int64(int32(raw))
 		}
 	case format.OptMode:
-		// Callers leave anything in a register that the kernel does not read.
+		// A register that the kernel does not read can hold anything.
 		if !format.HasMode(e.Args[i-1]) {
 			return 0
 		}
@@ -95,9 +95,9 @@ func (d *decoder) arg(e *format.Event, info *format.Info, i int, raw uint64) int
 	return int64(raw)
 }
 
-// registered returns what io_uring_register was given: the number of the first that it
-// replaces, and then descriptors, or addresses and lengths of buffers, of so many bytes
-// each; nil for nothing.
+// registered returns the list of an io_uring_register: the number of the first entry that it
+// replaces, and then descriptors, or addresses and lengths of buffers, of size bytes each;
+// nil for an empty list.
 func (d *decoder) registered(list []byte, size uint64) *format.List {
 	const descriptor, buffer = 4, 16
 	if len(list) < 4 || size != descriptor && size != buffer {

@@ -18,7 +18,7 @@ import (
 // needs them.
 type spaces struct {
 	all   map[uint64]*space
-	paths map[format.Inode]string // of files that were opened, or that /proc told of
+	paths map[format.Inode]string // of files that were opened, or listed in /proc
 }
 
 // space is an address space.
@@ -26,7 +26,7 @@ type space struct {
 	program  string                    // the path of the last exec, empty if that is not known
 	mappings []mapping                 // in the order of the addresses
 	last     int                       // the one that was found last
-	asked    map[format.Inode]struct{} // files of which /proc knew nothing
+	asked    map[format.Inode]struct{} // files that /proc did not list
 }
 
 // mapping is a range of addresses that shows a file.
@@ -39,8 +39,8 @@ type mapping struct {
 	writable   bool
 }
 
-// maxSpaces bounds the address spaces that are remembered: those that end are not
-// told of.
+// maxSpaces bounds the address spaces that are kept, because their ends are not
+// recorded.
 const maxSpaces = 1 << 14
 
 // of returns an address space, which it makes if there is none.
@@ -56,8 +56,8 @@ func (m *spaces) of(id uint64) *space {
 	return s
 }
 
-// begin notes that an address space begins as a copy of another one; that of an exec is
-// one of none.
+// begin notes that an address space begins as a copy of parent; after an exec it is
+// empty.
 func (m *spaces) begin(id, parent uint64) {
 	delete(m.all, id) // of a process that is gone
 	if p := m.all[parent]; p != nil {
@@ -66,7 +66,7 @@ func (m *spaces) begin(id, parent uint64) {
 	}
 }
 
-// call notes what a call did to its address space. It reports whether the call is
+// call applies a call to its address space. It reports whether the call is
 // about a mapping of a file.
 func (m *spaces) call(id uint64, e *format.Event) bool {
 	if id == 0 || e.Failed() {
@@ -90,7 +90,7 @@ func (m *spaces) call(id uint64, e *format.Event) bool {
 	case acts.Any(format.Remaps):
 		s.move(start, wholePages(e.Args[1]), uint64(e.Ret), wholePages(e.Args[2]), e.Args[3]&format.MremapDontunmap != 0)
 	case acts.Any(format.Protects):
-		// A mapping of which a part can be written counts as writable as a whole.
+		// A mapping with a writable part counts as writable as a whole.
 		for i := s.after(start); i < len(s.mappings) && s.mappings[i].start < start+wholePages(e.Size()); i++ {
 			s.mappings[i].writable = s.mappings[i].writable || e.Args[2]&format.ProtWrite != 0
 		}
@@ -121,7 +121,7 @@ func (s *space) at(address uint64) *mapping {
 	return nil
 }
 
-// cut takes a range out.
+// cut removes a range.
 func (s *space) cut(start, end uint64) {
 	i := s.after(start)
 	j := i
@@ -144,12 +144,12 @@ func (s *space) cut(start, end uint64) {
 	s.mappings = slices.Replace(s.mappings, i, j, rest[:n]...)
 }
 
-// add adds a mapping where there is none.
+// add adds a mapping in a free range.
 func (s *space) add(m mapping) {
 	s.mappings = slices.Insert(s.mappings, s.after(m.start), m)
 }
 
-// move does what mremap does. A range without bytes is shown a second time.
+// move applies mremap. A range of 0 bytes is mapped a second time.
 func (s *space) move(old, size, to, newSize uint64, keep bool) {
 	m := s.at(old)
 	if m == nil {
@@ -166,7 +166,7 @@ func (s *space) move(old, size, to, newSize uint64, keep bool) {
 	s.add(moved)
 }
 
-// program notes a mapping of a program that is in no recorded call.
+// program notes a mapping of a program by no recorded call.
 func (m *spaces) program(id, start, size, offset uint64, file format.Inode) {
 	s := m.of(id)
 	n := mapping{start: start, end: start + wholePages(int64(size)), offset: offset, file: file, unrecorded: true}
@@ -174,10 +174,10 @@ func (m *spaces) program(id, start, size, offset uint64, file format.Inode) {
 	s.add(n)
 }
 
-// maxPaths bounds the names that are remembered.
+// maxPaths bounds the names that are kept.
 const maxPaths = 1 << 14
 
-// opened remembers the name of a file that was opened for reading, for it may be a program
+// opened keeps the name of a file that was opened for reading, because it may be a program
 // that is mapped next.
 func (m *spaces) opened(e *format.Event) {
 	if !e.Acts().Any(format.Opens) {
@@ -220,7 +220,7 @@ func (s *space) find(file format.Inode, offset uint64) *mapping {
 }
 
 // known returns the mapping of a fault that find finds in its address space, nil for
-// none. Where there is none, it reads /proc, and the program of the last exec, once for
+// none. If it finds none, it reads /proc, and the program of the last exec, once for
 // each file.
 func (m *spaces) known(f *bpf.CFault, find func(*space) *mapping, file format.Inode) *mapping {
 	s := m.of(f.Space)
@@ -242,7 +242,7 @@ func (m *spaces) known(f *bpf.CFault, find func(*space) *mapping, file format.In
 	return found
 }
 
-// learn adds what a thread's process has mapped by calls that are in no recording.
+// learn adds the mappings of a thread's process by unrecorded calls.
 func (m *spaces) learn(s *space, tid int32) {
 	files, err := MappedFiles(tid)
 	if err != nil {
@@ -271,8 +271,8 @@ func (m *spaces) nameProgram(path string) {
 	m.name(format.Inode{Dev: format.Device{Major: unix.Major(st.Dev), Minor: unix.Minor(st.Dev)}, Ino: st.Ino}, []byte(path))
 }
 
-// Maps reports whether a recording with faults has calls of an operation where they
-// concern mappings of files.
+// Maps reports whether a recording with faults has calls of an operation that concern
+// mappings of files.
 func Maps(op format.Op) bool {
 	acts := op.Info().Acts
 	return acts.Any(format.Maps|format.InMemory) && !acts.Any(format.Faults)

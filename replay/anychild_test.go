@@ -14,8 +14,8 @@ import (
 	"pianola/replay/replaykit"
 )
 
-// A thread that waits for any of several processes goes on when the first one has
-// ended, though in the recording it was another one.
+// A thread that waits for any of several processes continues when the first one has
+// ended, even if another one was first in the recording.
 func TestAnyProcess(t *testing.T) {
 	r := replaykit.New(3)
 	anyOf := func(event int64, thread int32) format.Wait {
@@ -43,8 +43,8 @@ func TestAnyProcess(t *testing.T) {
 	require.DirExists(t, filepath.Join(root, "a"), "the second wait is for both")
 }
 
-// It waits for as many as the recording's thread did, also where a process ends without
-// the event that stands for its end, and with other threads that wait for the same one.
+// It waits for as many as the recorded thread did, also if a process ends without the
+// event of its end, or if other threads wait for the same one.
 func TestAnyProcessOfFew(t *testing.T) {
 	for _, o := range []Options{{}, {Timing: AFAP}, {Order: Total}, {Order: Thread}} {
 		o.Backend = Memory
@@ -54,7 +54,7 @@ func TestAnyProcessOfFew(t *testing.T) {
 			p.Waits = append(p.Waits, format.Wait{Event: int64(len(p.Records)), For: format.Edge{Thread: thread, Kind: format.EdgeAny, Delay: 1000}})
 			r.Add(1, format.OpRmdir, -int64(unix.ENOENT), "a")
 		}
-		// One that no process of the trace is for.
+		// A wait that no process of the trace ends.
 		r.Threads[0].Waits = append(r.Threads[0].Waits, format.Wait{Event: 2, For: format.Edge{Kind: format.EdgeAny}})
 		r.Threads[3].Waits = []format.Wait{{For: format.Edge{Thread: 2, Kind: format.EdgeAny}}}
 		r.Add(4, format.OpRmdir, -int64(unix.ENOENT), "a")

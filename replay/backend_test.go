@@ -13,7 +13,7 @@ import (
 	"pianola/replay/replaykit"
 )
 
-// answers is a Player that keeps what it was given.
+// answers is a Player that records its calls.
 type answers struct {
 	mu     sync.Mutex
 	played [][2]int64 // thread and operation
@@ -73,7 +73,7 @@ func TestBackend(t *testing.T) {
 	require.Contains(t, meta, "backend=answers")
 }
 
-// A pause comes once all is ready, and is no part of the replay. An interrupt ends it.
+// A pause begins once all is ready, and is not part of the replay. An interrupt ends it.
 func TestPause(t *testing.T) {
 	a := &answers{answer: func(r *format.Record) (int64, error) { return r.Ret, nil }}
 	o := a.options()
@@ -143,8 +143,8 @@ func TestParseBackend(t *testing.T) {
 	require.Panics(t, func() { NewBackend("nothing", nil) })
 }
 
-// A replay tells how far it is while it runs: here an event behind the first batch
-// does not end before that was told.
+// A replay reports its progress while it runs: here an event after the first batch waits
+// for that report.
 func TestPlaying(t *testing.T) {
 	r := replaykit.New(1)
 	for range 1024 {

@@ -16,7 +16,7 @@ import (
 	"pianola/replay/replaykit"
 )
 
-// steady is a trace that repeats one record, without holding it so often.
+// steady is a trace that repeats one record without copies of it.
 type steady struct {
 	*replaykit.Trace
 	record format.Record
@@ -107,8 +107,8 @@ func BenchmarkRead(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkEngine is the cost of an event beside its call: that of reads which
-// are no-ops.
+// BenchmarkEngine measures the cost of an event without its call: reads that are
+// no-ops.
 func BenchmarkEngine(b *testing.B) {
 	for _, timing := range []Timing{AFAP, Compute} {
 		b.Run(timing.String(), func(b *testing.B) {
@@ -126,7 +126,7 @@ func BenchmarkEngine(b *testing.B) {
 	}
 }
 
-// BenchmarkLateness is how exactly events are issued at steady gaps.
+// BenchmarkLateness measures how exactly events are issued at steady gaps.
 func BenchmarkLateness(b *testing.B) {
 	for _, gap := range []time.Duration{time.Millisecond, 100 * time.Microsecond, 20 * time.Microsecond} {
 		b.Run(fmt.Sprint(gap), func(b *testing.B) {
@@ -154,8 +154,8 @@ func BenchmarkLateness(b *testing.B) {
 	}
 }
 
-// BenchmarkEdge is how long it takes from the end of an event to the start of
-// one in another thread that waited for it.
+// BenchmarkEdge measures the time from the end of an event to the start of an event
+// in another thread that waited for it.
 func BenchmarkEdge(b *testing.B) {
 	r := replaykit.New(2)
 	const rounds = 20_000

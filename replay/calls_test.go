@@ -17,7 +17,7 @@ import (
 
 const enoent, eexist, ebadf, einval = -int(unix.ENOENT), -int(unix.EEXIST), -int(unix.EBADF), -int(unix.EINVAL)
 
-// Each operation has the result that the kernel gave the application.
+// Each operation has the result of the recording.
 func TestResults(t *testing.T) {
 	const rdwr, rdonly, creat = format.RDWR, format.RDONLY, format.CREAT
 	results(t, []resultTest{
@@ -114,7 +114,7 @@ func TestResults(t *testing.T) {
 	})
 }
 
-// step is an event and the result that it had and must have again.
+// step is an event with its recorded result, which a replay must have too.
 type step struct {
 	op   format.Op
 	ret  int
@@ -128,12 +128,12 @@ type resultTest struct {
 	events []step
 }
 
-// results wants each event of the tests to have its result, in both ways of
-// keeping to the root, as any user. They start with a file d/f of 5000 bytes, a
+// results checks that each event of the tests has its result, with both ways of
+// binding to the root, as any user. They start with a file d/f of 5000 bytes, a
 // link l to it, and a link to nothing.
 func results(t *testing.T, tests []resultTest) { resultsOn(t, nil, tests) }
 
-// resultsOn does the same on a kernel in the place of Linux, nil for none.
+// resultsOn is results on a kernel, nil for Linux.
 func resultsOn(t *testing.T, k sandbox.Kernel, tests []resultTest) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -162,8 +162,8 @@ func resultsOn(t *testing.T, k sandbox.Kernel, tests []resultTest) {
 
 const noResult = 1 << 40
 
-// A trace may hold anything at all: no event of it may panic, hang, or reach a
-// descriptor that is not its own.
+// A trace can hold anything. None of its events may panic, hang, or reach a descriptor
+// that is not its own.
 func TestForeignArguments(t *testing.T) {
 	own, err := os.Create(filepath.Join(t.TempDir(), "own"))
 	require.NoError(t, err)
@@ -197,7 +197,7 @@ func TestForeignArguments(t *testing.T) {
 }
 
 // Numbers of the replay's own descriptors do no harm either: the replay runs to its end
-// or meets a limit.
+// or reaches a limit.
 func TestForeignArgumentsOfFiles(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: nothing of it is concurrent")

@@ -11,8 +11,8 @@ import (
 	"pianola/replay/replaykit"
 )
 
-// No more files are there than may be, however they are made, and those of the
-// fileset count.
+// The number of files is limited for all ways to make them, and files of the fileset
+// count.
 func TestFilesLimit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: nothing of it is concurrent")
@@ -52,8 +52,8 @@ func TestFilesLimit(t *testing.T) {
 	}
 }
 
-// Removing names makes room again, and so do names whose removal or absence the count
-// cannot see.
+// Removing names makes room again. So do names whose removal or absence the count
+// can't observe.
 func TestFilesComeAndGo(t *testing.T) {
 	eachBackend(t, func(t *testing.T, p player) {
 		r := replaykit.New(1)

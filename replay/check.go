@@ -8,7 +8,7 @@ import (
 	"pianola/replay/engine"
 )
 
-// check verifies the trace, and notes what is to know of a model.
+// check verifies the trace, and adds the notes about a model.
 func (e *playing) check() error {
 	if err := check(e.Trace, &e.Limits); err != nil {
 		return err
@@ -64,8 +64,8 @@ func check(t format.Trace, l *Limits) error {
 	return nil
 }
 
-// nameBytes is the memory of a string of a trace as a sandbox.Name, without three times
-// its length.
+// nameBytes is the memory of a string of a trace as a sandbox.Name, besides three times its
+// length.
 const nameBytes = 128
 
 // checkTexts bounds the memory of the strings of a trace. They may take up to

@@ -16,7 +16,7 @@ import (
 	"pianola/replay/replaykit"
 )
 
-// executors are all that play a trace. Each makes the options of a replay with it.
+// executors are all executors. Each function makes the options of a replay with one.
 var executors = map[string]func(t *testing.T) Options{
 	"posix":     func(t *testing.T) Options { return Options{Root: t.TempDir()} },
 	"memory":    func(*testing.T) Options { return Options{Backend: Memory} },
@@ -39,7 +39,7 @@ type orderly struct {
 func (o *orderly) Close() error { return nil }
 
 func (o *orderly) Play(thread int32, r *format.Record) (int64, error) {
-	if r.Op == format.OpPread64 { // a request, of whichever thread submits it
+	if r.Op == format.OpPread64 { // a request of any thread
 		return r.Ret, nil
 	}
 	o.mu.Lock()
@@ -59,7 +59,7 @@ func (o *orderly) Play(thread int32, r *format.Record) (int64, error) {
 
 func ofRing(op format.Op) bool { return op.Info().Acts.Any(format.Submits) }
 
-// TestConformance holds what the engine promises, with each executor: every event is played once,
+// TestConformance checks the guarantees of the engine with each executor: every event is played once,
 // in the order of its thread, after what it waits for and not before it is due; threads begin after the
 // event that creates them; and each result is the recorded one.
 func TestConformance(t *testing.T) {
@@ -104,10 +104,10 @@ func conforms(t *testing.T, r *replaykit.Trace, seed uint64, options func(t *tes
 	}
 }
 
-// inOrder wants the log of a trace to have each event once, in the order of its thread. On
-// the simulated clock no event begins before it is due, nor before what it waits for. With real
-// ones the results show that: the log leaves out the cost of the clock, and takes the end of an
-// event for the begin of an overdue one.
+// inOrder checks that the log of a trace has each event once, in the order of its thread. On
+// the simulated clock no event begins before it is due, nor before the events that it waits for.
+// On a real clock the results show that, because the log leaves out the cost of the clock, and
+// an overdue event begins at the end of the previous one.
 func inOrder(t *testing.T, r *replaykit.Trace, res *Result, name string) {
 	t.Helper()
 	events := make([][]format.Event, len(r.Threads))
@@ -148,7 +148,7 @@ func inOrder(t *testing.T, r *replaykit.Trace, res *Result, name string) {
 	}
 }
 
-// stops wants a run that ends early to say so, and to leave no worker behind.
+// stops checks that a run that ends early says so, and leaves no worker behind.
 func stops(t *testing.T, options func(t *testing.T) Options) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -12,10 +12,10 @@ import (
 	"pianola/replay/fileset"
 )
 
-// A model of a device (package device) has a call end later than it did: on posix
-// its own time is what the model starts from, in memory its recorded duration,
-// which hides that of the memory. The worker waits until then, as it waits for an
-// event that is due, and the log has the whole.
+// A model of a device (package device) delays the end of a call. The model starts
+// from the call's own time on posix, and from its recorded duration in memory,
+// which hides the time of the memory. The worker waits until the end, as it waits
+// for an event that is due, and the log has the whole duration.
 
 // modelled is the device that all traces of a run share.
 type modelled struct {
@@ -29,8 +29,8 @@ type ofTrace struct {
 	demands *device.Demands // of a fitted model; else nil
 }
 
-// Sees implements engine.Model.
-func (m *ofTrace) Sees(op format.Op) bool { return device.Sees(op) }
+// Covers implements engine.Model.
+func (m *ofTrace) Covers(op format.Op) bool { return device.Covers(op) }
 
 // Until implements engine.Model.
 func (m *ofTrace) Until(thread int32, event int64, op format.Op, result, begin, took int64) int64 {
@@ -45,18 +45,18 @@ func (o *Options) usesRecordedDurations() bool {
 	return o.Device != nil && o.Backend.Has().Recorded || o.Backend.Has().Simulated
 }
 
-// starts are what the model of a page cache begins with, by what a replay does. What the
-// preparation leaves is not known, and taken for what was recorded.
+// starts are the initial states of the model of a page cache, by fileset.Cache. The state
+// that the preparation leaves is unknown; the recorded one stands for it.
 var starts = [...]device.Start{
 	fileset.CacheRecorded: device.StartRecorded, fileset.CacheWarm: device.StartWarm, fileset.CacheCold: device.StartCold, fileset.CacheAsIs: device.StartRecorded,
 }
 
-// errUnmerged is the error of a fitted model for a trace that is no file.
+// errUnmerged is the error of a fitted model for a trace that is not a file.
 var errUnmerged = errors.New("a fitted model takes a compiled trace, whose events can be read in their order")
 
-// ask finds what the events of each trace ask of a fitted model. They take a
-// quarter of its memory at most.
-func ask(all []*playing) error {
+// computeDemands finds the demands of each trace's events on a fitted model. They take at
+// most a quarter of its memory.
+func computeDemands(all []*playing) error {
 	known := make(map[format.Trace]*device.Demands)
 	for _, e := range all {
 		if e.Device == nil || e.Device.Fitted == nil {
@@ -83,7 +83,7 @@ func ask(all []*playing) error {
 	return nil
 }
 
-// ErrNoDurations is the error of a trace without durations, where calls take them.
+// ErrNoDurations is the error of a trace without durations if calls take their recorded ones.
 var ErrNoDurations = errors.New("the trace has no durations, and a model over the memory backend needs them")
 
 // checkDurations returns ErrNoDurations, or nil.

@@ -26,7 +26,7 @@ func modelOf(t *testing.T, p player, class string) *device.Model {
 
 const millisecond = 1_000_000
 
-// Calls end when the model says, in the log as well, and what follows is due after
+// Calls end at the time of the model, also in the log, and the next event is due after
 // that.
 func TestServed(t *testing.T) {
 	eachBackend(t, func(t *testing.T, p player) {
@@ -60,7 +60,7 @@ func TestServed(t *testing.T) {
 	})
 }
 
-// A request of a ring completes when the model says, and a call that waits for it
+// A request of a ring completes at the time of the model, and a call that waits for it
 // returns no sooner.
 func TestServedRequests(t *testing.T) {
 	eachVia(t, func(t *testing.T, p player, via format.Via) {
@@ -145,8 +145,8 @@ func (t ordered) Events() format.Reader {
 	return l
 }
 
-// With a fitted model calls that reach the device take what it says, whatever was
-// recorded, and others what they took.
+// With a fitted model, calls that reach the device take the model's time, independent of
+// the recording, and other calls take their own time.
 func TestServedFitted(t *testing.T) {
 	r := replaykit.New(1)
 	r.Add(1, format.OpOpenm, 3, "f", format.RDWR|format.CREAT, 0o600)

@@ -7,8 +7,8 @@
 //	                        ▲ edges between events ▲
 //
 // Package engine has the order, the times and the log. An executor plays the events: package
-// posix by system calls, of the kernel or of a file system in memory, package null not at all,
-// and package program by a program of others. This package has what they share: options,
+// posix by system calls, of the kernel or of a file system in memory, package null without
+// calls, and package program by another program. This package has their common parts: options,
 // backends, ranks, results and logs.
 //
 // A Run sets GOMAXPROCS and the garbage collector for the whole process. So

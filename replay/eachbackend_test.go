@@ -19,15 +19,15 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// player is what can play a trace: the kernel, with a way to keep threads in
-// the root, or memory.
+// player is a way to play a trace: on the kernel, with a way to bind threads to the
+// root, or in memory.
 type player struct {
 	backend Backend
 	bind    func(*sandbox.Guard) error
-	kernel  sandbox.Kernel // in the place of Linux; nil for none
+	kernel  sandbox.Kernel // instead of Linux; nil for Linux
 }
 
-// eachBackend runs a test with all of them, as far as the rights reach.
+// eachBackend runs a test with all players that the user's rights allow.
 func eachBackend(t *testing.T, test func(t *testing.T, p player)) {
 	eachBinding(t, func(t *testing.T, bind func(*sandbox.Guard) error) { test(t, player{backend: Posix, bind: bind}) })
 	t.Run("memory", func(t *testing.T) { test(t, player{backend: Memory, bind: (*sandbox.Guard).Probe}) })
@@ -225,7 +225,7 @@ func TestSameInMemory(t *testing.T) {
 	}
 }
 
-// BenchmarkMemory is what an event costs in memory and on tmpfs: reads and
+// BenchmarkMemory measures the cost of an event in memory and on tmpfs: reads and
 // writes of 4 KiB, of one page of a file and all over it, and opens.
 func BenchmarkMemory(b *testing.B) {
 	const n, size, page = 200_000, 64 << 20, 4096

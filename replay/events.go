@@ -67,8 +67,8 @@ func (r *Result) WriteLog(w io.Writer, about []format.Meta) error {
 	return p.Flush()
 }
 
-// LogHeader returns the header of a log's script: what holds for the log of the header of the
-// replayed trace or of Events, and remarks about the replay. It shares memory with both.
+// LogHeader returns the header of a log's script: the parts of the header of the replayed trace
+// or of Events that hold for the log, and remarks about the replay. It shares memory with both.
 func LogHeader(of *format.Header, about []format.Meta) *format.Header {
 	h := &format.Header{Ranks: of.Ranks, Descriptors: of.Descriptors, Names: of.Names}
 	for _, key := range []string{format.MetaCommand, format.MetaPaths, format.MetaCoverage, format.MetaUnsupported, format.MetaEnded, format.MetaUncached, format.MetaFloor, format.MetaGrouped, format.MetaReplay} {

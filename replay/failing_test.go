@@ -73,14 +73,14 @@ func errorsRoll(sharing bool) *replaykit.Trace {
 	return r
 }
 
-// silent are the functions that go on without a call, with the reason why the replay is
-// right.
+// silent are the functions that continue without a call, with the reason why the replay is
+// correct.
 var silent = map[string]string{
 	"inMemory":    "files count as in memory, which lowers limits",
 	"canPopulate": "pages are read and written instead",
 }
 
-// isSilent reports whether the replay is right without the refused call.
+// isSilent reports whether the replay is correct without the refused call.
 func isSilent(f *replaykit.Failing) bool {
 	if f.Nr == unix.SYS_CLOSE { // the descriptor is closed, and an event's result differs
 		return true
@@ -93,7 +93,7 @@ func isSilent(f *replaykit.Failing) bool {
 	return false
 }
 
-// Whichever call of a replay fails, the replay says so, by an error, a difference or a
+// If any call of a replay fails, the replay shows it by an error, a difference or a
 // note. It ends, and leaves no descriptor open.
 func TestEachFailureShows(t *testing.T) {
 	if testing.Short() {

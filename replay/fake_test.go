@@ -21,11 +21,11 @@ func eachBinding(t *testing.T, test func(t *testing.T, bind func(*sandbox.Guard)
 	})
 }
 
-// byOpenat2 is the way that takes no rights.
+// byOpenat2 is the way that needs no privileges.
 func byOpenat2(g *sandbox.Guard) error { return g.Enter(false) }
 
-// play replays as fast as possible in a new root, wants no error, and returns
-// the root, which is kept, and the result.
+// play replays as fast as possible in a new root, fails the test on an error, and
+// returns the root, which is kept, and the result.
 func play(t *testing.T, r *replaykit.Trace, bind func(*sandbox.Guard) error) (string, *Result) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "root")
@@ -34,7 +34,7 @@ func play(t *testing.T, r *replaykit.Trace, bind func(*sandbox.Guard) error) (st
 	return dir, res
 }
 
-// faultless wants every event to have had the recorded result.
+// faultless checks that every event had the recorded result.
 func faultless(t *testing.T, r *replaykit.Trace, res *Result) {
 	t.Helper()
 	require.Empty(t, res.Differences)

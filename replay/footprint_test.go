@@ -22,7 +22,7 @@ func playMemory(t *testing.T, r *replaykit.Trace, o Options) *Result {
 	return res
 }
 
-// Each process has its memory, which goes with an exec and at its end.
+// Each process has its own memory until an exec or its end.
 func TestMemoryOfProcesses(t *testing.T) {
 	const populate = 0x22 | format.MapPopulate
 	r := replaykit.New(1)

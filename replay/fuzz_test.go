@@ -16,11 +16,10 @@ import (
 	"pianola/replay/replaykit"
 )
 
-// fuzzStrings are what fuzzed records name; the last is a link's target, too.
+// fuzzStrings are the strings of fuzzed records. The last one is also a link's target.
 var fuzzStrings = []string{"a", "d/b", "d", "..", "../secret", "d/../../secret", "l", "l/secret", "/", "", "/proc/self/fd/0", "../../../../../.."}
 
-// onMapped has a call on memory be about pages of mapped files, whose numbers its
-// arguments are.
+// onMapped turns the arguments of a call on memory into pages of mapped files.
 func onMapped(r *format.Record) {
 	if !r.Op.Valid() {
 		return
@@ -41,7 +40,7 @@ func onMapped(r *format.Record) {
 	r.Args[1] *= pageSize
 }
 
-// FuzzRun replays whatever three threads may hold. Nothing outside the root
+// FuzzRun replays any records of three threads. Nothing outside the root
 // changes, no descriptor stays open, and it comes to an end.
 //
 // A record is its operation, its result, and a byte for each argument.

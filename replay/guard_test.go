@@ -13,8 +13,7 @@ import (
 	"pianola/replay/replaykit"
 )
 
-// No way leads out of the root: each that would names nothing, or something
-// inside.
+// No path leads out of the root: each one names no file, or a file inside.
 func TestGuard(t *testing.T) {
 	eachBackend(t, func(t *testing.T, p player) {
 		base, secret := roottest.Outside(t)
@@ -93,7 +92,7 @@ func TestGuard(t *testing.T) {
 	})
 }
 
-// A fileset is no more trusted than events: it can't be built outside.
+// A fileset is as untrusted as events: it can't be built outside.
 func TestGuardedPreparation(t *testing.T) {
 	eachBackend(t, func(t *testing.T, p player) {
 		base, secret := roottest.Outside(t)

@@ -15,8 +15,7 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// Requests have the results that they have outside of a replay, on whatever
-// file system the tests run.
+// Requests have the same results as outside of a replay, on any file system.
 func TestIoctl(t *testing.T) {
 	base := t.TempDir()
 	var fds [2]int
@@ -74,7 +73,7 @@ func TestIoctlSetsNothing(t *testing.T) {
 	})
 }
 
-// A range beyond the longest file that is allowed is not cloned.
+// A range beyond the maximum length of a file is not cloned.
 func TestCloneLimit(t *testing.T) {
 	r := replaykit.New(1)
 	r.Add(1, format.OpOpenm, 3, "f", format.RDWR|format.CREAT, 0o644)

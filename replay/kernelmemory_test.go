@@ -16,7 +16,7 @@ import (
 )
 
 // greedyForKernel are traces that make the kernel hold more than a mebibyte, each
-// with one that does the same as often but gives all of it up again.
+// with one that makes the same calls but releases the memory.
 var greedyForKernel = map[string]struct{ takes, gives func(r *replaykit.Trace) }{
 	"locks": {
 		func(r *replaykit.Trace) {
@@ -223,7 +223,7 @@ func TestNamesInMemory(t *testing.T) {
 	require.NoError(t, play(true))
 }
 
-// Names take space of their directory, which ext4 does not give back when they go.
+// Names take space of their directory, which ext4 keeps when they are removed.
 func TestNamesTakeSpace(t *testing.T) {
 	long := strings.Repeat("x", 200)
 	for name, events := range map[string]func(r *replaykit.Trace, i int){
@@ -254,8 +254,8 @@ func TestNamesTakeSpace(t *testing.T) {
 	}
 }
 
-// Without a limit of bytes, events may take a share of what is free. What they
-// write over takes nothing.
+// Without a limit of bytes, events may take a share of the free space. Overwriting
+// takes none.
 func TestShareOfFreeSpace(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("mounting takes root")

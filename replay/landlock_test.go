@@ -26,8 +26,8 @@ func TestLandlockInReplay(t *testing.T) {
 	faultless(t, r, res)
 }
 
-// A replay releases what it takes of the process: Landlock rules, and memory reserved
-// for the application's memory.
+// A replay releases its resources: Landlock rules, and memory reserved for the
+// application's memory.
 func TestRunGivesBack(t *testing.T) {
 	eachBinding(t, func(t *testing.T, bind func(*sandbox.Guard) error) {
 		const memory = 8 << 30

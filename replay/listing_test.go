@@ -58,7 +58,7 @@ func TestListing(t *testing.T) {
 	})
 }
 
-// A listing of which the recorded call ends later than the replay's is read to its end.
+// A listing whose recorded call ends later than the replay's is read to its end.
 func TestListingToItsEnd(t *testing.T) {
 	eachBackend(t, func(t *testing.T, p player) {
 		r := replaykit.New(1)

@@ -21,7 +21,7 @@ func TestLogSpills(t *testing.T) {
 			r.Add(n, format.OpRmdir, -int64(unix.ENOENT), "x")
 		}
 	}
-	// A quarter of the memory is the log's: the files are made.
+	// A quarter of the memory is for the log, so the files are made.
 	res, err := Run(t.Context(), r, Options{Root: t.TempDir(), Timing: AFAP, Limits: Limits{Memory: posix.MinMemory}})
 	require.NoError(t, err)
 	faultless(t, r, res)
@@ -78,7 +78,7 @@ func TestEvents(t *testing.T) {
 	require.Equal(t, all, readAll(t, res.Events()), "each reader begins anew")
 }
 
-// The header of a log tells the pace of the replay.
+// The header of a log has the pace of the replay.
 func TestPace(t *testing.T) {
 	r := replaykit.New(1)
 	r.Add(1, format.OpMkdir, 0, "d", 0o700)

@@ -173,8 +173,8 @@ func TestMappedFilesOfChildren(t *testing.T) {
 	}
 }
 
-// A thread whose events go on after its exit, as no recording has them, uses no mapping: the
-// last thread of its process releases the window.
+// A thread with events after its exit, which no recording has, uses no mapping: the last
+// thread of its process releases the window.
 func TestMappedFilesAfterExit(t *testing.T) {
 	r := replaykit.New(2)
 	r.File(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 40960, Cached: -1})
@@ -202,7 +202,7 @@ func TestMappedFilesAfterExit(t *testing.T) {
 	require.Equal(t, 1000, faults)
 }
 
-// Address space, the number of mappings and what private ones hold are bounded.
+// Address space, the number of mappings and the memory of private ones are bounded.
 func TestMappedFilesAreBounded(t *testing.T) {
 	for name, test := range map[string]struct {
 		limits Limits

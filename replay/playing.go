@@ -35,9 +35,9 @@ type backing interface {
 	// Free ends it, also after an error of the others.
 	Free() error
 
-	// MostHeld returns the largest size of the application's memory that was touched at a
+	// PeakMemory returns the largest size of the application's memory that was touched at a
 	// time, in bytes.
-	MostHeld() int64
+	PeakMemory() int64
 }
 
 // newPlaying makes the engine of a trace, and what backs it.
@@ -83,7 +83,7 @@ type unprepared struct {
 
 func (d *unprepared) Plan(context.Context) error { return nil }
 func (d *unprepared) Ready() error               { return nil }
-func (d *unprepared) MostHeld() int64            { return 0 }
+func (d *unprepared) PeakMemory() int64          { return 0 }
 
 func (d *unprepared) SetUp(ctx context.Context, _ func(*sandbox.Guard) error) (done fileset.Prepared, err error) {
 	if d.open == nil {

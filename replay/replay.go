@@ -98,7 +98,7 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 		clock = makeClock()
 	}
 	s := engine.NewStage(clock)
-	s.Playing, s.Sleeper, s.Collect = o.Playing, posix.ReadyThread, o.Backend.opener() != nil
+	s.Progress, s.Sleeper, s.Collect = o.Playing, posix.ReadyThread, o.Backend.opener() != nil
 	var parents posix.Parents
 	defer func() {
 		if err := parents.Close(); err != nil && outcome == nil {
@@ -137,7 +137,7 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 			return nil, err
 		}
 	}
-	if err := ask(all); err != nil {
+	if err := computeDemands(all); err != nil {
 		return nil, err
 	}
 	for _, e := range all {
@@ -172,7 +172,7 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 		results[i].collect(e)
 	}
 	if o.Session != nil && outcome == nil {
-		outcome = results[0].unite(ctx, all[0])
+		outcome = results[0].mergeRanks(ctx, all[0])
 	}
 	return results, outcome
 }

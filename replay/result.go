@@ -69,7 +69,7 @@ func (r *Result) collect(e *playing) {
 	c := e.Count()
 	r.Elapsed, r.scheduled, r.Interrupted = c.Elapsed, c.Scheduled, c.Interrupted
 	r.OrderWait, r.LateReads, r.ByOp = c.OrderWait, c.LateReads, c.ByOp
-	r.MemoryBytes, r.Notes = e.MostHeld(), e.Notes()
+	r.MemoryBytes, r.Notes = e.PeakMemory(), e.Notes()
 	for i := range r.ByOp {
 		r.Executed += r.ByOp[i].Executed
 		r.Failed += r.ByOp[i].Failed

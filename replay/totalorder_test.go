@@ -50,7 +50,7 @@ func TestTotal(t *testing.T) {
 	require.Equal(t, []format.Wait{{Event: 0, For: format.Edge{Thread: 1, Event: 0}}}, waits(3))
 }
 
-// A thread need not have events.
+// A thread may have no events.
 func TestTotalOfNoEvents(t *testing.T) {
 	file, err := (&tracefuzz.Trace{
 		Header: format.Header{Threads: []format.Thread{{Process: 1}, {Process: 1}}},

@@ -218,7 +218,7 @@ INLINE int send_map(struct thread *t, struct task_struct *task, struct pt_regs *
 }
 
 /* Reads the strings of the call in the scratch of exits, behind data[at], and sends it. It is a
- * function of its own, for the verifier to look at it once, and not after each kind of call. */
+ * function of its own, so that the verifier checks it once, not after each kind of call. */
 __attribute__((noinline)) int send_strings(u32 at, s64 ret, const struct plan *plan)
 {
 	u32 slot = SLOT_EXIT;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
 /*
- * The cgroup that is recorded, of either version and any hierarchy. What counts is
- * where a thread is: one that enters is followed from then on, one that leaves is
- * not any more.
+ * The cgroup that is recorded, of either version and any hierarchy. A thread is followed
+ * while it is in the cgroup: from when it enters until it
+ * leaves.
  */
 #pragma once
 
@@ -30,7 +30,7 @@ struct membership {
 	u32 pad;
 };
 
-/* Finds the cgroup of a task in the hierarchy, NULL where it has none. */
+/* Finds the cgroup of a task in the hierarchy, NULL if it has none. */
 INLINE struct cgroup *cgroup_of(struct task_struct *task)
 {
 	struct css_set *set = FIELD(task, cgroups);
@@ -48,7 +48,7 @@ INLINE struct cgroup *cgroup_of(struct task_struct *task)
 	return NULL;
 }
 
-/* Fills in a membership. It is a function of its own, for the verifier to look at it
+/* Fills in a membership. A function of its own, so that the verifier checks it only
  * once. */
 __attribute__((noinline)) int find_membership(struct membership *m)
 {
@@ -83,7 +83,7 @@ INLINE int in_cgroup(struct task_struct *task)
 	return m.is;
 }
 
-/* Tells that a process is in the cgroup now. */
+/* Sends that a process is in the cgroup now. */
 INLINE void tell_joined(struct task_struct *task)
 {
 	struct joined *j = reserve(NR_JOINED, sizeof(*j));

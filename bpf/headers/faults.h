@@ -8,10 +8,10 @@
  *
  * No hook says where a fault ends, and those at its start run at faults on anonymous
  * memory as well, which must cost nothing. But the kernel counts the faults of a
- * thread when they end: while the count stays the same, what the hooks tell is of one fault.
+ * thread when they end: while the count stays the same, the hooks report one fault.
  *
- * Nor does a hook tell the address. The recorder knows what each address space has mapped,
- * and finds it from the file and the page.
+ * No hook has the address either. The recorder knows what each address space has mapped,
+ * and finds the address from the file and the page.
  */
 #pragma once
 
@@ -19,8 +19,8 @@
 
 #define EBUSY 16
 
-/* The range of addresses of a process that has mappings of files in it, of those that are
- * no programs. Threads extend it at the same time, so each edge only grows. */
+/* The range of addresses in which a process has mappings of files that are not programs.
+ * Threads extend it at the same time, so each edge only grows. */
 struct bounds {
 	u64 below; /* the complement of the lowest address: all zeroes is no range */
 	u64 high;
@@ -37,8 +37,8 @@ struct {
 
 INLINE struct bounds *bounds_of(struct task_struct *task) { return bpf_task_storage_get(&spaces, task->group_leader, NULL, 0); }
 
-/* Moves an edge of bounds at least so far. Reports false where other threads were always
- * quicker, which each time moved it as well. */
+/* Moves an edge of bounds at least so far. Reports false if other threads were quicker at
+ * each attempt, and so have moved it too. */
 #define MAX_TRIES 16
 
 INLINE int widen(u64 *edge, u64 to)
@@ -52,7 +52,7 @@ INLINE int widen(u64 *edge, u64 to)
 	return 0;
 }
 
-/* A process has a mapping of a file that is no program. */
+/* Called when a process maps a file that is not a program. */
 INLINE void extend_bounds(struct task_struct *task, u64 address, u64 length, u64 fixed)
 {
 	struct bounds *b = bpf_task_storage_get(&spaces, task->group_leader, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -74,7 +74,7 @@ static long is_data(struct task_struct *task, struct vm_area_struct *vma, u64 *f
 	return 0;
 }
 
-/* Reports whether an address is, or can be, in a mapping of a file that is no program. */
+/* Reports whether an address is, or can be, in a mapping of a file that is not a program. */
 INLINE int shows_file(struct task_struct *task, u64 address)
 {
 	u64 found = 0;
@@ -82,8 +82,8 @@ INLINE int shows_file(struct task_struct *task, u64 address)
 	return bpf_find_vma(task, address, is_data, &found, 0) == -EBUSY || found;
 }
 
-/* Reports whether a call on memory concerns mappings of files. Where they lie within other
- * memory, some calls that do not are taken for such. */
+/* Reports whether a call on memory concerns mappings of files. If other memory lies between
+ * them, calls on that count too. */
 INLINE int concerns_files(struct task_struct *task, const struct pt_regs *regs)
 {
 	u64 from = arg_of(regs, 0), to = from + arg_of(regs, 1), low;
@@ -106,7 +106,7 @@ INLINE int may_map_file(struct task_struct *task, const struct pt_regs *regs)
 	return maps_file(regs) || (with_maps && arg_of(regs, 3) & MAP_FIXED && concerns_files(task, regs));
 }
 
-/* A process begins with the address space of another one or with a copy of it, before it runs. */
+/* Called before a process runs that has the address space of another one, or a copy of it. */
 INLINE void copy_space(struct task_struct *child, struct task_struct *parent)
 {
 	struct bounds *b = bounds_of(parent), copy;
@@ -131,7 +131,7 @@ INLINE void copy_space(struct task_struct *child, struct task_struct *parent)
 	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
 }
 
-/* A program or library is mapped, whose faults are sent where the thread waits for storage. */
+/* Called when a program or library is mapped: its faults are sent if they wait for storage. */
 INLINE void tell_program(struct task_struct *task, struct inode *inode, u64 address, const u64 args[6])
 {
 	struct program p = {.space = space_of(task), .nr = NR_PROGRAM, .address = address, .length = args[1], .offset = args[5]};
@@ -144,13 +144,13 @@ INLINE void tell_program(struct task_struct *task, struct inode *inode, u64 addr
 
 INLINE u64 ended_faults(const struct task_struct *task) { return task->min_flt + task->maj_flt; }
 
-/* Reports whether the fault of the thread is under way. */
+/* Reports whether the fault of the thread is in progress. */
 INLINE int in_fault(const struct thread *t, const struct task_struct *task)
 {
 	return t->fault.flags && t->fault_count == ended_faults(task);
 }
 
-/* A fault turns out to be none that is sent. */
+/* Called when a fault turns out not to be sent. */
 INLINE void give_back(struct thread *t, u32 flags)
 {
 	struct fault *f = &t->fault;
@@ -163,7 +163,7 @@ INLINE void give_back(struct thread *t, u32 flags)
 	t->rested |= f->took != 0;
 }
 
-/* The kernel tries the fault again, after it has read the page, or waited for one who did. */
+/* The kernel retries the fault after it, or another thread, has read the page. */
 INLINE void try_again(struct thread *t)
 {
 	if (!t->start)
@@ -202,7 +202,7 @@ static __attribute__((noinline)) int send_fault(struct thread *t, struct task_st
 	return 0;
 }
 
-/* A fault on pages of a file begins, or goes on that had no file yet. */
+/* Called when a fault on pages of a file begins, or when a fault in progress gets its file. */
 INLINE void begin_fault(struct thread *t, struct task_struct *task, u32 flags, u64 mapping, struct file_id id, u64 first, u32 pages)
 {
 	struct processor *here = processor(bpf_get_smp_processor_id());
@@ -247,8 +247,8 @@ struct pages {
 #define XA_SLOTS 64
 #define STEP 16
 
-/* Looks at pages up to the next multiple of STEP, which one node of the page cache has, and goes past
- * them. It is a function of its own, for the verifier to look at it once. */
+/* Looks at pages up to the next multiple of STEP, which one node of the page cache has, and advances
+ * past them. A function of its own, so that the verifier checks it only once. */
 __attribute__((noinline)) int look_at_pages(struct pages *p)
 {
 	struct address_space *mapping;
@@ -299,11 +299,11 @@ INLINE void find_cached(struct pages *p)
 			look_at_pages(p);
 }
 
-/* Reports whether faults are noted of a thread now. What a call of mmap maps at once is
+/* Reports whether faults of the thread are recorded now. What a call of mmap maps at once is
  * part of that call. */
 INLINE int notes_faults(const struct thread *t) { return !(t->start && plans[t->nr % MAX_SYS].kind == KIND_MAP); }
 
-/* A page has to be found, or read. */
+/* Called when a page has to be found or read. */
 INLINE void find_page(struct thread *t, struct task_struct *task, struct address_space *mapping, u64 page)
 {
 	struct inode *inode;
@@ -329,7 +329,7 @@ INLINE void find_page(struct thread *t, struct task_struct *task, struct address
 	begin_fault(t, task, FAULT_PAGE | (file && !file->exec ? 0 : FAULT_PROGRAM), (u64)mapping, id, page, 1);
 }
 
-/* Pages in the page cache were mapped. */
+/* Called when pages in the page cache were mapped. */
 INLINE void map_pages(struct thread *t, struct task_struct *task, struct address_space *mapping, u64 first, u64 last)
 {
 	struct pages p = {.mapping = (u64)mapping, .first = first, .last = last};
@@ -348,8 +348,8 @@ INLINE void map_pages(struct thread *t, struct task_struct *task, struct address
 	begin_fault(t, task, FAULT_AROUND, (u64)mapping, id_of(inode), p.found ? p.found - 1 : first, p.count);
 }
 
-/* A page becomes dirty. Within a call that is the fault of a page that it was to be read into, or
- * of what it was to write. */
+/* Called when a page becomes dirty. Within a call it is a page that the call reads into, or
+ * a page of the data that it writes. */
 INLINE void dirty_page(struct thread *t, struct task_struct *task, struct address_space *mapping, struct folio *folio)
 {
 	u32 pages = folio_bytes(folio) / page_bytes;
@@ -375,7 +375,7 @@ INLINE void dirty_page(struct thread *t, struct task_struct *task, struct addres
 		begin_fault(t, task, FAULT_WRITE, (u64)mapping, id_of(inode), LOAD(folio, index), pages);
 }
 
-/* A fault ends in SIGBUS. */
+/* Called when a fault ends in SIGBUS. */
 INLINE void fail_fault(struct thread *t, struct task_struct *task, u64 address)
 {
 	struct fault *f = &t->fault;
@@ -388,8 +388,8 @@ INLINE void fail_fault(struct thread *t, struct task_struct *task, u64 address)
 	send_fault(t, task);
 }
 
-/* The thread leaves the processor; blocked says that it waits for storage. A fault that has
- * ended is sent, and of one that is under way the wait is a part. */
+/* Called when the thread leaves the processor; blocked: to wait for storage. A fault that has
+ * ended is sent. The wait is part of a fault in progress. */
 INLINE void leave_fault(struct thread *t, struct task_struct *task, int blocked)
 {
 	struct fault *f = &t->fault;

@@ -14,7 +14,7 @@ INLINE int fits_huge(const struct vm_area_struct *vma, u64 huge)
 	       !((vma->vm_start / page_bytes - vma->vm_pgoff) & (HUGE_PAGES - 1));
 }
 
-/* What a fault maps as one huge page. Where none fits, the count has grown by something else. */
+/* What a fault maps as one huge page. If none fits, something else has increased the count. */
 static long map_huge_page(struct task_struct *task, struct vm_area_struct *vma, u64 *address)
 {
 	u64 huge = *address & ~(HUGE_PAGES * page_bytes - 1);
@@ -74,8 +74,8 @@ int map_huge(u64 *ctx)
 	if (!t || grown((void *)ctx[0]) < HUGE_PAGES / 2 || t->counting)
 		return 0; /* of a call, all counts that it maps */
 	if (t->addressed != ended_faults(task)) {
-		/* No fault, but a call maps it, such as madvise, or O_DIRECT from there. Of
-		 * one that is recorded it is a part, and nothing tells the address. */
+		/* No fault, but a call maps it, such as madvise, or O_DIRECT from there. It is
+		 * part of the call if that is recorded, and the address is unknown. */
 		found = t->start != 0;
 	} else if (with_maps) {
 		found = t->address;

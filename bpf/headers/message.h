@@ -4,8 +4,8 @@
  * connection, and the position in it where they end. A byte is read by the call
  * whose position is the first that is not below that of the call that wrote it.
  *
- * Of TCP both ends compute the same channel from the addresses, and the kernel
- * has the positions. Of UNIX sockets the channel is the socket at the receiving
+ * For TCP, both ends compute the same channel from the addresses, and the kernel
+ * has the positions. For UNIX sockets the channel is the socket at the receiving
  * end, where bytes are counted as they go in and come out.
  */
 #pragma once
@@ -17,9 +17,9 @@ enum channel_kind {
 	CHANNEL_UNIX,
 };
 
-/* What passes into a UNIX socket: bytes, or messages of SOCK_SEQPACKET, since a
- * followed thread has first sent some or received some. Of a message part can be
- * thrown away. */
+/* The bytes that pass into a UNIX socket, or messages of SOCK_SEQPACKET, since a
+ * followed thread first sent or received some. Part of a message can be thrown
+ * away. */
 struct inbox {
 	u64 channel; /* counts them from 1 */
 	u32 sent;
@@ -54,8 +54,8 @@ INLINE void take_message(struct event *e, const struct thread *t)
 		e->flags |= FLAG_UNIX;
 }
 
-/* An address and port. One of IPv4 is as IPv6 maps it, for the two ends can have
- * sockets of either. */
+/* An address and port. An IPv4 address is mapped to IPv6, because the two ends can
+ * have sockets of either. */
 struct end {
 	u32 address[4];
 	u32 port;

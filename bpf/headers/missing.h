@@ -3,9 +3,9 @@
  * The account of I/O that the recording does not hold: package coverage.
  *
  * The kernel itself counts the bytes that a thread moves in calls like read and
- * write, in task->ioac. Of each recorded call the recorder notes by how much it
- * has grown; what is left when the thread ends was moved by something else.
- * io_uring, libaio and mapped files pass task->ioac by; they are counted here.
+ * write, in task->ioac. The recorder adds up its growth during recorded calls. The rest,
+ * when the thread ends, was moved by something else.
+ * task->ioac does not include io_uring, libaio and mapped files; they are counted here.
  */
 #pragma once
 
@@ -17,14 +17,14 @@ struct tally missing[NUM_MISSING];
 u64 unmapped; /* mappings of files that could not be noted in files */
 u64 writable; /* mappings through which followed threads can write to files */
 u64 huge;     /* mappings of files that a huge page fits in */
-u64 watching; /* the recorder has attached what sees huge pages; before, nothing tells what grows */
+u64 watching; /* the programs that see huge pages are attached; without them, the cause of growth is unknown */
 u64 mappings; /* some address space has a mapping of a file that is no program */
 
-/* Requests under way of io_uring, of rings that a thread of the kernel polls,
- * and of libaio. A thread that waits for one waits for nothing while there is none. */
+/* Requests in flight of io_uring, of rings that a thread of the kernel polls,
+ * and of libaio. A thread waits for none of them while there is none. */
 struct flight {
 	s64 requests;
-	u64 since; /* nanoseconds; when there was last the first of them */
+	u64 since; /* nanoseconds; when the number last rose from 0 */
 };
 struct flight uring_flight, polled_flight, aio_flight;
 u64 uring_done; /* requests of rings on files that have completed */
@@ -39,8 +39,8 @@ struct {
 	__type(value, struct mapped);
 } files SEC(".maps");
 
-/* How many pages of files an address space has mapped, as far as the counter
- * that its processors share knows. */
+/* How many pages of files an address space has mapped, by the counter that the
+ * processors share, which can lag behind. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
@@ -56,7 +56,7 @@ INLINE void take_off(struct flight *f, s64 n)
 		f->since = bpf_ktime_get_ns();
 }
 
-/* What was under way before the recorder came lands without having taken off.
+/* Requests from before the recorder attached land without having taken off.
  * Reports whether none is left. */
 INLINE int land(struct flight *f, s64 n)
 {
@@ -65,7 +65,7 @@ INLINE int land(struct flight *f, s64 n)
 	return n > 0 && __sync_fetch_and_add(&f->requests, -n) == n;
 }
 
-/* Returns how long a call waited for requests; flying were under way when it
+/* Returns how long a call waited for requests; flying were in flight when it
  * began. */
 INLINE u64 waited(const struct flight *f, u64 flying, u64 start, u64 end)
 {
@@ -83,8 +83,8 @@ INLINE int moves(u8 kind)
 	return kind == KIND_IO || kind == KIND_IOVEC || kind == KIND_OFFSETS || kind == KIND_EXEC;
 }
 
-/* The first call of a thread that is seen begins. What the thread moved before is
- * no part of the account: a call that had begun when the recorder came. */
+/* Called when the first seen call of a thread begins. The account leaves out what the
+ * thread moved before, such as in a call that had begun when the recorder attached. */
 INLINE void meet(struct thread *t, struct task_struct *task)
 {
 	if (likely(t->flags & THREAD_MET))
@@ -93,24 +93,24 @@ INLINE void meet(struct thread *t, struct task_struct *task)
 	t->base = chars_of(task);
 }
 
-/* What another processor reads meanwhile, or writes: in the order of the program. */
+/* For variables that another processor accesses: keeps accesses in program order. */
 #define ONCE(x) (*(volatile typeof(x) *)&(x))
 
-/* A recorded call that moves bytes is over. Others may settle the thread meanwhile: while it
- * has a start they take the bytes from before the call. */
+/* Called when a recorded call that moves bytes ends. Others may settle the thread at the same
+ * time: while it has a start, they use the bytes from before the call. */
 INLINE void hold(struct thread *t, struct task_struct *task)
 {
 	ONCE(t->held) += chars_of(task) - t->chars;
 	ONCE(t->start) = 0;
 }
 
-/* Puts the bytes of a thread into the account that its recorded calls have not
- * moved, and that are not there yet. A thread that begins or ends a call just then waits for
+/* Adds the bytes of a thread to the account that its recorded calls have not moved and
+ * that are not in it yet. A thread that begins or ends a call at that moment is left for
  * the next time. */
 INLINE void settle(struct thread *t, struct task_struct *task)
 {
 	u64 start = ONCE(t->start), held = ONCE(t->held), settled = ONCE(t->settled);
-	/* A call that is under way is none that ends in the recording. */
+	/* A call in progress does not end within the recording. */
 	u64 chars = start && moves(plans[t->nr % MAX_SYS].kind) ? t->chars : ONCE(task->ioac.rchar) + ONCE(task->ioac.wchar);
 	s64 rest = chars - t->base - held;
 
@@ -149,7 +149,7 @@ INLINE void miss(struct task_struct *task, u8 kind, u64 fd, u64 nanos, s64 ret)
 #define SKIPS_COMPLETION (1 << 6) /* REQ_F_CQE_SKIP, which is the bit that the application sets */
 
 /* Reports whether a thread of the kernel polls the ring of a request, so that no
- * call tells how long the application waits. */
+ * call shows how long the application waits. */
 INLINE int is_polled(struct io_kiocb *request)
 {
 	struct io_ring_ctx *ring = LOAD(request, ctx);
@@ -160,7 +160,7 @@ INLINE int is_polled(struct io_kiocb *request)
 /* Reports whether requests with an opcode are sent. */
 INLINE int is_recorded(u8 opcode) { return with_requests && requests[opcode & (MAX_OPCODES - 1)].recorded; }
 
-/* A request that has no completion where it succeeds is counted when it is made. */
+/* A request without a completion on success is counted when it is made. */
 INLINE void count_submission(struct io_kiocb *request)
 {
 	struct tally *m = &missing[MISSING_URING];
@@ -214,7 +214,7 @@ INLINE void count_completion(struct io_kiocb *request)
 		add(&m->bytes, res);
 }
 
-/* Returns the inode whose pages a file shows: of a block device its own, not that
+/* Returns the inode whose pages a file shows: for a block device its own, not that
  * of its name. */
 INLINE struct inode *host_of(struct file *file)
 {
@@ -231,7 +231,7 @@ INLINE struct file_id id_of(struct inode *inode)
 	return id;
 }
 
-/* Finds a mapped file; NULL if it is none that counts. */
+/* Finds a mapped file; NULL if the file does not count. */
 INLINE struct mapped *mapped_file(struct inode *inode)
 {
 	struct mapped *file;
@@ -263,7 +263,7 @@ INLINE int is_of_libc(struct file *file)
 }
 
 /* Returns by how many pages of files an address space has grown since the last
- * time, as far as can be told; the first time by none. */
+ * call, as far as it is known; 0 at the first call. */
 INLINE s64 grown(struct mm_struct *mm)
 {
 	s64 *last, count, before;
@@ -306,8 +306,8 @@ struct request {
 #define HUGE_PAGES (s64)(page_bytes / sizeof(u64)) /* pages of a huge page: a table of them */
 
 /* Notes the file of a mapping of a followed thread. A file in memory has no
- * storage to be read from. It is a function of its own, for the verifier to look
- * at it once. */
+ * storage to be read from. A function of its own, so that the verifier checks it
+ * only once. */
 __attribute__((noinline)) int note_file(struct request *r)
 {
 	struct file *file;
@@ -367,7 +367,7 @@ __attribute__((noinline)) int note_file(struct request *r)
 	return 0;
 }
 
-/* Of an overlay file system the mapping has the file beneath, the descriptor has
+/* On an overlay file system the mapping has the file beneath, the descriptor has
  * not. */
 static long note_mapping(struct task_struct *task, struct vm_area_struct *vma, struct request *r)
 {
@@ -464,8 +464,8 @@ INLINE void count_call(struct thread *t, struct task_struct *task, struct pt_reg
 	}
 }
 
-/* Returns which kind of missing I/O, from 1, a followed thread waits for that
- * waits for storage outside of recorded calls; 0 for none, as where it waits
+/* Returns the kind of missing I/O, from 1, that a followed thread waits for if it
+ * waits for storage outside of recorded calls; 0 for none, such as a wait
  * for a page of a program. On its way out of a call, and at its end, a thread lets
  * go of the last reference to files, and frees the space of those without a name:
  * that belongs to a dup2 or an exit, which are recorded. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
 /*
- * What is read from memory, the application's or the kernel's, into a record.
+ * Reads memory of the application or of the kernel into a record.
  */
 #pragma once
 
 #include "arch.h"
 #include "config.h"
 
-/* What a record has room for that is put together in the ring: most names. */
+/* The room of a record that is put together in the ring: enough for most names. */
 #define NAME_BYTES 64
 
 #define DATA_BYTES (UIO_MAXIOV * sizeof(struct iovec))
@@ -56,7 +56,7 @@ INLINE int read_name(struct scratch *s, u64 ptr)
 	return 1;
 }
 
-/* Reads the n bytes that readlink gave. */
+/* Reads the n bytes of a readlink. */
 INLINE u32 read_target(struct scratch *s, u32 at, u64 n, u64 ptr)
 {
 	BOUND(n, PATH_MAX);
@@ -217,7 +217,7 @@ INLINE void read_open_how(struct event *e)
 {
 	struct open_how how = {};
 
-	/* Older and newer callers give other sizes; what is there is prefix. */
+	/* Older and newer callers give other sizes; the common part is a prefix. */
 	if (bpf_probe_read_user(&how, sizeof(how), (void *)e->args[2]))
 		e->flags |= FLAG_UNREADABLE;
 	e->args[2] = how.flags;
@@ -332,7 +332,7 @@ INLINE void read_access_list(struct event *e)
 	e->args[5] = GIVES_MODE | (first.perm & 7) << 6 | (last[0].perm & 7) << 3 | (last[1].perm & 7);
 }
 
-/* Reports whether a file system shows what the kernel knows, and stores nothing. */
+/* Reports whether a file system shows data of the kernel, and stores none. */
 INLINE int is_pseudo(u64 magic)
 {
 	switch (magic) {

@@ -29,8 +29,8 @@ struct {
 	__type(value, u8);
 } libraries SEC(".maps");
 
-/* Counts a record that was not sent. It is a function of its own, for the verifier to look
- * at it once. Programs at functions of libraries can be preempted. */
+/* Counts a record that was not sent. A function of its own, so that the verifier checks
+ * it only once. Programs at functions of libraries can be preempted. */
 __attribute__((noinline)) int lose(u32 nr)
 {
 	u64 *n = bpf_map_lookup_elem(&lost, &nr);
@@ -103,7 +103,7 @@ struct {
 INLINE u64 space_of(const struct task_struct *task) { return (u64)task->mm; }
 
 /* Adds to the account what a lost record tells of I/O, of a call of the current thread whose first
- * argument is fd. It is a function of its own, for the verifier to look at it once. */
+ * argument is fd. A function of its own, so that the verifier checks at it once. */
 __attribute__((noinline)) int miss_call(u32 nr, u64 fd, u64 nanos, s64 ret)
 {
 	miss(bpf_get_current_task_btf(), plans[nr % MAX_SYS].kind, fd, nanos, ret);

@@ -46,7 +46,7 @@ func (e *experimenter) workloads(text string) (subjects []*experiment.Subject, e
 	return subjects, nil
 }
 
-// cards returns those of the workloads that a text names.
+// cards returns the cards of the workloads that a text names.
 func (e *experimenter) cards(text string) (cards []*workloads.Card, err error) {
 	all, err := cardsOf(e.Context)
 	if err != nil || text == "all" {
@@ -71,8 +71,8 @@ func (e *experimenter) cards(text string) (cards []*workloads.Card, err error) {
 	return cards, nil
 }
 
-// manyFiles is how many files a workload has at least that takes clearly longer on an ext4
-// without a journal.
+// manyFiles is the minimum number of files of a workload that takes clearly longer on an
+// ext4 without a journal.
 const manyFiles = 1000
 
 // place makes the directory of workloads in a root, which may be missing or hold other

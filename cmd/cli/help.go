@@ -56,7 +56,7 @@ func (m *manual) writeShort(w io.Writer) error {
 	m.addExamples(&t)
 	addLines(&t, "Usage", m.synopsis)
 	m.addCommands(&t)
-	var more []string // titles of what the long help has
+	var more []string // titles of the other parts of the long help
 	for _, g := range m.options {
 		switch g.title {
 		case "":
@@ -76,7 +76,7 @@ func (m *manual) writeShort(w io.Writer) error {
 	return err
 }
 
-// writeLong writes all there is.
+// writeLong writes the whole help.
 func (m *manual) writeLong(w io.Writer) error {
 	var t strings.Builder
 	fmt.Fprintf(&t, "%s: %s\n", m.name, m.does)
@@ -143,7 +143,7 @@ func (g *optionTexts) add(t *strings.Builder, title string) {
 	}
 }
 
-// addEntry adds a text beside what it is of, in lines that begin in a column.
+// addEntry adds a head and its text, in lines that begin in a column.
 func addEntry(t *strings.Builder, head, text string, column int) {
 	lines := wrapped(text, column)
 	if n := 2 + utf8.RuneCountInString(head); n <= column-2 {

@@ -12,7 +12,7 @@ import (
 	"pianola/internal/console"
 )
 
-// A full TMPDIR is not helped by another root.
+// Another root does not help if TMPDIR is full.
 func TestCompileHint(t *testing.T) {
 	h, ok := errors.AsType[*console.Hint](compileHint(fmt.Errorf("write spool: %w", unix.ENOSPC)))
 	require.True(t, ok)

@@ -75,7 +75,7 @@ func replayLayer(c *cli.Context) error {
 	return playLayer(c, t.Trace, calls, program, o)
 }
 
-// playLayer replays the spans with prepared files, and prints what became of them.
+// playLayer replays the spans with prepared files, and prints their results.
 func playLayer(c *cli.Context, t *bin.Trace, calls *spans.Replay, program *plugin.Program, o replay.Options) error {
 	placed, err := spans.OpenFiles(t.Header(), o.Root)
 	if err != nil {

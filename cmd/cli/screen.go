@@ -11,13 +11,13 @@ import (
 	"pianola/internal/files"
 )
 
-// session is what the command says, and the files that it reads and writes.
+// session is the console of the command, and the files that it reads and writes.
 var session struct {
 	console.Console
 	files files.Set
 }
 
-// recordings opens what the command reads.
+// recordings opens the recordings that the command reads.
 var recordings source.Reader
 
 // cells returns a writer of an output format, which guards the cells of CSV unless

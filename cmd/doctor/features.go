@@ -101,7 +101,7 @@ func replayFeatures() []feature {
 		has("root directory of its own for a replaying thread", jail == nil, reason(jail),
 			"a call on a name takes two, because openat2 resolves the name first", "replay as root, outside of the container"),
 		has("openat2", openat2 == nil, reason(openat2), "a replay takes a root directory of its own", "use Linux 5.6 or newer"),
-		has("Landlock", landlock >= sandbox.LeastLandlock, fmt.Sprintf("version %d", max(landlock, 0)),
+		has("Landlock", landlock >= sandbox.MinLandlock, fmt.Sprintf("version %d", max(landlock, 0)),
 			"replay --landlock fails, and nothing backs up openat2", "use Linux 5.19 or newer, and boot it with landlock in lsm="),
 		has("io_uring", ring == nil, reason(ring), "threads replay requests of rings by calls that wait", "set kernel.io_uring_disabled to 0, and use a container that allows io_uring"),
 	}

@@ -25,8 +25,8 @@ func (c *cage) newMaps(t *testing.T, names ...string) {
 }
 
 // TestAttackMaps plays each operation with each path that may lead out, with names
-// that lie in the roots of maps. The trace says that all has failed, because maps
-// refuse links that lead out and renames that lead across if it shows them.
+// that lie in the roots of maps. All recorded calls fail, because maps
+// refuse traces with links that lead out and renames across roots.
 func TestAttackMaps(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: one thread at a time")
@@ -118,8 +118,8 @@ func TestAttackMapRace(t *testing.T) {
 	})
 }
 
-// TestAttackMapRoots gives maps directories that no root may be, and changes all
-// that there is to change of one that is.
+// TestAttackMapRoots gives maps directories that can't be roots, and changes all
+// attributes of one that can.
 func TestAttackMapRoots(t *testing.T) {
 	eachUser(t, func(t *testing.T, u attacker) {
 		c := newCage(t, u)

@@ -19,7 +19,7 @@ import (
 // the other. Its value is a list of seeds. Each has a directory of its name.
 const randomWork = "PIANOLA_RANDOM_WORK"
 
-// randomDone is the file that a batch makes when all of its programs have ended.
+// randomDone is the file that a batch creates when all of its programs have ended.
 const randomDone = "done"
 
 // randomChild says that it is the child of one, with its turn.
@@ -66,7 +66,7 @@ type worker struct {
 
 // turn is a pipe that holds one byte. The thread that has read the byte may make a call, so
 // that calls never overlap, also across processes, and each result follows from the
-// calls before. The recording shows nothing of it, for a pipe is no file.
+// calls before. The recording does not show it, because a pipe is not a file.
 var turn [2]int
 
 // work is the random program: processes with threads, in the directory w.
@@ -216,7 +216,7 @@ func path(nr uintptr, dirfd int, name string, args ...uintptr) (int, error) {
 	return int(r), nil
 }
 
-// step makes one call, whose result only matters to the replay.
+// step makes one call. Only the replay checks its result.
 func (w *worker) step() {
 	var (
 		r   = w.rng

@@ -92,7 +92,7 @@ type maker struct {
 	tag   int64
 }
 
-// origin is how a communicator came to be, which is the same in all of its ranks.
+// origin is how a communicator was created, which is the same in all of its ranks.
 type origin struct {
 	maker
 	number int

@@ -18,7 +18,7 @@ type message struct {
 	receive bool
 	probe   bool // a receive that leaves the message there
 	mode    mode
-	wild    bool // a receive from any source, as long as nothing tells the source
+	wild    bool // a receive from any source whose source is unknown
 	shared  bool // the call that completed it completed something else as well
 	ended   bool // call is known
 	paired  bool // other is known
@@ -168,7 +168,7 @@ func (p *Pairer) ended(m *message, c *Call, s status, shared bool) {
 	}
 }
 
-// abandon notes that nothing tells any more when the request of a message completed.
+// abandon notes that the time when the request of a message completed is unknown.
 func (p *Pairer) abandon(q request) {
 	if m := q.message; m != nil && m.wild {
 		p.ended(m, &Call{Rank: m.begin.Rank, End: math.MaxInt64 - ClockError, Number: -1}, status{}, true)

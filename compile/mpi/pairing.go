@@ -15,7 +15,7 @@ type inbox struct {
 	// not known, and it could take a message that the others would get.
 	posted []*message
 
-	// guesses are receives that are complete, but nothing tells their source. They get what the
+	// guesses are receives that are complete, but their source is unknown. They get what the
 	// others leave.
 	guesses []*message
 

@@ -7,7 +7,7 @@ import (
 	"pianola/format"
 )
 
-// lineage is what becomes of the events of a compiled trace on their way through
+// lineage tracks the events of a compiled trace on their way through
 // transforms: the line of an event is one more than its number in its thread. Stages
 // tell it of events that are taken out and merged. A nil lineage, that of a recording,
 // takes no notice: compile finds all edges of a recording in what comes out.

@@ -85,7 +85,7 @@ func put(b *bytes.Buffer, v any) {
 
 func className(k profile.Category) string { return strings.ReplaceAll(k.String(), " ", "_") }
 
-// remarks returns those that are kept.
+// remarks returns the remarks that are kept.
 func remarks(meta []format.Meta) map[string]string {
 	h, m := format.Header{Meta: meta}, map[string]string{}
 	for _, key := range keys() {

@@ -13,7 +13,7 @@ import (
 // Verdict says whether the second side is within the tolerance of the first, and names the
 // rows that decided it. The lists are not nil. A row is in at most one of them.
 type Verdict struct {
-	Tolerance   *float64 `json:"tolerance,omitempty"` // nil where none was asked for
+	Tolerance   *float64 `json:"tolerance,omitempty"` // nil if none was requested
 	State       State    `json:"verdict"`
 	Within      bool     `json:"within_tolerance"`      // State is Within
 	Withheld    string   `json:"withheld,omitempty"`    // reason why the coverage of the recording allows no verdict
@@ -25,7 +25,7 @@ type Verdict struct {
 	Runs        int      `json:"runs_needed,omitempty"` // per side, to decide the undecided rows; 0 if there are none or no practical number is enough
 }
 
-// State is what a verdict comes to.
+// State is the outcome of a verdict.
 type State string
 
 // The states of a verdict.
@@ -33,12 +33,12 @@ const (
 	Within       State = "within"
 	Outside      State = "outside"
 	Inconclusive State = "inconclusive" // rows are undecided, or the verdict is not Possible
-	Compared     State = "compared"     // no tolerance was asked for: which side is faster is the answer
+	Compared     State = "compared"     // no tolerance was requested: the answer is which side is faster
 )
 
-// NoTolerance, as a tolerance, asks for none. Replays are then judged by
-// DefaultTolerance, because the question is how true they are. Other sides are not
-// judged: one of two systems is faster, and that is no failure.
+// NoTolerance requests no tolerance. Replays are then judged by DefaultTolerance,
+// because the question is how close they are. Other sides are not judged: one of two
+// systems may be faster, which is not a failure.
 const (
 	NoTolerance      = -1
 	DefaultTolerance = 0.1
@@ -62,9 +62,9 @@ func ParseTolerance(s string) (float64, error) {
 	return v, nil
 }
 
-// Result returns what a command ends with that was asked for the comparison: what the checks
-// say, or else the verdict. Where neither a check nor a tolerance was asked for, runs that can
-// be compared are Compared, however different they are.
+// Result returns the state that decides the exit status of a command: the result of the checks,
+// or else the verdict. Without a check and a tolerance, comparable runs are Compared, whether or
+// not they differ.
 func (c *Comparison) Result(tolerance float64) State {
 	if len(c.Checks) > 0 {
 		switch check.Overall(c.Checks) {
@@ -96,7 +96,7 @@ const (
 	numStandings
 )
 
-// standingNames are the standings for people.
+// standingNames are the names of standings in messages.
 var standingNames = [numStandings]string{
 	ignored: "-", unknown: "not known", short: "too short", inside: "within", notExcluded: "within", undecided: "undecided", outside: "outside",
 }
@@ -120,7 +120,7 @@ var standingNames = [numStandings]string{
 // is unknown, nothing is within any tolerance.
 //
 // If the recording does not hold nearly all of the application's I/O, the verdict is
-// withheld, however close the times are.
+// withheld, even if the times are close.
 func (c *Comparison) Judge(tolerance float64) Verdict {
 	var rows [numStandings][]string
 	for s := range rows {

@@ -115,8 +115,8 @@ func Write(w io.Writer, runs []Run, c *Comparison) error {
 	return load().write(w, kind, command, where, newDocument(runs, c))
 }
 
-// write writes a page of a kind about a command, which says on which machine that ran, and
-// when; "" if unknown.
+// write writes a page of a kind about a command. where is the machine and the time of the run,
+// "" if unknown.
 func (f *frame) write(w io.Writer, kind, command, where string, data any) error {
 	var title []string
 	for _, words := range []string{command, where, "Pianola " + kind} {

@@ -1,4 +1,4 @@
-// Package replays reports what became of replays: of one trace or of several side by side,
+// Package replays reports the results of replays: of one trace or of several side by side,
 // of copies, and of several runs.
 //
 //	NewReport → Add for each run → WriteText, Document
@@ -206,7 +206,7 @@ func (r *run) counts() counts {
 	return counts{r.Executed, r.trace.leftOut.Total(), r.Failed, r.Differed}
 }
 
-// operation is what became of the events of an operation.
+// operation is the result of the events of an operation.
 type operation struct {
 	name string
 	counts

@@ -81,7 +81,7 @@ func (p *played) writeRuns(b *bytes.Buffer) {
 	}
 }
 
-// write writes what became of the events of a single run.
+// write writes the results of the events of a single run.
 func (r *run) write(b *bytes.Buffer) {
 	as := "all results are as recorded"
 	if r.Differed > 0 {

@@ -41,7 +41,7 @@ type Request struct {
 	Names        [2]string // of the sides; empty ones are derived from the files
 }
 
-// Misuse is the error of a request that is wrong as it stands, whatever the files hold.
+// Misuse is the error of a request that is wrong for any contents of the files.
 type Misuse struct {
 	error
 	Hint string // what to do, "" where the error says it

@@ -124,7 +124,7 @@ const ofRank = `# pianola script 1
 # lost: 0
 `
 
-// A run is on a side once, whatever file holds it.
+// A run counts once on a side, even if several files hold it.
 func TestSameRun(t *testing.T) {
 	for operands, want := range map[string]string{
 		"a1.log -- b1.log b1.log":       "b1.log is given twice, and is one run",

@@ -117,8 +117,8 @@ func TestEventsAtRequests(t *testing.T) {
 	require.EqualValues(t, at[1][2].Start+1, at[2][2].Start)
 }
 
-// Whatever events wait for, each comes once, in the order of its thread, and not before its
-// thread's last one has ended.
+// For any waits, each event comes once, in the order of its thread, after the thread's last
+// event has ended.
 func TestEventsAtAll(t *testing.T) {
 	rnd := rand.New(rand.NewSource(7))
 	for range 300 {
@@ -136,7 +136,7 @@ func TestEventsAtAll(t *testing.T) {
 				if rnd.Intn(3) == 0 {
 					e.Op, e.Ret = format.OpClone, int64(rnd.Intn(threads+1))
 				}
-				for range rnd.Intn(3) { // whatever makes no sense, a circle too
+				for range rnd.Intn(3) { // any waits, also invalid ones and cycles
 					k := rnd.Intn(threads)
 					edge := format.Edge{Thread: int32(k + 1), Event: int64(rnd.Intn(lengths[k])), Delay: rnd.Int63n(100)}
 					if edge.Valid(int32(i+1), int64(n)) {

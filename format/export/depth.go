@@ -6,7 +6,7 @@ import (
 	"pianola/format"
 )
 
-// depth finds how many requests of each kind were in flight at most. Memory grows with
+// depth finds the maximum number of requests of each kind in flight. Memory grows with
 // that number.
 type depth struct {
 	ends [format.NumVias]ends

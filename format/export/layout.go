@@ -13,7 +13,7 @@ import (
 // layout writes a shell script that creates the files of an iolog in the
 // working directory, because fio creates none. The files have the size that
 // they had before the recorded run, or that the reads need, and hold random
-// bytes without holes. The script overwrites nothing. Its last line is a remark with
+// bytes without holes. The script overwrites no file. Its last line is a comment with
 // the command for fio.
 type layout struct {
 	out   text

@@ -145,7 +145,7 @@ func newTable(w io.Writer, h *format.Header, columns []column, key, most int) *t
 	}
 	for k := range columns {
 		if columns[k].kind == ofText {
-			options = append(options, parquet.SkipPageBounds(columns[k].name)) // no question asks for a range of them
+			options = append(options, parquet.SkipPageBounds(columns[k].name)) // no query asks for a range of them
 		}
 		if columns[k].bloom {
 			options = append(options, parquet.BloomFilters(parquet.SplitBlockFilter(bloomBits, columns[k].name)))

@@ -21,7 +21,7 @@ type Format struct {
 	Open func(r io.Reader, name string) (format.Reader, error)
 }
 
-// builtin returns the formats of this package that are told by the beginning of a file.
+// builtin returns the formats of this package, which are recognised by the beginning of a file.
 func builtin(o Options) []Format {
 	with := func(open func(io.Reader, string, Options) (format.Reader, error)) func(io.Reader, string) (format.Reader, error) {
 		return func(r io.Reader, name string) (format.Reader, error) { return open(r, name, o) }

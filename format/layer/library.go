@@ -58,7 +58,7 @@ func (l *Layer) Open(name string) (lib *Library, err error) {
 
 var errDamaged = errors.New("not a library or program: it is damaged")
 
-// open opens a file that a recorded program can have put there: it waits for no pipe.
+// open opens a file that may come from a recorded program. It does not block on a pipe.
 func open(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -231,7 +231,7 @@ func libraryDirs() []string {
 	return append(filepath.SplitList(os.Getenv("LD_LIBRARY_PATH")), defaultDirs()...)
 }
 
-// defaultDirs returns those of all programs.
+// defaultDirs returns the default library directories of all programs.
 func defaultDirs() []string {
 	triple := map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}[runtime.GOARCH]
 	return append(confDirs("/etc/ld.so.conf", 0), "/lib/"+triple, "/usr/lib/"+triple, "/lib64", "/usr/lib64", "/lib", "/usr/lib")

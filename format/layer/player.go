@@ -342,7 +342,7 @@ func (f *Function) declare(b *strings.Builder, types []string, i int, how passin
 	}
 }
 
-// writeCall writes the call, and what becomes of its result and of handles.
+// writeCall writes the call, and the use of its result and of handles.
 func (f *Function) writeCall(b *strings.Builder, types []string, call string) {
 	void := f.Result.Kind == Void
 	b.WriteString("\tbegin_call(call_);\n")

@@ -68,7 +68,7 @@ func TestSpace(t *testing.T) {
 	require.Empty(t, mapped(th), "anonymous memory is in their place")
 }
 
-// The numbers of a recording can be any.
+// A recording can have any numbers.
 func TestSpaceOfAnything(t *testing.T) {
 	s := NewState(&format.Header{})
 	th := s.Thread(&format.Event{Op: format.OpMmap, TID: 1})

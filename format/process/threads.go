@@ -44,7 +44,7 @@ type Dir struct {
 	Data any    // for the caller; copies share it until it is set
 }
 
-// UnknownMask is the umask of a process of which nothing tells it.
+// UnknownMask is the umask of a process whose umask is unknown.
 const UnknownMask = -1
 
 // copied returns a copy for a thread that no longer shares it.

@@ -263,7 +263,7 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// A trace whose threads wait for each other comes to an end all the same.
+// A trace whose threads wait for each other still comes to an end.
 func TestCycles(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for range 3000 {

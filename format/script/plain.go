@@ -164,7 +164,7 @@ func plainHex(b []byte, i int) (v int64, end int) {
 }
 
 // plainSeconds reads a time behind a byte as nanoseconds, and returns where it
-// ends, 0 where there is none that is not negative.
+// ends, 0 if there is no time or a negative one.
 func plainSeconds(b []byte, i int, before byte) (nanos int64, end int) {
 	if i+1 >= len(b) || b[i] != before || b[i+1] == '-' {
 		return 0, 0

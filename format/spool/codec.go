@@ -41,7 +41,7 @@ const slack = 8
 // masks selects the bytes of a number of each length.
 var masks = [16]uint64{0, 1<<8 - 1, 1<<16 - 1, 1<<24 - 1, 1<<32 - 1, 1<<40 - 1, 1<<48 - 1, 1<<56 - 1, 1<<64 - 1}
 
-// codec is the state of an encoder or decoder: the events before in the same
+// codec is the state of an encoder or decoder: the previous events of the same
 // chunk. The zero codec begins a chunk.
 type codec struct {
 	thread, start int64
@@ -150,7 +150,7 @@ func (d *decoder) own(e *format.Event) {
 	}
 }
 
-// allNotes are the notes that there are.
+// allNotes is the set of all notes.
 const allNotes = 1<<len(format.NoteFields) - 1
 
 // appendNotes appends the notes that e has.
@@ -208,7 +208,7 @@ func appendBytes(dst, b []byte) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(b))+1), b...)
 }
 
-// errDamaged means that a file did not keep what was written to it.
+// errDamaged is the error of a file whose contents have changed.
 var errDamaged = errors.New("the temporary file of events is damaged")
 
 // decoder decodes the events of a chunk.

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An output is there once it is complete, and not before. The rest is removed.
+// An output exists only once it is complete. Incomplete ones are removed.
 func TestOutput(t *testing.T) {
 	var s Set
 	name := filepath.Join(t.TempDir(), "out")
@@ -57,7 +57,7 @@ func TestOutput(t *testing.T) {
 	require.FileExists(t, put)
 }
 
-// No output is the file of an input or of another output, whatever its name.
+// No output is the file of an input or of another output, under any name.
 func TestClaims(t *testing.T) {
 	dir := t.TempDir()
 	in, link := filepath.Join(dir, "in"), filepath.Join(dir, "link")

@@ -102,8 +102,8 @@ func allMedians(v []float64) (medians []outcome) {
 	return medians
 }
 
-// The medians that are left out move no interval, and are nearly all of the medians of
-// many runs.
+// The medians that are left out change no interval, and are nearly all medians of many
+// runs.
 func TestNegligibleMedians(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(9, 10))
 	ratio := func(app, replay float64) float64 { return replay / app }

@@ -35,8 +35,8 @@ func TestGeometricRatio(t *testing.T) {
 	require.InEpsilon(t, 4, GeometricMean([]float64{2, 8}), 1e-12)
 }
 
-// Intervals of three runs of a dozen workloads miss the ratio at most as often as they
-// may, and not much less often. Welch's degrees of freedom err to the safe side.
+// Intervals of three runs of a dozen workloads miss the ratio at most as often as
+// allowed, and not much less often. Welch's degrees of freedom err to the safe side.
 func TestGeometricRatioCoverage(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	const experiments = 4000

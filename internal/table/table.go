@@ -18,7 +18,7 @@ func FirstLeft(column int) bool { return column == 0 }
 func AllLeft(int) bool          { return true }
 func AllRight(int) bool         { return false }
 
-// Width is how many characters a line of a table has at most. Names keep at least
+// Width is the maximum number of characters in a line of a table. Names keep at least
 // leastName.
 const (
 	Width     = 100
@@ -32,7 +32,7 @@ func Fit(rows [][]string, left func(column int) bool) string {
 	return text
 }
 
-// Narrow is Fit, but leaves out columns from the right where cutting is not enough, except
+// Narrow is Fit, but leaves out columns from the right if cutting is not enough, except
 // for those that keep returns true for. It returns how many it left out.
 func Narrow(rows [][]string, left, keep func(column int) bool) (text string, leftOut int) {
 	widths := widthsOf(rows)

@@ -376,7 +376,7 @@ func (r *recording) awaitEnd(ctx context.Context, what target, d time.Duration, 
 	return errors.Join(os.NewSyscallError("write", err), <-ended)
 }
 
-// awaitTarget waits until what is recorded has ended, be it a zombie, or stop can be
+// awaitTarget waits until the recorded process has ended (a zombie counts as ended), or stop can be
 // read.
 func awaitTarget(what target, stop int) error {
 	fds := []unix.PollFd{{Fd: int32(what.poll()), Events: unix.POLLIN}, {Fd: int32(stop), Events: unix.POLLIN}}

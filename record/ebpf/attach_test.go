@@ -24,7 +24,7 @@ import (
 	"pianola/record/recordkit"
 )
 
-// watched is a record.Sink that tells when an event that it waits for has come.
+// watched is a record.Sink that signals when an event that it waits for has arrived.
 type watched struct {
 	recordkit.Collect
 	mu    sync.Mutex
@@ -249,7 +249,7 @@ func TestAttachMissesNoThread(t *testing.T) {
 			unknown[e.TID] = true
 		}
 	}
-	// A thread whose fork was under way when the recorder came.
+	// A thread whose fork was in progress when the recorder attached.
 	require.LessOrEqual(t, len(unknown), 1)
 }
 
@@ -289,7 +289,7 @@ func TestAttachSinkError(t *testing.T) {
 	require.ErrorIs(t, err, errFailing)
 }
 
-// failing is a record.Sink that takes nothing.
+// failing is a record.Sink whose writes fail.
 type failing struct{ recordkit.Discard }
 
 var errFailing = errors.New("no room")
@@ -342,7 +342,7 @@ func TestCachedAtAttach(t *testing.T) {
 	require.Equal(t, []format.File{{Path: mapped, Type: format.TypeReg, Mode: 0o644, Size: pages * 4096, Cached: cached[mapped]}}, s.Headers[0].Files)
 }
 
-// Where the recording may not begin, nothing is written of the process.
+// Nothing is written about the process if the recording may not begin.
 func TestAttachBegin(t *testing.T) {
 	cmd, _, _, _ := running(t, recordkit.Shell("echo ready; read x"))
 	var c recordkit.Collect

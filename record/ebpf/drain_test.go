@@ -49,7 +49,7 @@ type looked struct {
 
 func (l *looked) Look() error { l.times++; l.come(); return nil }
 
-// Under a flood, in which the ring is never empty, sinks are looked after all the same.
+// Under a flood, in which the ring is never empty, sinks are still served.
 func TestDrainUnderFlood(t *testing.T) {
 	const rounds, batch = 10, 1024
 	f := newFakeRing(1 << 18)

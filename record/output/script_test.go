@@ -12,7 +12,7 @@ import (
 	"pianola/internal/files"
 )
 
-// TestScriptFile: which file a recording writes to, and what is left of one that
+// TestScriptFile checks which file a recording writes to, and what remains of one that
 // fails before its first event.
 func TestScriptFile(t *testing.T) {
 	for _, c := range []struct {
@@ -20,7 +20,7 @@ func TestScriptFile(t *testing.T) {
 		make       func(t *testing.T, name string)
 		forAnother bool
 		err        string
-		left       string // what stands under the name after a failure, "none" for nothing
+		left       string // the content of the file after a failure, "none" for nothing
 	}{
 		{"new", func(*testing.T, string) {}, false, "", "none"},
 		{"new for another", func(*testing.T, string) {}, true, "", "none"},
@@ -60,12 +60,12 @@ func link(t *testing.T, name string) {
 
 func dangle(t *testing.T, name string) { require.NoError(t, os.Symlink(name+".old", name)) }
 
-// TestScriptFileKept: what happens to a file whose name a recording takes.
+// TestScriptFileKept checks what happens to a file whose name a recording takes.
 func TestScriptFileKept(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		make func(t *testing.T, name string)
-		kept string // what stands under the name with .old, "" for nothing
+		kept string // the content of the file with .old, "" for nothing
 	}{
 		{"new", func(*testing.T, string) {}, ""},
 		{"empty", func(t *testing.T, name string) { require.NoError(t, os.WriteFile(name, nil, 0o600)) }, ""},
@@ -110,7 +110,7 @@ func TestScriptFileKept(t *testing.T) {
 	}
 }
 
-// A file that can't be kept is overwritten in place, as what a link leads to is.
+// A file that can't be kept is overwritten in place, as the target of a link is.
 func TestScriptFileNotKept(t *testing.T) {
 	for _, make := range []func(t *testing.T, name string){
 		link,
@@ -135,7 +135,7 @@ func TestScriptFileNotKept(t *testing.T) {
 	}
 }
 
-// The file that is kept is an output, too: it is no input of the command.
+// The kept file is an output, too: it can't be an input of the command.
 func TestKeptIsClaimed(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "t.txt")
 	write(t, name)

@@ -10,8 +10,8 @@ import (
 	"pianola/format"
 )
 
-// reader reads more of a call than its registers: of its arguments when it
-// begins, of what came of it when it has ended.
+// reader reads more of a call than its registers: its arguments when it begins,
+// its results when it has ended.
 type reader func(*tracer, *thread)
 
 // plan says what is read of a system call.

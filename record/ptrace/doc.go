@@ -7,7 +7,7 @@
 // threads wait for others, and at rare ones that are counted for the coverage; all
 // others run as fast as ever. At
 // each of those the tracer, one goroutine on a thread of its own, reads what the
-// call is given, lets it run, and reads what came of it. It makes a record.Call
+// call is given, lets it run, and reads its results. It makes a record.Call
 // of that, as the eBPF recorder does. A second goroutine decodes, so that a slow
 // disk does not hold up the command.
 //

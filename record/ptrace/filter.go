@@ -73,8 +73,8 @@ type span struct {
 }
 
 // filter returns the program that stops an application at the calls of the
-// table, and at those that are counted or in which threads wait. It finds a number by halving, for it runs at each call that it stops;
-// for others the kernel remembers its answer.
+// table, and at those that are counted or in which threads wait. It finds a number by binary search, because it runs at
+// each call that it stops. For other calls the kernel caches its answer.
 func filter(a format.Arch, memory bool) []unix.SockFilter {
 	spans := []span{{0, pass}}
 	for nr := range format.MaxSys + 1 {
@@ -126,7 +126,7 @@ func perform(a format.Arch, w action) []unix.SockFilter {
 		}
 	case stopUntimed:
 		// Threads of an interpreter wait for its lock for milliseconds at a time, again
-		// and again: a thousand of them would do nothing but stop.
+		// and again: a thousand of them would spend all their time in stops.
 		return []unix.SockFilter{
 			load(dataArgument + 8),
 			{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: futexCommand},
@@ -156,8 +156,8 @@ func give(answer uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: answer}
 }
 
-// install makes the filter that of the calling thread, which must be locked,
-// and of all that descends from it.
+// install installs the filter for the calling thread, which must be locked, and for
+// its descendants.
 func install(program []unix.SockFilter) error {
 	p := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
 	set := func() unix.Errno {
@@ -166,7 +166,7 @@ func install(program []unix.SockFilter) error {
 	}
 	e := set()
 	if e == unix.EACCES {
-		// Without privileges a thread may do so only if it can never gain any.
+		// An unprivileged thread may install a filter only if it can never gain privileges.
 		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 			return fmt.Errorf("set no_new_privs: %w", err)
 		}

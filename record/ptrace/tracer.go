@@ -24,7 +24,7 @@ type thread struct {
 	exited bool // its end has been recorded
 	absent bool // the name that the call opens is not there yet
 
-	foreign bool // the call is none that is recorded
+	foreign bool // the call is not recorded
 
 	child int32 // the thread that the call made, 0 for none
 

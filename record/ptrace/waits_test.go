@@ -11,7 +11,7 @@ import (
 )
 
 // TestWaits records waits of 20 ms, each before a call of its own. On a busy machine
-// one can begin after what it waits for: then the recording is repeated.
+// one can begin after the event that it waits for. Then the test records again.
 func TestWaits(t *testing.T) {
 	o := recordkit.Python(t, "import os, select, threading, time",
 		"state = '/proc/self/task/%d/stat' % os.getpid()",
@@ -37,7 +37,7 @@ func TestWaits(t *testing.T) {
 	require.Fail(t, wrong)
 }
 
-// wrongWait returns what a recording lacks of the waits of TestWaits.
+// wrongWait returns the first missing wait of TestWaits in a recording.
 func wrongWait(t *testing.T, c *recordkit.Collect) string {
 	const nearly = 19_500_000 // clocks differ a little
 	for _, name := range []string{"sleep", "select"} {

@@ -18,7 +18,7 @@ import (
 	"pianola/internal/launcher"
 )
 
-// Errors of accept end nothing but with the listener.
+// Errors of accept end the door only with the listener.
 func TestDoorStaysOpen(t *testing.T) {
 	here, there := net.Pipe()
 	defer there.Close()
@@ -42,7 +42,8 @@ func TestDoorStaysOpen(t *testing.T) {
 	require.Equal(t, 1, served)
 }
 
-// A silent connection is closed after a time, or when others come. One of the run is not.
+// A silent connection is closed after a time, or when others arrive. A connection of the
+// run stays.
 func TestDoorDropsStrangers(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -113,7 +114,7 @@ func TestDoorDropsStrangers(t *testing.T) {
 	<-ended
 }
 
-// Strangers at the port of rank 0 change nothing for the recorders of the run.
+// Strangers at the port of rank 0 don't affect the recorders of the run.
 func TestStrangersAtThePort(t *testing.T) {
 	defer func(d time.Duration) { strangerWait = d }(strangerWait)
 	strangerWait = time.Hour
@@ -181,7 +182,7 @@ func asStranger(t *testing.T, name string, times int) {
 
 const squatter = 65534
 
-// A name that another user has taken is told with that user.
+// The error for a name that another user has taken names that user.
 func TestSocketOfAStranger(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("it takes root to be another user")
@@ -201,7 +202,7 @@ func TestSocketOfAStranger(t *testing.T) {
 	require.ErrorContains(t, err, "is taken: it belongs to user 65534, not to 0")
 }
 
-// Connections to the socket of a node change nothing for its ranks: those of other users are
+// Connections to the socket of a node don't affect its ranks: those of other users are
 // closed, and others are refused.
 func TestStrangersAtTheSocket(t *testing.T) {
 	dir := t.TempDir()
@@ -248,8 +249,8 @@ func TestStrangersAtTheSocket(t *testing.T) {
 	require.NoError(t, <-joined)
 }
 
-// Who takes the address that an earlier run has left can't say that a recorder is refused, and a
-// silent one doesn't delay a signal.
+// A program at the address of an earlier run can't make a recorder believe that it is refused.
+// A silent one doesn't delay a signal.
 func TestStrangerAtAnOldAddress(t *testing.T) {
 	dir := t.TempDir()
 	s, err := newServer(dir, "7.0", greeting{"n1", []int{0}, 2}, clockOf(0))
@@ -283,7 +284,7 @@ func TestStrangerAtAnOldAddress(t *testing.T) {
 	proof := make([]byte, len(s.proof(guestRole, nonce)))
 	_, err = io.ReadFull(stranger, proof)
 	require.NoError(t, err)
-	_, err = stranger.Write(append(proof, "no\n"...)) // what it has got is no proof of its own
+	_, err = stranger.Write(append(proof, "no\n"...)) // the proof of another is not its own
 	require.NoError(t, err)
 	err = <-answered
 	require.EqualError(t, err, "it is not the recorder of rank 0: it has another token")

@@ -1,4 +1,4 @@
-// Package recordkit holds what the tests of all recorders share: sinks, commands to
+// Package recordkit has the common parts of the tests of all recorders: sinks, commands to
 // record, the gate for tests that need eBPF, notes as text, and the comparison of a
 // recording with strace's. It is not part of package testkit because it imports package
 // script, whose tests import testkit.

@@ -14,7 +14,7 @@ import (
 	"pianola/record"
 )
 
-// printProbed says what was found of the layers.
+// printProbed prints which functions of the layers were found.
 func (r *Recorder) printProbed(result *record.Result) {
 	for _, l := range r.Record.Layers {
 		functions, stepped := 0, 0
@@ -48,7 +48,7 @@ func (r *Recorder) printProbed(result *record.Result) {
 	}
 }
 
-// printLost says how many events were lost.
+// printLost prints how many events were lost.
 func (r *Recorder) printLost(result *record.Result) {
 	if result.Lost == 0 {
 		return

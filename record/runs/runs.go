@@ -30,7 +30,7 @@ type Options struct {
 	Account *Account // that the command and Setup run as; nil for the caller
 	Setup   string   // shell command before each recording, "" for none
 
-	Temporary bool // the recordings are not left, so nothing is said of their files
+	Temporary bool // the recordings are deleted later, so messages don't name their files
 }
 
 // Recorder records as Options say. Its methods belong to one goroutine.
@@ -76,7 +76,7 @@ func (r *Recorder) checkCgroup() error {
 	return nil
 }
 
-// Take records into each of the files, and ends with the first command that fails, which is no
+// Take records into each of the files. It ends after the first command that fails, which is not an
 // error. It creates all files before the first recording, and removes those that remain empty. A
 // file on standard input is read from the same place each time, by all calls of Take.
 //
@@ -151,7 +151,7 @@ func (r *Recorder) take(program context.Context, out output.Output) (record.Resu
 		return begin()
 	}
 	run := r.Tracer
-	choose := run == nil && len(o.Layers) == 0 && o.Ranks == nil // which ptrace knows nothing of
+	choose := run == nil && len(o.Layers) == 0 && o.Ranks == nil // ptrace has neither
 	if run == nil {
 		run = ebpf.Run
 	}

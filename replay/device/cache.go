@@ -27,8 +27,8 @@ const (
 type Cache struct {
 	Start     Start `json:"-"`
 	Capacity  int64 `json:"capacity_bytes"`  // it holds no more; 0 for any number
-	Dirty     int64 `json:"dirty_bytes"`     // where more are dirty, a write waits until its own are written; 0 for any number
-	Readahead int64 `json:"readahead_bytes"` // that are read at a time where reads are sequential
+	Dirty     int64 `json:"dirty_bytes"`     // if more are dirty, a write waits until its own are written; 0 for any number
+	Readahead int64 `json:"readahead_bytes"` // that sequential reads read at a time
 }
 
 // Facts of Linux that the walk follows.
@@ -48,14 +48,14 @@ const (
 	linuxReadahead = 128 << 10
 )
 
-// unknownSize is taken for the size of a file that was there at the start, of which
-// nothing tells the size: it is written in place.
+// unknownSize stands for the unknown size of a file that existed at the start: writes to
+// the file are in place.
 const unknownSize = 1 << 60
 
 // maxChunks bounds the memory of a walk: 64 MiB for a quarter of a TiB that is touched.
 const maxChunks = 1 << 20
 
-// maxFiles is how many files a walk tells apart. Calls on further files cost nothing.
+// maxFiles is how many files a walk distinguishes. Calls on further files cost nothing.
 const maxFiles = 1 << 18
 
 // ErrMemory is the error of a trace that takes more memory to follow than there is.
@@ -70,13 +70,13 @@ type chunk struct {
 	written uint64 // has blocks
 }
 
-// cachedFile is what the walk knows of a file.
+// cachedFile is the state of a file in the walk.
 type cachedFile struct {
 	cold    bool  // pages that are not marked as cached are not in the page cache
 	warm    int64 // of a cold file: the number of its first bytes that are warm
 	size    int64 // bytes
 	blocks  int64 // bytes from the beginning that had blocks at the start
-	set     int64 // bytes from the beginning that fallocate has set aside since
+	set     int64 // bytes from the beginning that fallocate has reserved since
 	exists  bool
 	chunks  map[int64]chunk
 	dirty   []int64 // chunks with dirty pages
@@ -93,7 +93,7 @@ type cachedFile struct {
 type walk struct {
 	Cache
 	*process.Follower
-	files  map[string]*cachedFile // by the names of today
+	files  map[string]*cachedFile // by current name
 	unsync map[*cachedFile]bool   // with dirty pages
 	chunks int
 	dirty  int64      // bytes
@@ -186,7 +186,7 @@ func blocksOf(f *format.File) int64 {
 	return 0
 }
 
-// of returns what is known of a file, nil where there is none.
+// of returns the state of a file, nil if there is none.
 func (w *walk) of(f *process.File) *cachedFile {
 	if f == nil || f.ID == process.Others || f.Kind > process.KindFile {
 		return nil
@@ -205,7 +205,7 @@ func (w *walk) of(f *process.File) *cachedFile {
 	return s
 }
 
-// named returns what is known of the file of a name.
+// named returns the state of the file with a name.
 func (w *walk) named(name string) *cachedFile {
 	s := w.files[name]
 	if s == nil {
@@ -215,21 +215,21 @@ func (w *walk) named(name string) *cachedFile {
 	return s
 }
 
-// event returns the demand of an event, and follows what it does.
+// event returns the demand of an event, and applies its effect.
 func (w *walk) event(e *format.Event) (d Demand, err error) {
 	f := w.Fact(e)
 	if !e.Failed() && e.Ret != format.NoResult && f.Kind() <= process.KindFile {
 		if e.Start-w.begun > commitInterval {
 			w.begin(e.Start)
 		}
-		d, err = w.does(f, w.of(f.File))
+		d, err = w.apply(f, w.of(f.File))
 	}
 	w.Apply(f)
 	return d, err
 }
 
-// does is what an event does to a file of which s is known, nil for none.
-func (w *walk) does(f *process.Fact, s *cachedFile) (d Demand, err error) {
+// apply applies the effect of an event to a file with state s, nil for none.
+func (w *walk) apply(f *process.Fact, s *cachedFile) (d Demand, err error) {
 	e, did := f.Event, f.Did
 	switch m := f.Moves(); {
 	case did.Any(format.SyncsAll):
@@ -293,7 +293,7 @@ func (w *walk) does(f *process.Fact, s *cachedFile) (d Demand, err error) {
 	return d, err
 }
 
-// rename moves a name, and what is known of its file with it.
+// rename moves a name together with the state of its file.
 func (w *walk) rename(f *process.Fact, s *cachedFile) {
 	if f.Did.Any(format.Exchanges) {
 		return
@@ -309,7 +309,7 @@ func (w *walk) rename(f *process.Fact, s *cachedFile) {
 	w.changeNames(s, to, start)
 }
 
-// moved is a read or a write of a range of a file.
+// moved returns the demand of a read or a write of a range of a file.
 func (w *walk) moved(e *format.Event, s *cachedFile, of *process.Description, from, to int64, writes bool) (d Demand, err error) {
 	direct := of.Flags&format.DIRECT != 0
 	synced := of.Flags&(format.SYNC|format.DSYNC) != 0 || (e.Op == format.OpPwritev2 && e.Args[5]&(format.RwfSync|format.RwfDsync) != 0)
@@ -342,8 +342,8 @@ func (w *walk) moved(e *format.Event, s *cachedFile, of *process.Description, fr
 	return d, err
 }
 
-// read returns the demand of a buffered read. Where it misses, and ahead is above 0,
-// so many bytes are read at once.
+// read returns the demand of a buffered read. If it misses and ahead is above 0, it
+// reads ahead bytes at once.
 func (w *walk) read(s *cachedFile, from, to, ahead int64) (d Demand, err error) {
 	if !s.cold {
 		s.last = to
@@ -381,7 +381,7 @@ func (w *walk) read(s *cachedFile, from, to, ahead int64) (d Demand, err error) 
 	return d, nil
 }
 
-// write marks pages as dirty. It has a demand where too many are.
+// write marks pages as dirty. It has a demand if there are too many dirty pages.
 func (w *walk) write(s *cachedFile, now, from, to int64) (d Demand, err error) {
 	if len(s.dirty) > 0 && now-s.dirtied > dirtyExpire {
 		w.clean(s, &Demand{}) // the kernel has written them back
@@ -404,7 +404,7 @@ func (w *walk) write(s *cachedFile, now, from, to int64) (d Demand, err error) {
 }
 
 // allocate gives the bytes of a range blocks, and reports whether some had none, or the
-// file is larger now. Blocks that were set aside are in the bitmap already.
+// file is larger now. Reserved blocks are in the bitmap already.
 func (w *walk) allocate(s *cachedFile, now, from, to int64) (grown bool, err error) {
 	grown = to > s.size
 	s.size = max(s.size, to)
@@ -494,7 +494,7 @@ func (w *walk) evict(s *cachedFile) {
 	}
 }
 
-// clean adds to a demand what is dirty of a file, which then no longer is.
+// clean adds the dirty pages of a file to a demand, and marks them as clean.
 func (w *walk) clean(s *cachedFile, d *Demand) {
 	for _, at := range s.dirty {
 		dirty := s.chunks[at].dirty
@@ -564,7 +564,7 @@ func (w *walk) truncate(s *cachedFile, length, now int64) {
 	w.bitmap = true
 }
 
-// drop forgets the pages of a file, which need not be written any more.
+// drop drops the pages of a file without writing them.
 func (w *walk) drop(s *cachedFile) {
 	for _, at := range s.dirty {
 		w.dirty -= page * int64(bits.OnesCount64(s.chunks[at].dirty))

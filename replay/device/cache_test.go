@@ -158,7 +158,7 @@ func TestWalkMemory(t *testing.T) {
 	require.ErrorIs(t, err, ErrMemory)
 
 	r = script.NewReader(strings.NewReader("# pianola script 1\n"+openF+"\n"+strings.Repeat("1 0.001 fsync(3) = 0 <0.000001>\n", 100)), "trace.txt")
-	_, err = DemandsOf(r, Cache{}, 50*askedBytes)
+	_, err = DemandsOf(r, Cache{}, 50*eventDemandBytes)
 	require.ErrorIs(t, err, ErrMemory)
 }
 

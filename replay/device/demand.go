@@ -7,7 +7,7 @@ import (
 	"pianola/format"
 )
 
-// Work is what a call has a device do.
+// Work is the work that a call causes on a device.
 type Work uint8
 
 // The kinds of work.
@@ -29,18 +29,18 @@ type Demand struct {
 	Bytes      int64
 }
 
-// Asked is the demand of an event that has one.
-type Asked struct {
+// EventDemand is the demand of an event that has one.
+type EventDemand struct {
 	Event int64 // its position in its thread, from 0
 	Demand
 }
 
-// askedBytes is about what an Asked takes in a list that grows.
-const askedBytes = 64
+// eventDemandBytes is about what an Asked takes in a list that grows.
+const eventDemandBytes = 64
 
 // Demands are those of the events of a trace. They may be used concurrently.
 type Demands struct {
-	threads [][]Asked // by the numbers of threads, from 0
+	threads [][]EventDemand // by the numbers of threads, from 0
 }
 
 // DemandsOf reads the events of a compiled trace and finds what its calls ask of a
@@ -51,14 +51,14 @@ func DemandsOf(r format.Reader, c Cache, memory int64) (*Demands, error) {
 		if d.Work == NoWork {
 			return nil
 		}
-		if memory -= askedBytes; memory < 0 {
+		if memory -= eventDemandBytes; memory < 0 {
 			return ErrMemory
 		}
 		for int(e.TID) > len(all.threads) {
 			all.threads = append(all.threads, nil)
 		}
 		list := &all.threads[e.TID-1]
-		*list = append(*list, Asked{position, d})
+		*list = append(*list, EventDemand{position, d})
 		return nil
 	})
 	if err != nil {
@@ -68,7 +68,7 @@ func DemandsOf(r format.Reader, c Cache, memory int64) (*Demands, error) {
 }
 
 // Thread returns the demands of a thread, counted from 1, in the order of its events.
-func (a *Demands) Thread(number int32) []Asked {
+func (a *Demands) Thread(number int32) []EventDemand {
 	if a == nil || int(number) > len(a.threads) {
 		return nil
 	}
@@ -76,8 +76,8 @@ func (a *Demands) Thread(number int32) []Asked {
 }
 
 // At returns the demand of an event, in the list of its thread. It allocates nothing.
-func At(list []Asked, event int64) Demand {
-	i, ok := slices.BinarySearchFunc(list, event, func(a Asked, event int64) int { return cmp.Compare(a.Event, event) })
+func At(list []EventDemand, event int64) Demand {
+	i, ok := slices.BinarySearchFunc(list, event, func(a EventDemand, event int64) int { return cmp.Compare(a.Event, event) })
 	if !ok {
 		return Demand{}
 	}

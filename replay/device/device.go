@@ -13,18 +13,18 @@ type Device struct {
 	model    *Model
 	replaces bool // a distribution takes the place of what a call took
 
-	fitted *fitted // nil where the model is by hand only
+	fitted *fitted // nil if the model has only explicit rules
 	random rand.PCG
 	slots  []int64 // of the queue: when each is free
 	calls  int64   // when the server of calls is free
-	bytes  int64   // when that of bytes is
+	bytes  int64   // when the server of bytes is free
 }
 
 // seed makes the draws from distributions the same in each replay.
 const seed = 24
 
-// Start returns a device that is idle. If replaces is true, calls take what a
-// distribution says, else no less than they took.
+// Start returns an idle device. If replaces is true, a distribution replaces the time
+// that a call took; otherwise calls take at least as long as they took.
 func (m *Model) Start(replaces bool) *Device {
 	d := &Device{model: m, replaces: replaces, slots: make([]int64, m.Queue)}
 	d.random.Seed(seed, seed)
@@ -52,12 +52,12 @@ func reaches(op format.Op, bytes, took int64) bool {
 	return onFiles(op)
 }
 
-// Sees reports whether a model is about an operation: one on files.
-func Sees(op format.Op) bool { return op.Valid() && onFiles(op) }
+// Covers reports whether a model is about an operation: one on files.
+func Covers(op format.Op) bool { return op.Valid() && onFiles(op) }
 
 // End returns when a call ends that was issued at a time, and took so long
-// without the model. result is what it returned. A fitted model goes by the demand
-// of the call; without one it is not looked at.
+// without the model. result is the result of the call. Only a fitted model uses
+// the demand of the call.
 func (d *Device) End(op format.Op, q Demand, result, issued, took int64) (end int64) {
 	m, moves, serves := d.model, false, false
 	if d.fitted != nil && q.Work != NoWork {

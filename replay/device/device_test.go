@@ -41,7 +41,7 @@ func TestLatency(t *testing.T) {
 		{format.OpPwrite64, 4096, 9 * us, 9 * us},           // the page cache's
 		{format.OpPwrite64, 1 << 20, 260 * us, 260 * us},    // the same
 		{format.OpPwrite64, 1 << 20, 2 * ms, 2*ms + 200*us}, // the device's
-		{format.OpPwrite64, -5, 100 * us, 300 * us},         // an error is no length
+		{format.OpPwrite64, -5, 100 * us, 300 * us},         // an error is not a length
 		{format.OpMmap, 0, us, us},                          // not on files
 		{format.OpClone, 0, us, us},
 	} {
@@ -75,7 +75,7 @@ func TestDistribution(t *testing.T) {
 	}
 }
 
-// The servers are shared: what two threads ask for at a time comes one after the
+// The servers are shared: concurrent requests of two threads are served one after the
 // other, and idle time is not saved.
 func TestServers(t *testing.T) {
 	m := &Model{}

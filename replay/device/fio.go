@@ -39,14 +39,14 @@ type measured struct {
 	parts []weighted // percentiles of single calls, in seconds
 }
 
-// The bounds of what is read of fio.
+// The bounds of fio's JSON.
 const (
 	maxFio   = 64 << 20 // bytes
 	maxJobs  = 1 << 10
 	maxDepth = 1 << 10
 )
 
-// fioFile is what a model takes of fio's JSON.
+// fioFile is the part of fio's JSON that a model uses.
 type fioFile struct {
 	Version string            `json:"fio version"`
 	Global  map[string]string `json:"global options"`
@@ -86,7 +86,7 @@ func OpenFio(s *files.Set, name string) (jobs []*Job, skipped []string, err erro
 }
 
 // ReadFio reads what fio printed with --output-format=json or json+, at most 64 MiB. It
-// returns the jobs that tell something of a device, and why others do not. Errors of the
+// returns the jobs whose figures a model can use, and why it can't use the others. Errors of the
 // file are a *FileError.
 func ReadFio(r io.Reader) (jobs []*Job, skipped []string, err error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxFio+1))
@@ -145,7 +145,7 @@ func ReadFio(r io.Reader) (jobs []*Job, skipped []string, err error) {
 	return jobs, skipped, nil
 }
 
-// jobOf returns what a job measured, or why that tells nothing of a device.
+// jobOf returns the measurements of a job, or why a model can't use them.
 func jobOf(of *fioJob, option func(string) (string, bool)) (*Job, error) {
 	j := &Job{name: of.Name, readShare: 1}
 	if of.Error != 0 {
@@ -198,8 +198,8 @@ func jobOf(of *fioJob, option func(string) (string, bool)) (*Job, error) {
 	j.sequential = !strings.HasPrefix(kind, "rand")
 	j.syncEvery = int(min(max(fsync, fdatasync), math.MaxInt32))
 	if fallocate, _ := option("fallocate"); !overwrite {
-		// Its inode, and the bitmap of blocks with the descriptor of their group where
-		// fio did not have blocks set aside.
+		// Its inode, and the bitmap of blocks with the descriptor of their group if
+		// fio did not reserve blocks.
 		if j.commits = 1; fallocate == "none" {
 			j.commits = 3
 		}
@@ -241,7 +241,7 @@ func jobOf(of *fioJob, option func(string) (string, bool)) (*Job, error) {
 	return j, nil
 }
 
-// measured returns the calls of a class, none where their times can't be.
+// measured returns the calls of a class, none if their times are impossible.
 func (c *fioCalls) measured() (m measured) {
 	mean := c.Latency.Mean / 1e9
 	if c.Calls <= 0 || !(mean > 0 && mean < 1e6) {

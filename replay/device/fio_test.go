@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// measuredFio is what fio 3.33 printed of a device with 1500 reads, 400 writes, 20 MiB
+// measuredFio is the output of fio 3.33 for a device with 1500 reads, 400 writes, 20 MiB
 // read and 10 MiB written a second.
 func measuredFio(t testing.TB) []byte {
 	t.Helper()
@@ -120,7 +120,7 @@ func TestFioNumbers(t *testing.T) {
 	}
 }
 
-// Whatever fio's JSON holds, its jobs can be repeated by a model.
+// A model can repeat the jobs of any JSON of fio.
 func FuzzReadFio(f *testing.F) {
 	f.Add(measuredFio(f))
 	f.Add([]byte(`{"fio version": "fio-3.33", "jobs": [{"jobname": "j", "read": {"total_ios": 1, "iops": 1, "runtime": 1, "lat_ns": {"mean": 1, "percentile": {"50": 1}}}}]}`))

@@ -16,14 +16,13 @@ import (
 
 // Sample is measurements of a device: a recording made on it, or a job of fio.
 type Sample interface {
-	// Name tells samples apart.
+	// Name identifies the sample.
 	Name() string
 
-	// measure returns what was measured and what a model says instead, by kinds of
-	// calls.
+	// measure returns the measured and the predicted times, by kind of calls.
 	measure(f *Fitted) []figure
 
-	// spread adds by which factors single calls differ from the model.
+	// spread adds the factors by which single calls differ from the model.
 	spread(f *Fitted, s *spreads)
 }
 
@@ -51,7 +50,7 @@ type timed struct {
 // maxCalls bounds how many calls of a recording count; the first ones do.
 const maxCalls = 100_000
 
-// ErrNoCalls is the error of a recording that says nothing of a device.
+// ErrNoCalls is the error of a recording without calls that reach a device.
 var ErrNoCalls = errors.New("no call of it reaches a device: no sync, no direct access, no read that misses the page cache")
 
 // NewRecording reads the events of a recording, of a compiled trace, or of a replay's
@@ -122,7 +121,7 @@ func (s *Recording) play(f *Fitted, each func(c *timed, predicted int64)) {
 	}
 }
 
-// kind is which calls are compared together: of the same work, and of about the same size.
+// kind groups the calls that are compared together: the same work, about the same size.
 type kind struct {
 	work               Work
 	sequential, commit bool
@@ -179,7 +178,7 @@ func Fit(ctx context.Context, samples []Sample, c Cache) (*Fitted, error) {
 				descend(ctx, g, slices.DeleteFunc(g.parameters(), rates), func(f *Fitted) float64 { return loss(busy, f) })
 				list = slices.DeleteFunc(list, func(p parameter) bool { return p.rate })
 			}
-			if l := descend(ctx, g, list, func(f *Fitted) float64 { return loss(samples, f) + complexity*f.oddity() }); l < best {
+			if l := descend(ctx, g, list, func(f *Fitted) float64 { return loss(samples, f) + complexity*f.penalty() }); l < best {
 				f, best = g, l
 			}
 		}
@@ -190,7 +189,7 @@ func Fit(ctx context.Context, samples []Sample, c Cache) (*Fitted, error) {
 	if f == nil {
 		return nil, errors.New("no model fits what was measured")
 	}
-	f.settleUnknown(samples)
+	f.fillUnknown(samples)
 	var s spreads
 	for _, one := range samples {
 		one.spread(f, &s)
@@ -223,8 +222,8 @@ func loss(samples []Sample, f *Fitted) float64 {
 }
 
 // saturated returns the jobs that keep the servers busy, from which alone their rates are
-// fitted: of a request alone, a server can't be told from latency. It returns nil
-// where some direction has none.
+// fitted: with one request at a time, a server is indistinguishable from latency. It
+// returns nil if some direction has no such job.
 func saturated(samples []Sample) (list []Sample) {
 	var reads, writes bool
 	for _, s := range samples {
@@ -244,14 +243,14 @@ func saturated(samples []Sample) (list []Sample) {
 	return list
 }
 
-// complexity is what oddity adds to a loss: of models that fit alike, the simpler one is
-// taken. A time that matters is off by less than 1 % for it.
+// complexity is the weight of penalty in a loss: of models that fit equally well, the
+// simpler one wins. It changes times that matter by less than 1 %.
 const complexity = 1e-4
 
-// oddity returns how much latency and burst a model has, how far sequential accesses
+// penalty returns how much latency and burst a model has, how far sequential accesses
 // are from random ones, and commits from those of ext4 (a block of descriptors, one that
 // ends the commit, and the blocks of metadata), as a sum of logarithms.
-func (f *Fitted) oddity() (sum float64) {
+func (f *Fitted) penalty() (sum float64) {
 	sum = math.Log(max(f.Burst, tiny)/tiny) + math.Log(max(f.Sync.Flush, tiny)/tiny) + math.Log(max(f.Sync.Commit, tiny)/tiny) +
 		math.Abs(math.Log(f.Sync.CommitFixed/2)) + math.Abs(math.Log(f.Sync.CommitBlock))
 	for _, d := range []*Direction{&f.Read, &f.Write} {
@@ -278,12 +277,12 @@ func (f *Fitted) parameters() []parameter {
 }
 
 type parameter struct {
-	value       *float64
-	least, most float64
-	rate        bool // of a server
+	value    *float64
+	min, max float64
+	rate     bool // of a server
 }
 
-// tiny is in seconds: what is less is nothing.
+// tiny is in seconds. Shorter times count as none.
 const tiny = 1e-7
 
 // descend changes parameters of a model until its loss no longer falls, and
@@ -296,7 +295,7 @@ func descend(ctx context.Context, f *Fitted, list []parameter, loss func(*Fitted
 		rounds = 60
 		starts = 6
 		first  = 0.7  // of a step, in natural logarithms
-		last   = 0.01 // a shorter step is not worth it
+		last   = 0.01 // shorter steps are not tried
 		worth  = 0.99 // of the loss, to begin again
 	)
 	steps := make([]float64, len(list))
@@ -323,7 +322,7 @@ func descend(ctx context.Context, f *Fitted, list []parameter, loss func(*Fitted
 				short = false
 				before := *p.value
 				try := func(step float64) bool {
-					*p.value = min(max(before*math.Exp(step), p.least), p.most)
+					*p.value = min(max(before*math.Exp(step), p.min), p.max)
 					if *p.value != before && better() {
 						return true
 					}
@@ -378,7 +377,7 @@ func initialGuess(samples []Sample, burst, latency float64) *Fitted {
 	return f
 }
 
-// copyMissing gives a direction that nothing is known of the other's values.
+// copyMissing gives a direction without measurements the values of the other one.
 func (f *Fitted) copyMissing() {
 	unknown := Direction{Access{1e-4, 1e4}, Access{1e-4, 1e4}, 1e8}
 	if f.Write.Bandwidth == 0 {
@@ -389,10 +388,10 @@ func (f *Fitted) copyMissing() {
 	}
 }
 
-// settleUnknown replaces values on which no measurement depends: a direction without
+// fillUnknown replaces values on which no measurement depends: a direction without
 // any has the other's, sequential accesses without any those of random ones, and the
 // reverse.
-func (f *Fitted) settleUnknown(samples []Sample) {
+func (f *Fitted) fillUnknown(samples []Sample) {
 	depends := func(value *float64) bool {
 		before, was := loss(samples, f), *value
 		defer func() { *value = was }()
@@ -455,8 +454,8 @@ func volume(s Sample, w Work) (calls, requests, bytes, seconds float64) {
 	return
 }
 
-// HoldOut fits a model without each of the samples in turn, and returns what it says of
-// that one.
+// HoldOut fits a model without each of the samples in turn, and returns its prediction for
+// the omitted one.
 func HoldOut(ctx context.Context, samples []Sample, c Cache) ([]HeldOut, error) {
 	if len(samples) < 2 {
 		return nil, errors.New("a single measurement: nothing can be held out")
@@ -484,7 +483,7 @@ func HoldOut(ctx context.Context, samples []Sample, c Cache) ([]HeldOut, error) 
 	return slices.Concat(all...), errors.Join(errs...)
 }
 
-// Compare returns what a model says of a sample, by class.
+// Compare returns the prediction of a model for a sample, by class.
 func Compare(s Sample, f *Fitted) (all []HeldOut) {
 	for _, w := range []Work{ReadWork, WriteWork, SyncWork} {
 		h := HeldOut{Name: s.Name(), Class: className(w)}
@@ -528,7 +527,7 @@ func (s *spreads) percentiles() (all Spreads) {
 	return all
 }
 
-// percentiles returns factors whose mean is 1, empty where nothing is known.
+// percentiles returns factors whose mean is 1, none for an empty list.
 func percentiles(list []weighted) []Factor {
 	out := []Factor{}
 	if len(list) == 0 {
@@ -548,7 +547,7 @@ func percentiles(list []weighted) []Factor {
 		}
 		points = append(points, point{percentile / 100, max(list[at].factor, 1e-6)})
 	}
-	// The mean is that of what is drawn.
+	// The mean is the mean of draws.
 	const draws = 1 << 12
 	var mean float64
 	for i := range draws {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// jobsOn returns jobs as fio would measure them on a device that is as the model says.
+// jobsOn returns the jobs that fio would measure on a device with the model.
 func jobsOn(f *Fitted) (list []Sample) {
 	add := func(j Job) {
 		j.seconds = 5
@@ -43,8 +43,8 @@ func jobsOn(f *Fitted) (list []Sample) {
 	return list
 }
 
-// A device that is as a model says is found again: what the fitted model predicts of
-// other loads is near the truth.
+// A fit to a device with a known model finds it: the predictions for other loads are
+// near the truth.
 func TestFitJobs(t *testing.T) {
 	slow := disk()
 	slow.Read, slow.Write = Direction{Access{0, 1500}, Access{0, 1500}, 20e6}, Direction{Access{0, 400}, Access{0, 400}, 10e6}
@@ -73,7 +73,7 @@ func TestFitJobs(t *testing.T) {
 	}
 }
 
-// recordingOf returns calls of a program on a device that is as the model says, with a noise.
+// recordingOf returns calls of a program on a device with the model, with noise.
 func recordingOf(f *Fitted, name string, seed uint64, n int) *Recording {
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	d := f.start()

@@ -12,13 +12,13 @@ import (
 	"pianola/internal/files"
 )
 
-// Fitted is a model of a whole device, fitted from measurements: it says how long a
-// call takes from what the call has the device do (Demand). Times are in seconds.
+// Fitted is a model of a whole device, fitted from measurements: it predicts how long a
+// call takes from the work that the call causes (Demand). Times are in seconds.
 //
 // A request waits for a server of requests and for one of bytes, and then takes its
-// latency, in which others can be served: a device that is asked for one thing at
-// a time shows the latency, one that has much to do the servers. The servers are token
-// buckets: time for which they were idle is saved up, Burst at most.
+// latency, in which others can be served. With one request at a time the latency
+// determines the time, under load the servers do. The servers are token buckets: they
+// save up idle time, at most Burst.
 type Fitted struct {
 	Read   Direction `json:"read"`
 	Write  Direction `json:"write"`
@@ -36,13 +36,13 @@ type Direction struct {
 	Bandwidth  float64 `json:"bandwidth_bytes_per_second"`
 }
 
-// Access is what a request takes, besides its bytes.
+// Access is the cost of a request, besides its bytes.
 type Access struct {
 	Latency float64 `json:"latency_seconds"`
 	IOPS    float64 `json:"iops"` // requests that are served in a second
 }
 
-// Sync is what a sync takes after what is dirty is written: a flush of the device, or
+// Sync is the cost of a sync after dirty pages are written: a flush of the device, or
 // a commit of the file system's journal, which has a flush in it. Both are requests to
 // the server of writes, and then latency. Syncs that need a commit while one is
 // written share the next one.
@@ -54,8 +54,8 @@ type Sync struct {
 	CommitBlock   float64 `json:"commit_requests_per_block"`
 }
 
-// Spreads are by which factors the work of single calls is more or less than the model
-// says, as percentiles whose mean is 1. One that is empty stands for 1.
+// Spreads are the factors by which the work of single calls differs from the model, as
+// percentiles whose mean is 1. An empty one stands for 1.
 type Spreads struct {
 	Read  []Factor `json:"read"`
 	Write []Factor `json:"write"`
@@ -76,12 +76,12 @@ const (
 	maxHeldOut  = 1 << 10
 )
 
-// File is a fitted model as it is kept.
+// File is a fitted model in its file.
 type File struct {
 	Version int       `json:"pianola_model"`
 	Meta    []Remark  `json:"about"` // how and where it was fitted, and from what
 	Model   Fitted    `json:"model"`
-	HeldOut []HeldOut `json:"held_out"` // how far the model is off where it was not fitted
+	HeldOut []HeldOut `json:"held_out"` // errors of the model on samples that it was not fitted to
 }
 
 // Remark is a key and a value, as a script has them in its header.
@@ -90,7 +90,7 @@ type Remark struct {
 	Value string `json:"value"`
 }
 
-// HeldOut compares what a model says, that was fitted without it, with what was measured.
+// HeldOut compares a measurement with the prediction of a model that was fitted without it.
 type HeldOut struct {
 	Name      string  `json:"name"`  // of a recording, a part of it, or a job
 	Class     string  `json:"class"` // read, write or sync
@@ -99,10 +99,10 @@ type HeldOut struct {
 	Predicted float64 `json:"predicted_seconds"`
 }
 
-// Error returns by which part the prediction is too long; below 0 too short.
+// Error returns the relative error of the prediction; below 0 if it is too short.
 func (h *HeldOut) Error() float64 { return h.Predicted/h.Measured - 1 }
 
-// FileError is an error in the file of a model, or in what fio measured.
+// FileError is an error in the file of a model, or in fio's JSON.
 type FileError struct {
 	Line int // from 1; 0 if it is of the whole
 	Err  error
@@ -148,7 +148,7 @@ func Open(s *files.Set, name string) (f *File, err error) {
 	return f, err
 }
 
-// ErrFile is that of a file which is no model.
+// ErrFile is the error of a file that is not a model.
 var ErrFile = errors.New("no model of a device by pianola model")
 
 // ReadFile reads a file, at most 1 MiB. Errors of the file are a *FileError.
@@ -205,7 +205,7 @@ func lineAt(text []byte, offset int64) int {
 	return 1 + bytes.Count(text[:min(max(offset, 0), int64(len(text)))], []byte{'\n'})
 }
 
-// Write writes the file. It is read back as it is.
+// Write writes the file. ReadFile reads back the same.
 func (f *File) Write(w io.Writer) error {
 	f.Version = fileVersion
 	e := json.NewEncoder(w)
@@ -216,7 +216,7 @@ func (f *File) Write(w io.Writer) error {
 // maxSeconds bounds each time of a model.
 const maxSeconds = 3600
 
-// Check returns the first value that can't be.
+// Check returns an error for the first impossible value.
 func (f *Fitted) Check() error {
 	for _, v := range []struct {
 		name      string
@@ -282,7 +282,7 @@ func checkSpread(list []Factor) error {
 type load struct{ begins, work int64 }
 
 // server is a queue of requests and of bytes, one after the other.
-type server struct{ requests, bytes int64 } // when each has done all that came so far
+type server struct{ requests, bytes int64 } // when each has done all requests so far
 
 // fitted is a Fitted in use.
 type fitted struct {
@@ -290,7 +290,7 @@ type fitted struct {
 	burst         int64
 	servers       [2]server // of reads and of writes; the first alone where they are shared
 	begins, ended int64     // of the last commit
-	pending       [16]load  // what commits have the server of writes do once they begin, in order
+	pending       [16]load  // work of commits for the server of writes once they begin, in order
 	waiting       int       // how many of these there are
 	spreads       [3][]point
 	drawn         [3]float64
@@ -346,7 +346,7 @@ func (d *fitted) serve(writes bool, at, requests, bytes int64) int64 {
 }
 
 // move returns when the requests of a demand are done that begin at a time. They take
-// vary times as long as the model says.
+// vary times as long as the model predicts.
 func (d *fitted) move(q *Demand, writes bool, at int64, vary float64) int64 {
 	to := &d.Read
 	if writes {
@@ -363,8 +363,8 @@ func (d *fitted) move(q *Demand, writes bool, at int64, vary float64) int64 {
 	return after(d.serve(writes, at, nanos(vary*requests), nanos(vary*float64(q.Bytes)/to.Bandwidth)), nanos(vary*first.Latency))
 }
 
-// settle returns when the flush or the commit of a sync ends that has written by a
-// time what was dirty. A commit that has not begun by then has the sync's in it.
+// settle returns when the flush or the commit of a sync ends whose dirty pages are written
+// at a time. A commit that begins later includes the sync.
 func (d *fitted) settle(q *Demand, at int64, vary float64) int64 {
 	y, rate := &d.Sync, d.Write.Random.IOPS
 	if !q.Commit {
@@ -407,7 +407,7 @@ func (d *fitted) end(q *Demand, issued int64) int64 {
 // there are, so that the mean of few draws is near that of the distribution.
 const golden = 0.6180339887498949
 
-// vary draws by which factor the work of a call differs. Less work for one call also
+// vary draws the factor by which the work of a call differs. Less work for one call also
 // shortens the wait of the next one.
 func (d *fitted) vary(class int) float64 {
 	if len(d.spreads[class]) == 0 {

@@ -42,8 +42,8 @@ func TestFitted(t *testing.T) {
 	}
 }
 
-// Requests at a time share the servers and not the latency; what is saved up while
-// a device is idle comes first.
+// Concurrent requests share the servers and not the latency. Time that was saved up
+// while the device was idle is used first.
 func TestFittedQueue(t *testing.T) {
 	q := Demand{Work: ReadWork, Requests: 1, Bytes: 4096}
 	d := disk().start()
@@ -76,7 +76,7 @@ func TestGroupCommit(t *testing.T) {
 	}
 }
 
-// A call that the page cache serves takes what it took; rules by hand come on top.
+// A call that the page cache serves takes what it took; explicit rules apply on top.
 func TestFittedWithRules(t *testing.T) {
 	m := model(t, "sync:x2")
 	m.Fitted = disk()

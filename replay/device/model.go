@@ -1,5 +1,5 @@
-// Package device has models of storage devices: from how long a call took, or is
-// recorded to have taken, they say how long it would take on another device.
+// Package device has models of storage devices: from the measured or recorded duration of
+// a call they predict its duration on another device.
 //
 //	latency=CLASS-or-OP:SPEC ──► what one call takes, by its operation
 //	iops, bandwidth          ──► servers that all calls share, one after the other
@@ -18,8 +18,8 @@ import (
 	"pianola/format"
 )
 
-// Model says how a device differs. The zero Model differs in nothing. A Model
-// that is in use must not be changed; replays at a time may share it.
+// Model is the rules of a device. The zero Model changes nothing. A Model in use must
+// not be changed; concurrent replays may share it.
 type Model struct {
 	byOp    [format.NumOps]*latency
 	byClass [format.NumClasses]*latency
@@ -28,14 +28,14 @@ type Model struct {
 	IOPS      float64 // reads, writes and syncs per second, together; 0 for any number
 	Queue     int     // reads, writes and syncs that are in service at a time; 0 for any number
 
-	Fitted *Fitted // what calls take before the rules above change that; nil to take what they took
+	Fitted *Fitted // times of calls before the rules above change them; nil for the measured times
 }
 
 // MaxQueue is the longest queue.
 const MaxQueue = 1 << 10
 
-// latency is how long a call takes: factor times what it took, and added
-// nanoseconds, or as a distribution says.
+// latency is the duration of a call: factor times its measured duration plus added
+// nanoseconds, or drawn from a distribution.
 type latency struct {
 	factor float64
 	added  int64
@@ -187,13 +187,13 @@ func (m *Model) Clone() *Model {
 	return &c
 }
 
-// ErrFaster is the error of a model that makes calls faster, where their real
-// time is part of the result.
+// ErrFaster is the error of a model that makes calls faster although their real time is
+// part of the result.
 var ErrFaster = errors.New("a model makes calls faster only over memory, as a factor of their recorded durations")
 
 // SlowerOnly returns ErrFaster if a rule says that calls take less time than
-// they took. A distribution does not: over a real device it counts where it lies
-// above what a call took.
+// they took. A distribution does not: over a real device it only makes calls
+// slower.
 func (m *Model) SlowerOnly() error {
 	for _, l := range slices.Concat(m.byOp[:], m.byClass[:]) {
 		if l != nil && l.factor < 1 {

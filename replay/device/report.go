@@ -12,7 +12,7 @@ import (
 )
 
 // NewFile fits a model to samples, with the page cache that they met, and holds each of them
-// out in turn; of a single recording, each half. about says how and from what. Cancelling ctx
+// out in turn, or each half of a single recording. about describes the samples. Cancelling ctx
 // ends the fit, which takes minutes for many samples.
 func NewFile(ctx context.Context, samples []Sample, c Cache, about []format.Meta) (*File, error) {
 	if one, ok := samples[0].(*Recording); ok && len(samples) == 1 {
@@ -31,8 +31,8 @@ func NewFile(ctx context.Context, samples []Sample, c Cache, about []format.Meta
 	return f, err
 }
 
-// About says, for a file of a model, what was used of the recording with a header, and what
-// device it was made on.
+// About returns remarks for the file of a model: which part of the recording with a header was
+// used, and on which device it was made.
 func (s *Recording) About(h *format.Header) []format.Meta {
 	meta := []format.Meta{{Key: "from recording", Value: fmt.Sprintf("%s: %d calls that reach the device", s.name, len(s.calls))}}
 	for _, key := range []string{format.MetaMount, format.MetaDevice, format.MetaCPU, format.MetaKernel} {
@@ -68,8 +68,8 @@ func (f *Fitted) Text() string {
 
 func microseconds(seconds float64) string { return table.Fixed(seconds*1e6, 1) + " µs" }
 
-// WriteHeldOut writes what a model says beside what was measured, and by how much it is off
-// over all. what names the first column.
+// WriteHeldOut writes predictions beside measurements, and the overall error. what names the
+// first column.
 func WriteHeldOut(w io.Writer, what string, list []HeldOut) error {
 	rows := [][]string{{what, "class", "calls", "measured s", "model s", "off"}}
 	var sum, off float64

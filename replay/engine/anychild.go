@@ -8,12 +8,11 @@ import (
 )
 
 // anyOf holds the ends of the processes that a thread waits for without naming one
-// (wait4 of -1): make, for example, starts the next compiler when any of four has
-// ended. On other storage another process may end first. So the thread's n-th such wait
-// is for as many ends as had been reaped at that point of the recording, of any
-// processes. Other dependencies of the following events have their own edges.
+// (wait4 of -1). For example, make starts the next compiler when any of four has
+// ended. On other storage another process may end first, so the thread's n-th such wait
+// waits for the same number of ends as in the recording, of any processes. Other dependencies of the following events have their own edges.
 type anyOf struct {
-	by      *Worker // that waits
+	waiter  *Worker
 	targets []anyTarget
 	lock    spin.Lock      // for count
 	ended   atomic.Int64   // how many of targets
@@ -41,12 +40,12 @@ func (e *Engine) makeAny() {
 				continue
 			}
 			if w.any == nil {
-				w.any = &anyOf{by: w}
+				w.any = &anyOf{waiter: w}
 			}
-			if k.tells == nil {
-				k.tells = make([]*anyOf, len(k.targets))
+			if k.notifies == nil {
+				k.notifies = make([]*anyOf, len(k.targets))
 			}
-			switch tells := &k.tells[w.places[i]]; *tells {
+			switch tells := &k.notifies[w.places[i]]; *tells {
 			case nil:
 				*tells = w.any
 				w.any.targets = append(w.any.targets, anyTarget{k, v.For.Event})
@@ -70,7 +69,7 @@ func (a *anyOf) count(end int64) {
 	a.ends[n].Store(end)
 	a.ended.Store(n + 1)
 	a.lock.Give()
-	a.by.WakeUp.Advance()
+	a.waiter.WakeUp.Advance()
 }
 
 // awaitAny waits until so many of the processes have ended. It reports false if the

@@ -46,7 +46,7 @@ func (c *Clock) deadline(t int64) int64 {
 	return c.mono + int64(time.Since(c.base)) + t - c.Now()
 }
 
-// at converts CLOCK_MONOTONIC, as deadline does the other way.
+// at converts from CLOCK_MONOTONIC. It is the inverse of deadline.
 func (c *Clock) at(mono int64) int64 {
 	return c.Now() + mono - c.mono - int64(time.Since(c.base))
 }
@@ -58,8 +58,8 @@ const (
 	maxMargin = 200_000
 )
 
-// NewClock makes a clock. It measures the cost of a reading, and how late sleeps of a thread
-// end that sleeper has made ready, which takes some twenty milliseconds. See Stage.Sleeper.
+// NewClock makes a clock. It measures the cost of a reading, and how late sleeps end on a
+// thread prepared by sleeper (see Stage.Sleeper). That takes about twenty milliseconds.
 func NewClock(sleeper func() error) *Clock {
 	c := &Clock{base: time.Now()}
 	c.mono = nanotime() - int64(time.Since(c.base))
@@ -161,8 +161,8 @@ func Pinned(f func()) {
 	f()
 }
 
-// Unpin lets the goroutine of the worker, which calls it, block in Go until Pin. Pairs of
-// the two nest, so a function that needs this need not know whether its caller did it.
+// Unpin lets the calling goroutine of the worker block in Go until Pin. Pairs of the two
+// nest, so a function can call them whether or not its caller has.
 func (w *Worker) Unpin() {
 	if w.unpinned++; w.unpinned == 1 {
 		unpin()

@@ -1,6 +1,6 @@
 // Package engine plays the events of traces in the order, and at the times, of their
-// recording. An Executor plays each event; the engine knows of it only that some
-// operations start and end threads, and that others submit requests of a ring.
+// recording. An Executor plays each event; the engine knows only that some operations
+// start and end threads, and that others submit requests of a ring.
 //
 //	trace ── records ──► worker 1 ──► Player
 //	      ── records ──► worker 2 ──► Player
@@ -41,8 +41,8 @@ type Engine struct {
 
 	executor  Executor
 	operation *[format.NumOps]Operation // of the executor
-	sees      [format.NumOps]bool       // of the model
-	seats     seating
+	covers    [format.NumOps]bool       // of the model
+	slots     slotPool
 	start     int64 // when the first event may be due, by the clock
 	begin     chan struct{}
 	ready     sync.WaitGroup
@@ -62,34 +62,34 @@ type Executor interface {
 	// for each, a parent before its children.
 	Player(w *Worker) (Player, error)
 
-	// Place returns what the executor needs on the thread of a seat of a kind; nil for nothing.
-	Place(s *Seat, kind int) Place
+	// SlotState returns what the executor needs on the thread of a slot of a kind; nil for nothing.
+	NewSlotState(s *Slot, kind int) SlotState
 }
 
 // Operation says how an executor plays an operation.
 type Operation struct {
-	Plays   bool // it can
-	Readies bool // Player.Ready is called before
+	Plays    bool // it can
+	Prepares bool // Player.Prepare is called before
 }
 
 // Player plays the events of one thread. The worker of the thread calls its methods,
 // except where they say otherwise.
 type Player interface {
-	// Kind says which seats the thread can have: those of the same kind. It is 0 or 1.
+	// Kind returns the kind of slots that the thread can have, 0 or 1.
 	Kind() int
 
-	// Furnish is called before the thread has a seat. The seats are locked.
-	Furnish() error
+	// Allocate is called before the thread has a slot. The slot pool is locked.
+	Allocate() error
 
-	// Sit is called in a seat, before the first event. The worker is not pinned.
-	Sit(p Place) error
+	// Attach is called in a slot, before the first event. The worker is not pinned.
+	Attach(p SlotState) error
 
 	// Begin is called when the thread has been created by an event of another.
 	Begin()
 
-	// Ready prepares an event whose Operation says so, before it is due, and reports
+	// Prepare prepares an event whose Operation says so, before it is due, and reports
 	// whether that took time.
-	Ready(r *format.Record) bool
+	Prepare(r *format.Record) bool
 
 	// Play plays an event, also requests of rings that the worker submits, and returns its
 	// result, or -errno. For operations that submit requests it calls Worker.Submit.
@@ -103,17 +103,17 @@ type Player interface {
 	// End ends the thread, after its last event.
 	End()
 
-	// Abandon is called after End, when other threads have yet to be created. The seats
-	// are locked.
-	Abandon()
+	// Recycle is called after End, if other threads have yet to be created. The slot pool
+	// is locked.
+	Recycle()
 
 	// Explain returns the file that an event is about, below the root, and why a result
 	// can differ from the recorded one; "" if it is not known.
 	Explain(r *format.Record, got int64) (path, reason string)
 }
 
-// Place is what an executor needs on a thread of the operating system.
-type Place interface {
+// SlotState is what an executor needs on a thread of the operating system.
+type SlotState interface {
 	// Enter makes the calling thread, which runs nothing else, ready for players.
 	Enter() error
 }
@@ -129,8 +129,8 @@ func (s *Stage) NewEngine(name string, part, whole format.Trace, o Options) *Eng
 // Build makes the workers, and all memory that they will use.
 func (e *Engine) Build(ctx context.Context, x Executor) (err error) {
 	e.executor, e.operation = x, x.Operations()
-	for op := range e.sees {
-		e.sees[op] = e.Model != nil && e.Model.Sees(format.Op(op))
+	for op := range e.covers {
+		e.covers[op] = e.Model != nil && e.Model.Covers(format.Op(op))
 	}
 	threads := ThreadsOf(e.Trace.Header())
 	lengths := make([]int64, len(threads))
@@ -153,7 +153,7 @@ func (e *Engine) Build(ctx context.Context, x Executor) (err error) {
 		}
 		w.recorded = max(th.Start, 0)
 		if th.Ring != format.ViaCall {
-			w.Seat = e.NewSeat()
+			w.Slot = e.NewSlot()
 			w.rewind(w.Number)
 			w.ring = newRing(w, th.Ring)
 		} else if th.Parent != 0 {
@@ -270,7 +270,7 @@ func (w *Worker) sortTargets() {
 // Elapsed returns the time since the start, in nanoseconds. It can be below 0.
 func (e *Engine) Elapsed() int64 { return e.Now() - e.start }
 
-// Note keeps, once, how the replay differs from the recording in what no result shows. The
+// Note adds a note, once, on a difference from the recording that no result shows. The
 // calling worker must not be pinned.
 func (e *Engine) Note(note string) {
 	e.notesLock.Lock()
@@ -300,24 +300,24 @@ type partError struct {
 func (e *partError) Error() string { return e.name + ": " + e.error.Error() }
 func (e *partError) Unwrap() error { return e.error }
 
-// Stateless has the methods of a Player whose threads share nothing that the engine would have
-// to know of, except Play.
+// Stateless has all methods of a Player but Play, for threads that share no state of which the
+// engine must know.
 type Stateless struct{}
 
 // Kind implements Player.
 func (Stateless) Kind() int { return 0 }
 
-// Furnish implements Player.
-func (Stateless) Furnish() error { return nil }
+// Allocate implements Player.
+func (Stateless) Allocate() error { return nil }
 
-// Sit implements Player.
-func (Stateless) Sit(Place) error { return nil }
+// Attach implements Player.
+func (Stateless) Attach(SlotState) error { return nil }
 
 // Begin implements Player.
 func (Stateless) Begin() {}
 
-// Ready implements Player.
-func (Stateless) Ready(*format.Record) bool { return false }
+// Prepare implements Player.
+func (Stateless) Prepare(*format.Record) bool { return false }
 
 // Idle implements Player.
 func (Stateless) Idle(now, _ int64) int64 { return now }
@@ -325,13 +325,13 @@ func (Stateless) Idle(now, _ int64) int64 { return now }
 // End implements Player.
 func (Stateless) End() {}
 
-// Abandon implements Player.
-func (Stateless) Abandon() {}
+// Recycle implements Player.
+func (Stateless) Recycle() {}
 
 // Explain implements Player.
 func (Stateless) Explain(*format.Record, int64) (path, reason string) { return "", "" }
 
-// All are the operations of an executor that plays all of them, and readies none.
+// All are the operations of an executor that plays all of them, and prepares none.
 var All = func() (all [format.NumOps]Operation) {
 	for op := range all {
 		all[op].Plays = true

@@ -67,7 +67,7 @@ type scripted struct {
 }
 
 func (s scripted) Operations() *[format.NumOps]Operation { return &All }
-func (s scripted) Place(*Seat, int) Place                { return nil }
+func (s scripted) NewSlotState(*Slot, int) SlotState     { return nil }
 func (s scripted) Player(w *Worker) (Player, error)      { return &scriptedPlayer{script: s, w: w}, nil }
 
 type scriptedPlayer struct {

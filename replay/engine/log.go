@@ -77,8 +77,8 @@ func (l *Log) Len() int64 { return l.spilled + int64(len(l.entries)) }
 // Spilled reports whether some entries did not fit into memory.
 func (l *Log) Spilled() bool { return l.spilled > 0 }
 
-// crowded reports whether the next gap should be used to write out entries.
-func (l *Log) crowded() bool { return l.file != nil && len(l.entries) > cap(l.entries)/2 }
+// nearlyFull reports whether the next gap should be used to write out entries.
+func (l *Log) nearlyFull() bool { return l.file != nil && len(l.entries) > cap(l.entries)/2 }
 
 // full reports whether entries must be written out before the next is added.
 func (l *Log) full() bool { return len(l.entries) == cap(l.entries) }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Entries come back as they were, from memory and from the file.
+// Entries are read back unchanged, from memory and from the file.
 func TestLogEntries(t *testing.T) {
 	for _, memory := range []int64{1 << 20, 8 * EntrySize, 0} {
 		logs, err := newLogs([]int64{5, 0, 40}, memory)

@@ -112,11 +112,11 @@ type Options struct {
 	LogsOfAll bool  // there is room for the logs of all threads
 }
 
-// Model is a model of a device, which has a call end later than it did. Workers of several
-// traces call it.
+// Model is a model of a device, which delays the ends of calls. Workers of several traces
+// call it.
 type Model interface {
-	// Sees reports whether the model is about an operation.
-	Sees(op format.Op) bool
+	// Covers reports whether the model is about an operation.
+	Covers(op format.Op) bool
 
 	// Until returns when an event of a thread ends, which began at a time and took so
 	// long. Times are in nanoseconds by one clock.

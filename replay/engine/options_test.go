@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Each value has a name, which leads back to it.
+// Each value has a name, which parses to the same value.
 func TestNamesOfOptions(t *testing.T) {
 	for i, name := range timingNames {
 		got, err := ParseTiming(name)

@@ -17,8 +17,8 @@ type progress struct {
 	WakeUp  eventcount.Count // woken when done has passed awaited, and by a stop
 
 	// Waits that can end early do so when other workers need a later event of this one.
-	needed atomic.Int64                     // one more than the latest event that others have waited for, if hasEarly
-	naps   atomic.Pointer[eventcount.Count] // the futex of such a wait
+	needed    atomic.Int64                     // one more than the latest event that others have waited for, if hasEarly
+	timedWait atomic.Pointer[eventcount.Count] // the futex of such a wait
 
 	// The event that the worker sleeps for, read by workers that look for a deadlock.
 	// The thread is 0 while the worker does not sleep. Before its creation a thread
@@ -26,16 +26,16 @@ type progress struct {
 	forThread atomic.Int32
 	forEvent  atomic.Int64
 
-	started atomic.Bool // its creating event has been executed
-	submits atomic.Bool // it is the taker of a ring, and may wait for others meanwhile
-	_       [64]byte
+	started    atomic.Bool // its creating event has been executed
+	submitting atomic.Bool // it is the submitter of a ring, and may wait for others meanwhile
+	_          [64]byte
 }
 
 const (
-	ended     = math.MaxInt64     // of progress.done: more than any event
-	unawaited = math.MaxInt64     // of progress.awaited
-	creation  = math.MaxInt64 - 1 // of progress.forEvent: the thread's creation
-	release   = math.MaxInt64 - 2 // and of the ring whose taker it is
+	ended       = math.MaxInt64     // of progress.done: more than any event
+	unawaited   = math.MaxInt64     // of progress.awaited
+	creation    = math.MaxInt64 - 1 // of progress.forEvent: the thread's creation
+	ringRelease = math.MaxInt64 - 2 // of progress.forEvent: the release of the ring whose submitter it is
 )
 
 // edgeSpin is how long a worker spins for an edge before it sleeps, in
@@ -48,24 +48,24 @@ func (w *Worker) publish() {
 	w.ends[w.target].Store(w.due)
 	w.target++
 	w.done.Store(w.Event)
-	w.tell(w.target - 1)
+	w.notifyAny(w.target - 1)
 	w.post(w.target-1, w.due, w.end)
 	if w.Event > w.awaited.Load() {
-		w.awake()
+		w.wakeWaiters()
 	}
 }
 
-// tell notifies a worker that waits for any of several events of the end of a target.
-func (w *Worker) tell(target int) {
-	if w.tells != nil && w.tells[target] != nil {
-		w.tells[target].count(w.due)
+// notifyAny notifies a worker that waits for any of several events of the end of a target.
+func (w *Worker) notifyAny(target int) {
+	if w.notifies != nil && w.notifies[target] != nil {
+		w.notifies[target].count(w.due)
 	}
 }
 
-// awake wakes the workers that sleep for this one. Those that wait for a later
+// wakeWaiters wakes the workers that sleep for this one. Those that wait for a later
 // event set awaited again; they read the futex before that, so no wake-up is
 // lost.
-func (w *Worker) awake() {
+func (w *Worker) wakeWaiters() {
 	w.awaited.Store(unawaited)
 	w.WakeUp.Advance()
 }
@@ -75,13 +75,13 @@ func (w *Worker) awake() {
 func (w *Worker) finish() {
 	w.done.Store(ended)
 	for ; w.target < len(w.targets)-1; w.target++ {
-		w.tell(w.target)
+		w.notifyAny(w.target)
 		w.post(w.target, w.due, w.end)
 	}
-	w.awake()
+	w.wakeWaiters()
 	for _, k := range w.children {
 		if !k.started.Load() {
-			w.giveSeat(k)
+			w.reserveSlot(k)
 			k.WakeUp.Advance()
 		}
 	}
@@ -115,7 +115,7 @@ func (w *Worker) Start() {
 	if w.started.Load() {
 		return
 	}
-	w.bornAt = w.parent.current
+	w.createdAt = w.parent.current
 	w.started.Store(true)
 	w.WakeUp.Advance()
 }
@@ -142,7 +142,7 @@ func (w *Worker) awaitEdges() bool {
 		default:
 			k := w.e.Workers[v.For.Thread-1]
 			if k.hasEarly && v.For.Kind != format.EdgeTimer {
-				k.need(v.For.Event)
+				k.endTimedWait(v.For.Event)
 			}
 			if !w.await(k, v.For.Event) {
 				return false
@@ -164,14 +164,14 @@ func (w *Worker) await(k *Worker, event int64) bool {
 		return k.ring.awaitEnd(w, event)
 	}
 	ended := k.ended()
-	if w.e.claimSpin() {
+	if w.e.acquireSpin() {
 		for !w.satisfied(k, event) && !w.e.Stopped() && w.e.Now()-begin < edgeSpin {
 		}
 		w.e.releaseSpin()
 	}
 	for !w.satisfied(k, event) {
 		seq := ended.Value()
-		k.expectedBy(event)
+		k.wakeAfter(event)
 		if !w.sleepFor(k, event, ended, seq) {
 			return false
 		}
@@ -179,12 +179,12 @@ func (w *Worker) await(k *Worker, event int64) bool {
 	return true
 }
 
-// need makes the worker skip the wait for a time limit before an event that another
+// endTimedWait makes the worker skip the wait for a time limit before an event that another
 // worker waits for. In the recording, the thread would not have blocked the other one.
-func (p *progress) need(event int64) {
+func (p *progress) endTimedWait(event int64) {
 	for n := p.needed.Load(); n <= event && !p.needed.CompareAndSwap(n, event+1); n = p.needed.Load() {
 	}
-	if f := p.naps.Load(); f != nil {
+	if f := p.timedWait.Load(); f != nil {
 		f.Advance()
 	}
 }
@@ -229,15 +229,15 @@ func (w *Worker) awaitWaker(due int64) int64 {
 // awaitUntil waits for the end of an event of k, at most to a deadline, and reports
 // whether it has come. It returns early if another worker needs the current event.
 func (w *Worker) awaitUntil(k *Worker, event, deadline int64) bool {
-	defer w.naps.Store(nil)
+	defer w.timedWait.Store(nil)
 	for !w.satisfied(k, event) {
 		ended := k.ended()
 		seq := ended.Value()
 		if w.e.Now() >= deadline || w.e.hasStopped() {
 			return false
 		}
-		k.expectedBy(event)
-		w.naps.Store(ended)
+		k.wakeAfter(event)
+		w.timedWait.Store(ended)
 		if w.needed.Load() > w.Event {
 			return false
 		}
@@ -250,8 +250,8 @@ func (w *Worker) awaitUntil(k *Worker, event, deadline int64) bool {
 	return true
 }
 
-// expectedBy makes the worker wake its sleepers after an event.
-func (w *Worker) expectedBy(event int64) {
+// wakeAfter makes the worker wake its sleepers after an event.
+func (w *Worker) wakeAfter(event int64) {
 	if w.remote != nil {
 		w.remote.Expect(event)
 		return
@@ -271,11 +271,11 @@ func (w *Worker) waitedFrom(begin int64) {
 // sleepFor sleeps once for an event of k, until f is woken. It returns false if
 // the run has stopped. It stops the run if there is a deadlock.
 func (w *Worker) sleepFor(k *Worker, event int64, f *eventcount.Count, seq uint32) bool {
-	return w.napFor(k, event, f, seq, 0)
+	return w.sleepAtMost(k, event, f, seq, 0)
 }
 
-// napFor does the same, at most until CLOCK_MONOTONIC reaches a time; 0 means no limit.
-func (w *Worker) napFor(k *Worker, event int64, f *eventcount.Count, seq uint32, until int64) bool {
+// sleepAtMost does the same, at most until CLOCK_MONOTONIC reaches a time; 0 means no limit.
+func (w *Worker) sleepAtMost(k *Worker, event int64, f *eventcount.Count, seq uint32, until int64) bool {
 	w.forEvent.Store(event)
 	w.forThread.Store(k.Number)
 	defer w.forThread.Store(0)
@@ -302,8 +302,8 @@ func (w *Worker) satisfied(k *Worker, event int64) bool {
 	switch event {
 	case creation:
 		return done == ended || w.started.Load()
-	case release:
-		return !k.submits.Load()
+	case ringRelease:
+		return !k.submitting.Load()
 	}
 	if k.ring != nil && event >= k.ring.submitted.Load() {
 		return true // see Ring.awaitEnd

@@ -74,14 +74,14 @@ func (w *Worker) waitUntil(due, near int64) int64 {
 	for now < due && !e.Stopped() {
 		// With fewer processors than waiting threads, a spinning thread would
 		// keep others from their work, so the others sleep to the end.
-		mine := e.claimSpin()
+		mine := e.acquireSpin()
 		if !mine && due-now > shortSpin {
 			now = w.SleepUntil(due)
 			continue
 		}
 		for now < due && !e.Stopped() {
 			if w.used != nil && due-now > shortSpin {
-				w.used.look(w)
+				w.used.tryReap(w)
 			}
 			if e.Collect && due-now > e.Margin { // a pinned worker keeps the collector waiting
 				w.Unpin()
@@ -122,7 +122,7 @@ func (w *Worker) SleepUntil(t int64) int64 {
 		if e.Stopped() {
 			break
 		}
-		if w.used == nil || !w.used.rest(w, t-now) {
+		if w.used == nil || !w.used.waitAndReap(w, t-now) {
 			w.Unpin()
 			w.WakeUp.Wait(seq, e.deadline(t))
 			w.Pin()

@@ -11,19 +11,19 @@ import (
 	"pianola/format"
 )
 
-// A worker notes its place in gaps, but not where that could make it late.
+// A worker notes its place in gaps, but not if that could make it late.
 func TestNoted(t *testing.T) {
-	w := &Worker{Seat: &Seat{}, Event: 7}
+	w := &Worker{Slot: &Slot{}, Event: 7}
 	require.EqualValues(t, 0, w.useGap(0, refillGap))
 	require.Zero(t, w.noted.Load())
 	require.EqualValues(t, 0, w.useGap(0, refillGap+1))
 	require.EqualValues(t, 7, w.noted.Load())
 }
 
-// Due times are reckoned from due times, so that being late doesn't add up.
+// Due times are computed from due times, so that being late doesn't add up.
 func TestLatenessIsCarriedOver(t *testing.T) {
-	e := &Engine{Stage: &Stage{Clock: NewClock(nil), spinners: 1}, Options: Options{Speed: 1}}
-	w := &Worker{e: e, Seat: &Seat{batch: make([]format.Record, batchRecords)}}
+	e := &Engine{Stage: &Stage{Clock: NewClock(nil), maxSpinning: 1}, Options: Options{Speed: 1}}
+	w := &Worker{e: e, Slot: &Slot{batch: make([]format.Record, batchRecords)}}
 	now := e.Now()
 	w.due, w.end = now-10_000, now // the last event ended 10 µs late
 	pin()                          // as a worker that plays
@@ -46,11 +46,11 @@ func TestLatenessIsCarriedOver(t *testing.T) {
 	require.Equal(t, begin+10_007, due, "without what its waits account for")
 }
 
-// A worker that comes back from a sleep and finds no free processor slot waits for one as
-// the Go scheduler wants it: with one slot, which another goroutine keeps.
+// A worker that wakes up without a free processor slot waits for one by the Go scheduler:
+// here another goroutine keeps the only slot.
 func TestSleepWithoutSlot(t *testing.T) {
-	e := &Engine{Stage: &Stage{Clock: NewClock(nil), spinners: 1}}
-	w := &Worker{e: e, Seat: &Seat{}}
+	e := &Engine{Stage: &Stage{Clock: NewClock(nil), maxSpinning: 1}}
+	w := &Worker{e: e, Slot: &Slot{}}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var stop atomic.Bool
 	defer stop.Store(true)

@@ -11,11 +11,11 @@ import (
 // Peers are other processes that play threads of the same trace at the same time. They know
 // the threads of each other by the events that threads wait for.
 type Peers interface {
-	// Plays reports whether a peer plays a thread, and not this process.
+	// Plays reports whether a peer plays a thread.
 	Plays(thread int32) bool
 
-	// Exchange tells the peers which events of their threads are wanted here, in order,
-	// and returns which events of threads here they want, in order.
+	// Exchange sends the peers the events of their threads that are wanted here, in order,
+	// and returns the events of threads here that they want, in order.
 	Exchange(ctx context.Context, wanted map[int32][]int64) (asked map[int32][]int64, err error)
 
 	// Wire connects the threads, after Exchange. For each thread with wanted events it
@@ -40,8 +40,8 @@ type Poster interface {
 	Post(i int, due, at int64)
 }
 
-// exchange tells the peers which of their events threads here wait for, and returns which
-// events of threads here they wait for.
+// exchange sends the peers the events that threads here wait for, and returns the events of
+// threads here that they wait for.
 func (e *Engine) exchange(ctx context.Context) (asked map[int32][]int64, err error) {
 	if e.Peers == nil {
 		return nil, nil
@@ -105,7 +105,7 @@ func (w *Worker) endOf(target int32) int64 {
 	return w.ends[target].Load()
 }
 
-// ended returns what advances when an event of the thread has ended that others expect.
+// ended returns the count that advances when an expected event of the thread has ended.
 func (w *Worker) ended() *eventcount.Count {
 	if w.remote != nil {
 		return w.remote.Ended()

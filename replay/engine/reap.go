@@ -8,15 +8,15 @@ import (
 // reports whether a request has ended.
 func (q *Ring) reap(w *Worker) bool {
 	n := 0
-	if o := q.under.Load(); o != nil {
+	if o := q.requests.Load(); o != nil {
 		n = (*o).Reap(w, q.completed[:])
 	}
-	if n == 0 && q.lates.Load() == 0 {
+	if n == 0 && q.numDelayed.Load() == 0 {
 		return false
 	}
 	now := w.e.Now()
 	q.state.Take()
-	came := q.release(now)
+	came := q.finishDelayed(now)
 	for _, c := range q.completed[:n] {
 		if !q.delay(c, now) {
 			q.finish(c, now)
@@ -28,14 +28,14 @@ func (q *Ring) reap(w *Worker) bool {
 	return came
 }
 
-// delayed is a completion that the model has later than it came.
+// delayed is a completion that the model delays.
 type delayed struct {
 	Completion
 	at int64
 }
 
 // delay keeps the completion of a request in flight for later, by the model, and
-// reports whether it did. The state is locked, as for release.
+// reports whether it did. The state is locked, as for finishDelayed.
 func (q *Ring) delay(c Completion, now int64) bool {
 	e := q.g.e
 	if e.Model == nil || c.User >= uint64(len(q.flights)) {
@@ -52,25 +52,25 @@ func (q *Ring) delay(c Completion, now int64) bool {
 	if at <= now {
 		return false
 	}
-	q.late = append(q.late, delayed{c, at})
-	q.lates.Add(1)
+	q.delayed = append(q.delayed, delayed{c, at})
+	q.numDelayed.Add(1)
 	return true
 }
 
-// release completes the requests that end by now, and reports whether there were
+// finishDelayed completes the requests that end by now, and reports whether there were
 // any.
-func (q *Ring) release(now int64) bool {
-	left := q.late[:0]
-	for _, d := range q.late {
+func (q *Ring) finishDelayed(now int64) bool {
+	left := q.delayed[:0]
+	for _, d := range q.delayed {
 		if d.at > now {
 			left = append(left, d)
 			continue
 		}
 		q.finish(d.Completion, d.at)
 	}
-	ended := len(left) < len(q.late)
-	q.lates.Add(int32(len(left) - len(q.late)))
-	q.late = left
+	ended := len(left) < len(q.delayed)
+	q.numDelayed.Add(int32(len(left) - len(q.delayed)))
+	q.delayed = left
 	return ended
 }
 
@@ -96,9 +96,9 @@ func (q *Ring) complete(event, begin int64, r *format.Record, got, now int64) {
 	if got != r.Ret {
 		g.score(r, event, got)
 	}
-	n := q.came.Load() + 1
-	q.cameAt[n%keptTimes] = now
-	q.came.Store(n)
+	n := q.completions.Load() + 1
+	q.completedAt[n%keptTimes] = now
+	q.completions.Store(n)
 }
 
 // publish announces the requests that have ended with all before them.
@@ -119,6 +119,6 @@ func (q *Ring) publish() {
 	}
 	g.done.Store(done)
 	if done > g.awaited.Load() {
-		g.awake()
+		g.wakeWaiters()
 	}
 }

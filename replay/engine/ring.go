@@ -13,54 +13,54 @@ import (
 // edges and the log of the requests, which workers of threads submit and reap.
 //
 //	ring_submit ──► edges of its requests ──► Prepare, Submit
-//	waits for completions or for an edge to a request ──► drive: Reap, else wait in the kernel
+//	waits for completions or for an edge to a request ──► awaitCount: Reap, else wait in the kernel
 //
-// Two workers can be in a ring at a time: the taker, which submits, and one that drives.
-// Others that wait for completions sleep until the driver wakes them. Who closes the ring
-// or registers something is both (Alone). A worker gets these three in this order:
+// Two workers can use a ring at a time: the submitter and the reaper. Other workers that wait
+// for completions sleep until the reaper wakes them. A worker that closes the ring or registers
+// something is both (Quiesce). A worker acquires these three in this order:
 //
-//	taker    of the worker that submits, which may wait for events of others meanwhile
-//	driving  of the worker that takes completions, which may wait in the kernel meanwhile
-//	state    of a worker that begins or ends a request, which neither waits nor allocates,
-//	         unless it stops the run
+//	submitter  of the worker that submits, which may wait for events of others meanwhile
+//	reaping    of the worker that takes completions, which may wait in the kernel meanwhile
+//	state      of a worker that begins or ends a request, which neither waits nor allocates,
+//	           unless it stops the run
 //
-// A worker that only looks has none of them; looking keeps the ring open for it. No worker
-// waits for events of others while it drives.
+// A worker that checks for completions needs none of them; readers keeps the ring open for it.
+// A reaper never waits for events of others.
 type Ring struct {
-	Via   format.Via
-	g     *Worker
-	under atomic.Pointer[Requests] // nil if requests are executed as calls, one after the other
+	Via      format.Via
+	g        *Worker
+	requests atomic.Pointer[Requests] // nil if requests are executed as calls, one after the other
 
-	taker atomic.Int32 // the number of the worker that submits, 0 for none; see Claim
-	ways  format.WayReader
-	way   [1]format.Way // the next one, if some is left
-	some  bool
+	submitter atomic.Int32 // the number of the worker that submits, 0 for none; see Acquire
+	ways      format.WayReader
+	way       [1]format.Way // the next one, if hasWay
+	hasWay    bool
 
 	state   spin.Lock // of what follows
 	entries []Entry   // of the log, with all its room
 	flights []flight
 	free    []int32
-	late    []delayed // completions that a model of a device delays
+	delayed []delayed // completions that a model of a device delays
 
-	lates atomic.Int32 // how many
+	numDelayed atomic.Int32 // how many
 
-	submitted atomic.Int64 // requests
-	came      atomic.Int64 // completions
-	cameAt    [keptTimes]int64
+	submitted   atomic.Int64 // requests
+	completions atomic.Int64 // completions
+	completedAt [keptTimes]int64
 
-	driving   atomic.Bool
-	looking   atomic.Int32 // workers that use under and neither submit nor drive
+	reaping   atomic.Bool
+	readers   atomic.Int32 // workers that use requests and neither submit nor reap
 	sleepers  atomic.Int32
-	completed [64]Completion // of the driver
+	completed [64]Completion // of the reaper
 }
 
-// Requests executes the requests of a ring, without a thread that waits for each. The taker
-// of the ring calls the methods that submit, and the worker that drives it calls those that
-// wait and reap, at the same time. Close is called while neither is. CallBegins and CallEnds of
-// the worker enclose calls of the kernel.
+// Requests executes the requests of a ring, without a thread that waits for each. The
+// submitter of the ring calls the methods that submit, and the reaper calls those that wait and
+// reap, possibly at the same time. Close is called when the ring has neither. CallBegins and
+// CallEnds of the worker enclose calls of the kernel.
 type Requests interface {
-	// Reaches reports whether a worker can submit to it and wait in it.
-	Reaches(w *Worker) bool
+	// Accessible reports whether a worker can submit to it and wait in it.
+	Accessible(w *Worker) bool
 
 	// Translate makes the request of an event. Only the outcomes Taken, AsCall and Failed,
 	// which comes with -errno, are possible.
@@ -90,15 +90,15 @@ type Requests interface {
 	// Reap takes completions, and returns how many.
 	Reap(w *Worker, completed []Completion) int
 
-	// Hold is called when there can be so many more requests in flight.
-	Hold(requests int)
+	// Reserve is called when there can be so many more requests in flight.
+	Reserve(requests int)
 
 	// Close ends it. No request is in flight unless the run has stopped. The caller is not
 	// pinned.
 	Close() error
 }
 
-// Outcome is what became of a request.
+// Outcome is the result of submitting a request.
 type Outcome uint8
 
 // The outcomes.
@@ -145,9 +145,9 @@ func (w *Worker) Ring(r *format.Record) *Ring {
 	return nil
 }
 
-// Holds returns the ring that the worker holds, nil for that of a thread. Any goroutine may
+// OwnRing returns the ring of the worker, nil for the worker of a thread. Any goroutine may
 // call it.
-func (w *Worker) Holds() *Ring { return w.ring }
+func (w *Worker) OwnRing() *Ring { return w.ring }
 
 // Number returns the number of the ring in the thread table.
 func (q *Ring) Number() int32 { return q.g.Number }
@@ -158,71 +158,71 @@ func (q *Ring) HasMore() bool { return q.submitted.Load() < q.g.length }
 // Done returns how many requests have ended with all before them.
 func (q *Ring) Done() int64 { return q.g.done.Load() }
 
-// Open has the requests of the ring executed by under, until Close.
-func (q *Ring) Open(under Requests) { q.under.Store(&under) }
+// Open makes under execute the requests of the ring, until Close.
+func (q *Ring) Open(under Requests) { q.requests.Store(&under) }
 
-// Claim makes the worker the taker. The present taker may wait for other events, so Claim
-// waits for that worker. It returns false if the run has stopped.
-func (q *Ring) Claim(w *Worker) bool {
-	for !q.take(w) {
+// Acquire makes the worker the submitter. It waits until the current submitter releases the
+// ring, which may itself wait for other events. It returns false if the run has stopped.
+func (q *Ring) Acquire(w *Worker) bool {
+	for !q.tryAcquire(w) {
 		seq := q.g.WakeUp.Value()
-		switch k := q.taker.Load(); {
+		switch k := q.submitter.Load(); {
 		case w.e.Stopped():
 			return false
-		case k == 0 || !w.e.Workers[k-1].submits.Load(): // it begins or ends
+		case k == 0 || !w.e.Workers[k-1].submitting.Load(): // it begins or ends
 			spin.Yield()
-		case !w.napFor(w.e.Workers[k-1], release, &q.g.WakeUp, seq, w.e.deadline(w.e.Now()+takerNap)):
+		case !w.sleepAtMost(w.e.Workers[k-1], ringRelease, &q.g.WakeUp, seq, w.e.deadline(w.e.Now()+acquireRetry)):
 			return false
 		}
 	}
 	if w.e.Stopped() { // the ring can have been closed before its last request
-		q.Give(w)
+		q.Release(w)
 		return false
 	}
 	return true
 }
 
-// take makes the worker the taker if there is none.
-func (q *Ring) take(w *Worker) bool {
-	if !q.taker.CompareAndSwap(0, w.Number) {
+// tryAcquire makes the worker the submitter if there is none.
+func (q *Ring) tryAcquire(w *Worker) bool {
+	if !q.submitter.CompareAndSwap(0, w.Number) {
 		return false
 	}
-	w.submits.Store(true)
+	w.submitting.Store(true)
 	return true
 }
 
-// takerNap is how long a worker sleeps at most before it tries to be the taker again, in
-// nanoseconds: no other worker wakes it then.
-const takerNap = 50_000
+// acquireRetry is how long a worker sleeps at most before it tries to acquire the ring again, in
+// nanoseconds: no other worker wakes it.
+const acquireRetry = 50_000
 
-// Give ends what Claim began.
-func (q *Ring) Give(w *Worker) {
-	w.submits.Store(false)
-	q.taker.Store(0)
+// Release ends what Acquire began.
+func (q *Ring) Release(w *Worker) {
+	w.submitting.Store(false)
+	q.submitter.Store(0)
 }
 
 // Close ends the ring after its last request. After a stop, the log ends where
 // requests are missing.
 func (q *Ring) Close(w *Worker) {
-	if !q.Claim(w) { // the run has stopped, so the taker ends soon
-		for !q.take(w) {
+	if !q.Acquire(w) { // the run has stopped, so the submitter ends soon
+		for !q.tryAcquire(w) {
 			spin.Yield()
 		}
 	}
-	defer q.Give(w)
-	q.Alone(w)
+	defer q.Release(w)
+	q.Quiesce(w)
 	w.Unpin()
-	q.Shut()
+	q.CloseQuiesced()
 	w.Pin()
-	q.EndDrive()
+	q.StopReaping()
 }
 
-// Shut ends the ring in the kernel, and its log where requests are missing. No
-// other worker submits or drives. The caller is not pinned.
-func (q *Ring) Shut() {
+// CloseQuiesced ends the ring in the kernel, and its log where requests are missing. No
+// other worker submits or reaps. The caller is not pinned.
+func (q *Ring) CloseQuiesced() {
 	g, e := q.g, q.g.e
-	if o := q.under.Swap(nil); o != nil {
-		for q.looking.Load() > 0 {
+	if o := q.requests.Swap(nil); o != nil {
+		for q.readers.Load() > 0 {
 			spin.Yield()
 		}
 		if err := (*o).Close(); err != nil {
@@ -233,28 +233,28 @@ func (q *Ring) Shut() {
 	g.log.entries = g.log.entries[:g.Event-g.log.spilled]
 }
 
-// Reach returns what executes the requests if a worker can submit to it: it is open, and in
+// RequestsFor returns what executes the requests if a worker can submit to it: it is open, and in
 // the worker's table of descriptors. Otherwise it returns nil.
-func (q *Ring) Reach(w *Worker) Requests {
-	if o := q.under.Load(); o != nil && (*o).Reaches(w) {
+func (q *Ring) RequestsFor(w *Worker) Requests {
+	if o := q.requests.Load(); o != nil && (*o).Accessible(w) {
 		return *o
 	}
 	return nil
 }
 
-// EndDrive lets another worker drive.
-func (q *Ring) EndDrive() {
-	q.driving.Store(false)
+// StopReaping lets another worker reap.
+func (q *Ring) StopReaping() {
+	q.reaping.Store(false)
 	q.wakeWaiters()
 }
 
-// wakeWaiters wakes the workers that wait while another one drives the ring.
+// wakeWaiters wakes the workers that wait while another one reaps.
 func (q *Ring) wakeWaiters() {
 	if q.sleepers.Load() > 0 {
 		q.g.WakeUp.Advance()
 	}
 }
 
-// canDrive reports whether completions do not come from the workers that submit, but
+// canReap reports whether completions do not come from the workers that submit, but
 // from the kernel or from the model of a device.
-func (q *Ring) canDrive() bool { return q.under.Load() != nil || q.lates.Load() > 0 }
+func (q *Ring) canReap() bool { return q.requests.Load() != nil || q.numDelayed.Load() > 0 }

@@ -15,7 +15,7 @@ import (
 	"pianola/internal/spin"
 )
 
-// scriptedRequests are requests that end when a test says so.
+// scriptedRequests are requests that end when a test decides.
 type scriptedRequests struct {
 	Requests // nil: a method that no test expects
 	did      []string
@@ -27,10 +27,10 @@ type scriptedRequests struct {
 	closed   chan struct{}
 }
 
-func (s *scriptedRequests) Reaches(*Worker) bool { return true }
-func (s *scriptedRequests) InFlight() int        { return s.flying }
-func (s *scriptedRequests) Ready() bool          { return s.onReady() }
-func (s *scriptedRequests) Hold(more int)        { s.held += more }
+func (s *scriptedRequests) Accessible(*Worker) bool { return true }
+func (s *scriptedRequests) InFlight() int           { return s.flying }
+func (s *scriptedRequests) Ready() bool             { return s.onReady() }
+func (s *scriptedRequests) Reserve(more int)        { s.held += more }
 
 func (s *scriptedRequests) Translate(*Worker, *format.Record, format.How, int64) (Outcome, int64) {
 	return Taken, 0
@@ -75,8 +75,8 @@ func ringOn(t *testing.T, requests int, s *scriptedRequests) (*Worker, *Ring) {
 	of.thread(format.Thread{Process: 1}, format.OpRmdir, 1)
 	of.thread(format.Thread{Process: 1, Parent: 1, Ring: format.ViaUring}, format.OpPread64, requests)
 	e := built(t, of, options, nil)
-	w, q := e.Workers[0], e.Workers[1].Holds()
-	w.Seat = e.NewSeat()
+	w, q := e.Workers[0], e.Workers[1].OwnRing()
+	w.Slot = e.NewSlot()
 	if s != nil {
 		q.Open(s)
 	}
@@ -88,10 +88,10 @@ func TestCloseQueueOfOthers(t *testing.T) {
 	s := &scriptedRequests{}
 	w, q := ringOn(t, 3, s)
 	s.onReap = func(done []Completion) int {
-		if q.taker.CompareAndSwap(0, 9) { // another worker would submit now
+		if q.submitter.CompareAndSwap(0, 9) { // another worker would submit now
 			q.submitted.Add(1)
 			s.flying++
-			q.taker.Store(0)
+			q.submitter.Store(0)
 		}
 		done[0] = Completion{Result: 10}
 		return 1
@@ -103,11 +103,11 @@ func TestCloseQueueOfOthers(t *testing.T) {
 	})
 	require.Equal(t, []string{"close with 0 in flight"}, s.did)
 	require.Equal(t, q.submitted.Load(), q.Done())
-	require.Nil(t, q.under.Load())
+	require.Nil(t, q.requests.Load())
 }
 
-// A worker looks at no queue that another one has closed.
-func TestLookAtClosedQueue(t *testing.T) {
+// A worker does not access a queue that another one has closed.
+func TestTryReapOfClosedQueue(t *testing.T) {
 	w, q := ringOn(t, 1, nil)
 	q.submitted.Store(1)
 	w.e.Stop() // close does not wait for the request
@@ -130,7 +130,7 @@ func TestLookAtClosedQueue(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			q.look(w)
+			q.tryReap(w)
 		}()
 		<-looks
 		Pinned(func() { q.Close(w) })
@@ -139,39 +139,39 @@ func TestLookAtClosedQueue(t *testing.T) {
 	}
 }
 
-// A queue that can't be taken or given back at this moment is waited for, until a stop.
-func TestClaimEndsByStop(t *testing.T) {
+// A worker waits until a stop for a ring that it can't acquire.
+func TestAcquireEndsByStop(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // as in a run: it would wait for the pinned worker
 	w, q := ringOn(t, 1, nil)
-	q.taker.Store(w.Number) // by a worker that has yet to say so
+	q.submitter.Store(w.Number) // by a worker that has not set submitting yet
 	ended := make(chan bool)
 	go func() {
 		claimed := false
-		Pinned(func() { claimed = q.Claim(w) })
+		Pinned(func() { claimed = q.Acquire(w) })
 		ended <- claimed
 	}()
 	w.e.Stop()
 	require.False(t, <-ended)
-	q.taker.Store(0)
-	Pinned(func() { require.False(t, q.Claim(w), "after a stop") })
-	require.Zero(t, q.taker.Load())
+	q.submitter.Store(0)
+	Pinned(func() { require.False(t, q.Acquire(w), "after a stop") })
+	require.Zero(t, q.submitter.Load())
 }
 
-// A stop that comes right after a worker has found that there is none ends the waits for
-// completions and for an event, although it wakes no worker that sleeps already.
+// A stop right after a worker has checked for one ends the waits for completions and for
+// an event, although it wakes no worker that sleeps already.
 func TestStopsAreNotLost(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // as in a run: it would wait for the pinned worker
 	w, q := ringOn(t, 1, nil)
 	e := w.e
 	q.submitted.Store(1)
 	for name, wait := range map[string]func(){
-		"completions": func() { q.drive(w, &q.came, 1) },
+		"completions": func() { q.awaitCount(w, &q.completions, 1) },
 		"event":       func() { w.awaitUntil(e.Workers[1], 0, math.MaxInt64/2) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			e.stopped.Store(false)
 			e.done = make(chan struct{})
-			e.asked = sync.OnceFunc(e.Stop)
+			e.stopChecked = sync.OnceFunc(e.Stop)
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
@@ -188,11 +188,11 @@ func TestStopsAreNotLost(t *testing.T) {
 	}
 }
 
-// A stop ends the waits of a worker in a ring: they have a limit, after which it looks
+// A stop ends the waits of a worker in a ring: they have a limit, after which it checks
 // for a stop.
 func TestStopsEndWaitsInRings(t *testing.T) {
 	for name, wait := range map[string]func(w *Worker, q *Ring){
-		"completion": func(w *Worker, q *Ring) { q.drive(w, &q.came, 1) },
+		"completion": func(w *Worker, q *Ring) { q.awaitCount(w, &q.completions, 1) },
 		"gap":        func(w *Worker, q *Ring) { w.SleepUntil(math.MaxInt64 / 2) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -209,7 +209,7 @@ func TestStopsEndWaitsInRings(t *testing.T) {
 				q.submit(w, 1)
 				wait(w, q)
 			})
-			require.Equal(t, []int64{stopNap, stopNap, stopNap}, limits)
+			require.Equal(t, []int64{stopPoll, stopPoll, stopPoll}, limits)
 		})
 	}
 }
@@ -361,33 +361,33 @@ func TestStopEndsFullBatch(t *testing.T) {
 }
 
 // A worker waits for the requests of its process and not for those of others.
-func TestAwaitThoseOf(t *testing.T) {
+func TestAwaitRequestsOf(t *testing.T) {
 	p := &playedRequests{}
 	w, q := onPlayed(t, 5, 5, p)
-	other := &Worker{e: w.e, Number: 1, Process: 2, Seat: w.e.NewSeat()}
+	other := &Worker{e: w.e, Number: 1, Process: 2, Slot: w.e.NewSlot()}
 	other.player = w.player
 	Pinned(func() {
 		q.submit(other, 2)
-		q.AwaitThoseOf(w, 1)
+		q.AwaitRequestsOf(w, 1)
 		require.Zero(t, q.Done())
-		q.AwaitThoseOf(w, 2)
+		q.AwaitRequestsOf(w, 2)
 	})
 	require.EqualValues(t, 2, q.Done())
-	require.False(t, q.hasThoseOf(2))
+	require.False(t, q.hasRequestsOf(2))
 }
 
-// While a worker is alone in a ring, as for a registration, no other one takes completions.
-func TestAloneExcludesReaps(t *testing.T) {
+// While a worker has quiesced a ring, such as for a registration, no other one takes completions.
+func TestQuiesceExcludesReaps(t *testing.T) {
 	s := &scriptedRequests{}
 	w, q := ringOn(t, 1, s)
-	other := &Worker{e: w.e, Number: 3, Seat: w.e.NewSeat()}
+	other := &Worker{e: w.e, Number: 3, Slot: w.e.NewSlot()}
 	Pinned(func() {
-		q.Alone(w)
+		q.Quiesce(w)
 		q.submitted.Add(1) // so that another worker would wait for it
 		s.flying++
-		require.False(t, q.rest(other, 1))
-		q.EndDrive()
+		require.False(t, q.waitAndReap(other, 1))
+		q.StopReaping()
 		s.onReap = func(done []Completion) int { return 1 }
-		require.True(t, q.rest(other, 1))
+		require.True(t, q.waitAndReap(other, 1))
 	})
 }

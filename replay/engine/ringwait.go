@@ -25,13 +25,13 @@ func (w *Worker) waitsInside(r *format.Record) bool {
 	return true
 }
 
-// reapUntil reaps completions as they arrive, until the worker's event no longer has to
+// reapForEdges reaps completions as they arrive, until the worker's event no longer has to
 // wait.
-func (q *Ring) reapUntil(w *Worker) {
+func (q *Ring) reapForEdges(w *Worker) {
 	for i := w.wait; w.waits[i].Event == w.Event; i++ {
 		edge := &w.waits[i].For
 		for edge.Thread > 0 && !w.satisfied(w.e.Workers[edge.Thread-1], edge.Event) && q.g.done.Load() < q.submitted.Load() && !w.e.Stopped() {
-			q.drive(w, &q.came, q.came.Load()+1)
+			q.awaitCount(w, &q.completions, q.completions.Load()+1)
 		}
 	}
 }
@@ -44,52 +44,52 @@ func (w *Worker) awaitReaped(r *format.Record) {
 	if q == nil || n <= 0 || r.Args[1] <= 0 {
 		return
 	}
-	if q.came.Load() < n {
-		q.watch(w, n)
-		q.drive(w, &q.came, n)
+	if q.completions.Load() < n {
+		q.poll(w, n)
+		q.awaitCount(w, &q.completions, n)
 		w.end = w.e.Now()
 		w.edgeAt = w.end
 	}
-	if all := q.came.Load(); r.Args[4] > 0 && n <= all && all-n < keptTimes {
-		w.after = max(w.after, q.cameAt[n%keptTimes]+w.e.scale(r.Args[4]))
+	if all := q.completions.Load(); r.Args[4] > 0 && n <= all && all-n < keptTimes {
+		w.after = max(w.after, q.completedAt[n%keptTimes]+w.e.scale(r.Args[4]))
 	}
 }
 
-// watch reaps completions as they arrive, for a short time, until there have been n.
+// poll reaps completions as they arrive, for a short time, until there have been n.
 // The application has reaped these without a call, so it may have spun as well.
-func (q *Ring) watch(w *Worker, n int64) {
-	for until := w.e.Now() + watchTime; q.came.Load() < n && q.isBusy(w) && !w.e.Stopped() && w.e.Now() < until; {
-		q.look(w)
+func (q *Ring) poll(w *Worker, n int64) {
+	for until := w.e.Now() + pollTime; q.completions.Load() < n && q.isBusy(w) && !w.e.Stopped() && w.e.Now() < until; {
+		q.tryReap(w)
 	}
 }
 
-// watchTime is in nanoseconds. It is longer than a request of a fast device takes, and
+// pollTime is in nanoseconds. It is longer than a request of a fast device takes, and
 // no longer than going to sleep costs, because spinning keeps the processor from other
 // workers.
-const watchTime = 50_000
+const pollTime = 50_000
 
 // Drain waits until no request is in flight.
-func (q *Ring) Drain(w *Worker) { q.drive(w, &q.g.done, q.submitted.Load()) }
+func (q *Ring) Drain(w *Worker) { q.awaitCount(w, &q.g.done, q.submitted.Load()) }
 
-// Alone waits until no request is in flight, and drives, so that no other worker reaps.
-// The worker is the taker, so no other one submits either. It calls EndDrive afterwards.
-func (q *Ring) Alone(w *Worker) {
+// Quiesce waits until no request is in flight, and makes the worker the reaper. The worker is the
+// submitter, so that no other worker submits or reaps. It calls StopReaping afterwards.
+func (q *Ring) Quiesce(w *Worker) {
 	q.Drain(w)
-	for !q.driving.CompareAndSwap(false, true) {
-		spin.Yield() // the driver finds nothing, or that the run has stopped
+	for !q.reaping.CompareAndSwap(false, true) {
+		spin.Yield() // the reaper finds nothing, or that the run has stopped
 	}
 }
 
-// AwaitThoseOf waits until no request that a process has submitted is in flight: until
+// AwaitRequestsOf waits until no request that a process has submitted is in flight: until
 // then the kernel uses the memory of the process.
-func (q *Ring) AwaitThoseOf(w *Worker, process int32) {
-	for came := q.came.Load(); q.hasThoseOf(process) && !w.e.Stopped(); came = q.came.Load() {
-		q.drive(w, &q.came, came+1)
+func (q *Ring) AwaitRequestsOf(w *Worker, process int32) {
+	for came := q.completions.Load(); q.hasRequestsOf(process) && !w.e.Stopped(); came = q.completions.Load() {
+		q.awaitCount(w, &q.completions, came+1)
 	}
 }
 
-// hasThoseOf reports whether requests that a process has submitted are in flight.
-func (q *Ring) hasThoseOf(process int32) bool {
+// hasRequestsOf reports whether requests that a process has submitted are in flight.
+func (q *Ring) hasRequestsOf(process int32) bool {
 	submitted := q.submitted.Load()
 	if q.g.done.Load() >= submitted {
 		return false
@@ -108,23 +108,23 @@ func (q *Ring) hasThoseOf(process int32) bool {
 // requests that were not submitted, so that no deadlock can arise: an edge leads to
 // the event that submits them, too.
 func (q *Ring) awaitEnd(w *Worker, event int64) bool {
-	q.drive(w, &q.g.done, min(event+1, q.submitted.Load()))
+	q.awaitCount(w, &q.g.done, min(event+1, q.submitted.Load()))
 	return !w.e.Stopped()
 }
 
-// drive waits until a count of completions is so high, or no request is in flight, or
+// awaitCount waits until a count of completions is so high, or no request is in flight, or
 // the run has stopped. Meanwhile it takes completions from the kernel, unless another
 // worker does.
-func (q *Ring) drive(w *Worker, count *atomic.Int64, until int64) {
+func (q *Ring) awaitCount(w *Worker, count *atomic.Int64, until int64) {
 	for {
 		seq := q.g.WakeUp.Value()
 		if count.Load() >= until || q.g.done.Load() >= q.submitted.Load() || w.e.hasStopped() {
 			return
 		}
-		if !q.canDrive() || !q.driving.CompareAndSwap(false, true) {
+		if !q.canReap() || !q.reaping.CompareAndSwap(false, true) {
 			w.CallBegins()
 			q.sleepers.Add(1)
-			if count.Load() < until && (!q.canDrive() || q.driving.Load()) {
+			if count.Load() < until && (!q.canReap() || q.reaping.Load()) {
 				w.Unpin()
 				q.g.WakeUp.Wait(seq, 0)
 				w.Pin()
@@ -133,21 +133,21 @@ func (q *Ring) drive(w *Worker, count *atomic.Int64, until int64) {
 			w.CallEnds()
 			continue
 		}
-		if count.Load() < until && !q.reap(w) && q.canDrive() {
+		if count.Load() < until && !q.reap(w) && q.canReap() {
 			q.wait(w)
 			q.reap(w)
 		}
-		q.EndDrive()
+		q.StopReaping()
 	}
 }
 
 // wait waits in the kernel for a completion.
 func (q *Ring) wait(w *Worker) {
-	if q.lates.Load() > 0 {
-		q.awaitLate(w)
+	if q.numDelayed.Load() > 0 {
+		q.awaitDelayed(w)
 		return
 	}
-	o := q.Reach(w)
+	o := q.RequestsFor(w)
 	if o == nil { // its descriptor is not in the table of this thread, but its memory is mapped
 		w.Unpin()
 		q.g.WakeUp.Wait(q.g.WakeUp.Value(), w.e.deadline(w.e.Now()+100_000))
@@ -156,7 +156,7 @@ func (q *Ring) wait(w *Worker) {
 	}
 	w.CallBegins()
 	var err error
-	if !o.WaitFor(w, stopNap) {
+	if !o.WaitFor(w, stopPoll) {
 		err = o.Wait(w)
 	}
 	w.CallEnds()
@@ -165,13 +165,13 @@ func (q *Ring) wait(w *Worker) {
 	}
 }
 
-// awaitLate waits until the first of the delayed completions is due, or another one
-// comes. The worker drives.
-func (q *Ring) awaitLate(w *Worker) {
+// awaitDelayed waits until the first of the delayed completions is due, or another one
+// comes. The worker is the reaper.
+func (q *Ring) awaitDelayed(w *Worker) {
 	e := w.e
 	q.state.Take()
 	first := int64(math.MaxInt64)
-	for _, d := range q.late {
+	for _, d := range q.delayed {
 		first = min(first, d.at)
 	}
 	q.state.Give()
@@ -179,16 +179,16 @@ func (q *Ring) awaitLate(w *Worker) {
 	if first <= now {
 		return
 	}
-	if o := q.under.Load(); o != nil && (*o).InFlight() > 0 {
-		if (*o).Reaches(w) {
+	if o := q.requests.Load(); o != nil && (*o).InFlight() > 0 {
+		if (*o).Accessible(w) {
 			w.CallBegins()
-			waited := (*o).WaitFor(w, min(first-now, stopNap))
+			waited := (*o).WaitFor(w, min(first-now, stopPoll))
 			w.CallEnds()
 			if waited {
 				return
 			}
 		}
-		first = min(first, now+lateNap)
+		first = min(first, now+delayedPoll)
 	}
 	w.CallBegins()
 	if first-now > e.Margin {
@@ -200,47 +200,47 @@ func (q *Ring) awaitLate(w *Worker) {
 	w.CallEnds()
 }
 
-// lateNap is how long a worker waits for delayed completions, in nanoseconds, before
-// it looks for those that it can't wait for at the same time.
-const lateNap = 50_000
+// delayedPoll is how long a worker waits for delayed completions, in nanoseconds, before
+// it checks for those that it can't wait for at the same time.
+const delayedPoll = 50_000
 
-// stopNap is how long a worker waits in a ring at most before it looks for a stop, in
+// stopPoll is how long a worker waits in a ring at most before it checks for a stop, in
 // nanoseconds: a stop can't wake it there.
-const stopNap = 20_000_000
+const stopPoll = 20_000_000
 
-// rest waits for a completion, or for so many nanoseconds, and takes what has come. It
-// reports whether it could wait: requests are in flight, and no other worker drives.
-func (q *Ring) rest(w *Worker, nanos int64) (waited bool) {
-	if !q.isBusy(w) || !q.driving.CompareAndSwap(false, true) {
+// waitAndReap waits for a completion, or for so many nanoseconds, and takes what has come. It
+// reports whether it could wait: requests are in flight, and no other worker reaps.
+func (q *Ring) waitAndReap(w *Worker, nanos int64) (waited bool) {
+	if !q.isBusy(w) || !q.reaping.CompareAndSwap(false, true) {
 		return false
 	}
-	if o := q.Reach(w); o != nil { // no worker has closed it meanwhile
-		waited = q.reap(w) || o.WaitFor(w, min(nanos, stopNap))
+	if o := q.RequestsFor(w); o != nil { // no worker has closed it meanwhile
+		waited = q.reap(w) || o.WaitFor(w, min(nanos, stopPoll))
 		q.reap(w)
 	}
-	q.EndDrive()
+	q.StopReaping()
 	return waited
 }
 
-// look takes the completions that have come. It does not drive until there are some,
+// tryReap takes the completions that have come. It does not start reaping until there are some,
 // because it is called often, and others would wake up each time.
-func (q *Ring) look(w *Worker) {
+func (q *Ring) tryReap(w *Worker) {
 	if !q.isBusy(w) {
 		return
 	}
-	q.looking.Add(1)
-	o := q.Reach(w)
+	q.readers.Add(1)
+	o := q.RequestsFor(w)
 	ready := o != nil && o.Ready()
-	q.looking.Add(-1)
-	if ready && q.driving.CompareAndSwap(false, true) {
+	q.readers.Add(-1)
+	if ready && q.reaping.CompareAndSwap(false, true) {
 		q.reap(w)
-		q.EndDrive()
+		q.StopReaping()
 	}
 }
 
 // isBusy reports whether requests of a ring are in flight in the kernel, and the worker
 // can wait for them.
 func (q *Ring) isBusy(w *Worker) bool {
-	o := q.Reach(w)
+	o := q.RequestsFor(w)
 	return o != nil && q.g.done.Load() < q.submitted.Load()
 }

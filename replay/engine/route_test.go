@@ -8,8 +8,7 @@ import (
 	"pianola/format"
 )
 
-// route has several executors play the events of each thread, by operation. It is all that
-// several executors at once take.
+// route lets several executors play the events of each thread, by operation.
 type route struct {
 	to func(op format.Op) int // which of all
 	of []Executor
@@ -32,11 +31,11 @@ func (x *route) Player(w *Worker) (Player, error) {
 		}
 		p.all = append(p.all, one)
 	}
-	p.Player = p.all[0] // has the seats and the memory
+	p.Player = p.all[0] // has the slots and the memory
 	return p, nil
 }
 
-func (x *route) Place(s *Seat, kind int) Place { return x.of[0].Place(s, kind) }
+func (x *route) NewSlotState(s *Slot, kind int) SlotState { return x.of[0].NewSlotState(s, kind) }
 
 type routed struct {
 	Player

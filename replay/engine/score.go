@@ -26,9 +26,9 @@ type Difference struct {
 	At     time.Duration // of the first example, since the start of the replay
 	Thread int32
 	Event  int64  // position in the thread, from 0
-	Path   string // below the root; "" where none is known
-	Name   string // the application's of Path; "" where the trace has none
-	Reason string // what is known of why; "" if nothing
+	Path   string // below the root; "" if none is known
+	Name   string // the application's of Path; "" if the trace has none
+	Reason string // why; "" if unknown
 }
 
 // String describes the difference in one line.
@@ -55,7 +55,7 @@ func resultText(ret int64) string {
 // result differed.
 var ErrDiffers = errors.New("result differs")
 
-// maxDifferences bounds the kinds that a seat distinguishes. Results of further kinds
+// maxDifferences bounds the kinds that a slot distinguishes. Results of further kinds
 // only count as differing.
 const maxDifferences = 64
 
@@ -71,7 +71,7 @@ type Counts struct {
 	Late        stats.Histogram // delay between due time and issue of events, in nanoseconds
 	OrderWait   time.Duration   // sum of the waits of threads for events of others
 	LateReads   int64           // batches of records that could not be read ahead
-	Differences []Difference    // those of each thread are apart
+	Differences []Difference    // of each thread separately
 }
 
 // Count adds up what the workers counted, after the end.
@@ -87,7 +87,7 @@ func (e *Engine) Count() Counts {
 		c.LateReads += w.lateReads
 		c.Interrupted = c.Interrupted || w.Event < w.length
 	}
-	for _, s := range e.seats.all {
+	for _, s := range e.slots.all {
 		c.Late.Merge(&s.late)
 		for op := range s.byOp {
 			from, to := &s.byOp[op], &c.ByOp[op]
@@ -109,8 +109,8 @@ func (d *Difference) Add(other *Difference) {
 	d.Count = count
 }
 
-// Same reports whether a difference is of a kind. Which number a descriptor has makes no
-// other kind of it.
+// Same reports whether a difference is of a kind. The number of a descriptor does not
+// distinguish kinds.
 func (d *Difference) Same(op format.Op, recorded, got int64) bool {
 	if d.Op != op || d.Got != got {
 		return false

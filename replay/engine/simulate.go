@@ -17,11 +17,11 @@ import (
 type simulation struct {
 	*timeline
 	e     *Engine
-	seat  *Seat // for the counts of all threads
+	slot  *Slot // for the counts of all threads
 	start int64 // of the next event; math.MaxInt64 if there is none
 }
 
-// contextEvents is after how many events a simulation looks whether it shall end.
+// contextEvents is after how many events a simulation checks whether it must end.
 const contextEvents = 4096
 
 // Simulate is Play on a simulated clock, which begins at 0: each event has its recorded result,
@@ -32,7 +32,7 @@ func (s *Stage) Simulate(ctx context.Context) error {
 	for i, e := range s.engines {
 		m, err := e.newSimulation()
 		if err == nil {
-			err = m.look()
+			err = m.findNext()
 		}
 		if err != nil {
 			return err
@@ -69,7 +69,7 @@ func (t orderedTrace) Waits(thread int32) ([]format.Wait, error) {
 }
 
 func (e *Engine) newSimulation() (m *simulation, err error) {
-	m = &simulation{e: e, seat: e.NewSeat()}
+	m = &simulation{e: e, slot: e.NewSlot()}
 	pace := format.Pace{Speed: e.Speed, Schedule: e.Timing == Schedule, Timed: e.Outside == Timed}
 	m.timeline, err = newTimeline(orderedTrace{e.Trace, e.Workers}, schedule.Options{Pace: pace, AFAP: e.Timing == AFAP, Duration: m.duration})
 	return m, err
@@ -78,14 +78,14 @@ func (e *Engine) newSimulation() (m *simulation, err error) {
 // duration returns how long the model has an event take.
 func (m *simulation) duration(at *schedule.Event, recorded int64) int64 {
 	e := m.e
-	if op := at.Record.Op; recorded >= 0 && int(op) < len(e.sees) && e.sees[op] {
+	if op := at.Record.Op; recorded >= 0 && int(op) < len(e.covers) && e.covers[op] {
 		return e.Model.Until(at.Thread, at.Number, op, at.Record.Ret, at.Start, recorded) - at.Start
 	}
 	return recorded
 }
 
-// look finds when the next event starts. At the end it completes the last events.
-func (m *simulation) look() (err error) {
+// findNext finds when the next event starts. At the end it completes the last events.
+func (m *simulation) findNext() (err error) {
 	if m.start, err = m.Start(); err == nil {
 		return nil
 	}
@@ -130,6 +130,6 @@ func (m *simulation) play() error {
 	}
 	w.orderWait += at.Waited
 	w.Event++
-	m.seat.byOp[r.Op].Executed++
-	return m.look()
+	m.slot.byOp[r.Op].Executed++
+	return m.findNext()
 }

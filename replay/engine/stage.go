@@ -12,23 +12,23 @@ import (
 // Stage is the state that all traces of a run share. Its engines are made before Play.
 type Stage struct {
 	*Clock
-	Extra   int                     // processor slots that executors need besides those of workers
-	Sleeper func() error            // makes the calling thread of a worker wake up on time; can be nil
-	Collect bool                    // executors allocate: the garbage collector stays on
-	Playing func(events, all int64) // see Play; can be nil
+	Extra    int                     // processor slots that executors need besides those of workers
+	Sleeper  func() error            // makes the calling thread of a worker wake up on time; can be nil
+	Collect  bool                    // executors allocate: the garbage collector stays on
+	Progress func(events, all int64) // see Play; can be nil
 
-	engines   []*Engine
-	lateStart int64 // nanoseconds that the workers were released after the start that several processes agreed on
-	spinners  int32 // processors that waiting workers may keep busy
+	engines     []*Engine
+	lateStart   int64 // nanoseconds that the workers were released after the start that several processes agreed on
+	maxSpinning int32 // processors that waiting workers may keep busy
 
-	_        [64]byte
-	stopped  atomic.Bool
-	done     chan struct{}         // closed by a stop
-	err      atomic.Pointer[error] // why it stopped, unless by cancellation
-	asked    func()                // for tests: called when a worker that may sleep has read stopped; else nil
-	_        [64]byte
-	spinning atomic.Int32
-	_        [64]byte
+	_           [64]byte
+	stopped     atomic.Bool
+	done        chan struct{}         // closed by a stop
+	err         atomic.Pointer[error] // why it stopped, unless by cancellation
+	stopChecked func()                // for tests: called when a worker that may sleep has read stopped; else nil
+	_           [64]byte
+	spinning    atomic.Int32
+	_           [64]byte
 }
 
 // NewStage returns a stage without engines.
@@ -41,13 +41,13 @@ const usualThreads = 10_000
 // ended, and returns the first error. It sets GOMAXPROCS and the garbage collector of the
 // process meanwhile, so only one Play may run at a time.
 //
-// Playing is called about five times a second meanwhile, by one goroutine, with the number of
+// Progress is called about five times a second during Play, by one goroutine, with the number of
 // executed events and of all events. A thread's events count when it pauses, reads more of
 // the trace or ends. That costs the workers nothing.
 func (s *Stage) Play(ctx context.Context) error {
 	n := 0
 	for _, e := range s.engines {
-		n += e.MostSeats()
+		n += e.MaxSlots()
 	}
 	// A raw call keeps its processor slot, so each worker needs one, and one
 	// more is needed to stop them.
@@ -62,7 +62,7 @@ func (s *Stage) Play(ctx context.Context) error {
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
 	}
 
-	s.spinners = mayWaitAwake(s.engines[0].Wait, n, runtime.NumCPU())
+	s.maxSpinning = maxSpinners(s.engines[0].Wait, n, runtime.NumCPU())
 	for _, e := range s.engines {
 		e.startWorkers()
 	}
@@ -83,12 +83,12 @@ func (s *Stage) Play(ctx context.Context) error {
 		close(e.begin)
 	}
 	s.lateStart = max(s.Now()-start, 0)
-	if s.Playing != nil {
-		defer s.show(s.Playing)()
+	if s.Progress != nil {
+		defer s.startProgress(s.Progress)()
 	}
 	for _, e := range s.engines {
 		e.running.Wait()
-		e.seats.dismiss()
+		e.slots.closeIdle()
 	}
 	switch err := s.err.Load(); {
 	case err != nil:
@@ -99,32 +99,32 @@ func (s *Stage) Play(ctx context.Context) error {
 	return nil
 }
 
-// showEvery is the time between two calls of Stage.Playing.
-const showEvery = 200 * time.Millisecond
+// progressInterval is the time between two calls of Stage.Progress.
+const progressInterval = 200 * time.Millisecond
 
-// show calls playing from now on until end is called. When end returns, no call
+// startProgress calls playing from now on until end is called. When end returns, no call
 // runs.
-func (s *Stage) show(playing func(events, all int64)) (end func()) {
+func (s *Stage) startProgress(playing func(events, all int64)) (end func()) {
 	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		tick := time.NewTicker(showEvery)
+		tick := time.NewTicker(progressInterval)
 		defer tick.Stop()
 		for {
 			select {
 			case <-stop:
 				return
 			case <-tick.C:
-				playing(s.shown())
+				playing(s.countPlayed())
 			}
 		}
 	}()
 	return func() { close(stop); <-ended }
 }
 
-// shown returns how many events of all have been replayed, by what workers have
-// announced to others or noted.
-func (s *Stage) shown() (events, all int64) {
+// countPlayed returns how many events of all have been replayed, as far as workers have
+// published or noted them.
+func (s *Stage) countPlayed() (events, all int64) {
 	for _, e := range s.engines {
 		for _, w := range e.Workers {
 			events += min(max(w.done.Load(), w.noted.Load()), w.length)
@@ -174,19 +174,19 @@ func (s *Stage) Err() error {
 // agreed on.
 func (s *Stage) LateStart() int64 { return s.lateStart }
 
-// hasStopped is for a worker that sleeps if the run goes on. The worker has read the
-// number of the futex before, so that a stop in the meantime wakes it.
+// hasStopped reports whether the run has stopped, for a worker that is about to sleep. The
+// worker has read the number of the futex before, so that a stop in the meantime wakes it.
 func (s *Stage) hasStopped() bool {
 	stopped := s.stopped.Load()
-	if s.asked != nil {
-		s.asked()
+	if s.stopChecked != nil {
+		s.stopChecked()
 	}
 	return stopped
 }
 
-// mayWaitAwake returns how many workers may spin at a time. With more workers
+// maxSpinners returns how many workers may spin at a time. With more workers
 // than processors, one processor is left to those that have work.
-func mayWaitAwake(wait Wait, workers, processors int) int32 {
+func maxSpinners(wait Wait, workers, processors int) int32 {
 	switch {
 	case wait == Spin:
 		return math.MaxInt32
@@ -198,9 +198,9 @@ func mayWaitAwake(wait Wait, workers, processors int) int32 {
 	return int32(processors)
 }
 
-// claimSpin claims one of the processors for spinning workers.
-func (s *Stage) claimSpin() bool {
-	if s.spinning.Add(1) <= s.spinners {
+// acquireSpin claims one of the processors for spinning workers.
+func (s *Stage) acquireSpin() bool {
+	if s.spinning.Add(1) <= s.maxSpinning {
 		return true
 	}
 	s.spinning.Add(-1)

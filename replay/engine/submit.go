@@ -10,8 +10,8 @@ import (
 
 // Submit plays an event that submits the next requests of a ring, and waits for
 // completions. The worker's time before and after the call of the kernel is subtracted from
-// the following compute, as for other events. Submit does nothing for other events of rings, and
-// where there is no such ring.
+// the following compute, as for other events. Submit does nothing for other events of rings, or if
+// there is no such ring.
 func (w *Worker) Submit(r *format.Record) {
 	q := w.Ring(r)
 	if q == nil || r.Op != format.OpRingSubmit {
@@ -22,17 +22,17 @@ func (w *Worker) Submit(r *format.Record) {
 		q.submit(w, r.Args[1])
 	}
 	if r.Args[2] > 0 {
-		q.drive(w, &q.came, r.Args[2]+r.Args[3])
+		q.awaitCount(w, &q.completions, r.Args[2]+r.Args[3])
 	}
 }
 
 // submit submits the next n requests, after all their dependencies.
 func (q *Ring) submit(w *Worker, n int64) {
 	g := q.g
-	if !q.Claim(w) {
+	if !q.Acquire(w) {
 		return
 	}
-	defer q.Give(w)
+	defer q.Release(w)
 	n = min(n, g.length-g.Event)
 	for ; g.waits[g.wait].Event < g.Event+n; g.wait++ {
 		if v := &g.waits[g.wait]; v.For.Thread > 0 && !w.await(w.e.Workers[v.For.Thread-1], v.For.Event) {
@@ -50,8 +50,8 @@ func (q *Ring) submit(w *Worker, n int64) {
 			return
 		}
 		r := &g.batch[g.at]
-		if w.e.plays(r.Op) && w.e.operation[r.Op].Readies {
-			w.player.Ready(r)
+		if w.e.plays(r.Op) && w.e.operation[r.Op].Prepares {
+			w.player.Prepare(r)
 		}
 		q.begin(w, r)
 		g.at++
@@ -79,13 +79,13 @@ func (q *Ring) begin(w *Worker, r *format.Record) {
 		w.Failf("event %d of thread %d: operation %d can't be a request", event, g.Number, r.Op)
 		return
 	}
-	if o := q.Reach(w); o != nil && q.prepare(w, o, r, how, event, at) {
+	if o := q.RequestsFor(w); o != nil && q.prepare(w, o, r, how, event, at) {
 		return
 	}
 	// The ring does not execute this operation. Prepared requests may use the same
 	// descriptors.
 	q.flush(w, event)
-	if how.Flags != 0 && q.Reach(w) != nil {
+	if how.Flags != 0 && q.RequestsFor(w) != nil {
 		q.Drain(w)
 	}
 	q.submitted.Store(g.Event)
@@ -135,10 +135,10 @@ func (q *Ring) grow(w *Worker) {
 	}
 	q.state.Take()
 	copy(flights, q.flights)
-	q.flights, q.free, q.late = flights, append(free, q.free...), append(late, q.late...)
+	q.flights, q.free, q.delayed = flights, append(free, q.free...), append(late, q.delayed...)
 	q.state.Give()
-	if o := q.under.Load(); o != nil {
-		(*o).Hold(size - n)
+	if o := q.requests.Load(); o != nil {
+		(*o).Reserve(size - n)
 	}
 }
 
@@ -147,10 +147,10 @@ func (q *Ring) how(w *Worker, event int64) (how format.How) {
 	if event == 0 {
 		q.nextWay(w)
 	}
-	for q.some && q.way[0].Event < event {
+	for q.hasWay && q.way[0].Event < event {
 		q.nextWay(w)
 	}
-	if q.some && q.way[0].Event == event {
+	if q.hasWay && q.way[0].Event == event {
 		return q.way[0].How
 	}
 	return how
@@ -160,7 +160,7 @@ func (q *Ring) nextWay(w *Worker) {
 	w.Unpin()
 	n, err := q.ways.Read(q.way[:])
 	w.Pin()
-	if q.some = n == 1; err != nil && !errors.Is(err, io.EOF) {
+	if q.hasWay = n == 1; err != nil && !errors.Is(err, io.EOF) {
 		q.g.e.Fail(fmt.Errorf("requests of thread %d: %w", q.g.Number, err))
 	}
 }
@@ -189,7 +189,7 @@ func (q *Ring) prepare(w *Worker, o Requests, r *format.Record, how format.How, 
 			q.flush(w, event)
 		case Busy:
 			q.flush(w, event)
-			q.drive(w, &q.came, q.came.Load()+1)
+			q.awaitCount(w, &q.completions, q.completions.Load()+1)
 		}
 	}
 	q.flush(w, event)
@@ -206,7 +206,7 @@ func (q *Ring) prepare(w *Worker, o Requests, r *format.Record, how format.How, 
 // that has only begun, because that wait would not end.
 func (q *Ring) flush(w *Worker, event int64) {
 	q.submitted.Store(event)
-	for o := q.Reach(w); o != nil && !w.e.Stopped(); {
+	for o := q.RequestsFor(w); o != nil && !w.e.Stopped(); {
 		switch outcome, err := o.Submit(w); {
 		case err != nil:
 			w.Failf("submit requests of thread %d: %w", q.g.Number, err)
@@ -215,7 +215,7 @@ func (q *Ring) flush(w *Worker, event int64) {
 		case o.InFlight() == 0:
 			w.Failf("submit requests of thread %d: the kernel has no room, and none is in flight", q.g.Number)
 		default:
-			q.drive(w, &q.came, q.came.Load()+1)
+			q.awaitCount(w, &q.completions, q.completions.Load()+1)
 		}
 	}
 }

@@ -13,17 +13,17 @@ import (
 	"pianola/internal/limit"
 )
 
-// moment is the position of a thread in the recording, while orderAll goes through it.
-type moment struct {
+// cursor is the position of a thread in the recording, while orderAll goes through it.
+type cursor struct {
 	w        *Worker
 	from, to int64 // of the event that began last, in nanoseconds of the recording
 	begun    int64 // events
 	ended    int64 // events
 	endedAt  int64 // when the last of them did
-	place    int   // in ordering.during; -1 if the last event has ended
+	place    int   // in ordering.running; -1 if the last event has ended
 	wait     int   // index of the next wait found by compile
 
-	newer, older *moment // of those with an ended event, by its end
+	newer, older *cursor // of those with an ended event, by its end
 }
 
 // maxWaits is the fraction of Options.Memory for the waits of a total order.
@@ -31,12 +31,12 @@ const maxWaits = 4
 
 // ordering is the state of orderAll.
 type ordering struct {
-	threads []moment // by number, from 0
-	during  moments  // threads within an event
+	threads []cursor   // by number, from 0
+	running cursorHeap // threads within an event
 	found   [][]format.Wait
-	room    int64 // waits that may still be found
+	left    int64 // waits that may still be found
 
-	newest *moment // of the threads with an ended event: the one that ended last
+	newest *cursor // of the threads with an ended event: the one that ended last
 	begun  int64   // the latest beginning of an ended event
 }
 
@@ -52,11 +52,11 @@ type ordering struct {
 // unless there is one among the waits found by compile.
 func (e *Engine) orderAll() error {
 	o := &ordering{
-		threads: make([]moment, len(e.Workers)), found: make([][]format.Wait, len(e.Workers)), begun: -1,
-		room: e.Memory / maxWaits / int64(unsafe.Sizeof(format.Wait{})),
+		threads: make([]cursor, len(e.Workers)), found: make([][]format.Wait, len(e.Workers)), begun: -1,
+		left: e.Memory / maxWaits / int64(unsafe.Sizeof(format.Wait{})),
 	}
 	for i, w := range e.Workers {
-		o.threads[i] = moment{w: w, place: -1}
+		o.threads[i] = cursor{w: w, place: -1}
 	}
 	l, err := newTimeline(e.Trace, schedule.Options{})
 	for err == nil {
@@ -67,7 +67,7 @@ func (e *Engine) orderAll() error {
 		if m := &o.threads[at.Thread-1]; m.w.ring == nil { // requests come in the order of their submissions
 			o.begin(m, at.Start, at.End)
 		}
-		if o.room < 0 {
+		if o.left < 0 {
 			return fmt.Errorf("a total order of the events takes more than a quarter of %d bytes: %w", e.Memory, limit.Of("memory"))
 		}
 	}
@@ -83,9 +83,9 @@ func (e *Engine) orderAll() error {
 }
 
 // begin begins the next event of m, after those that have ended by then.
-func (o *ordering) begin(m *moment, from, to int64) {
-	for len(o.during) > 0 && o.during[0].to <= from {
-		o.end(o.during[0])
+func (o *ordering) begin(m *cursor, from, to int64) {
+	for len(o.running) > 0 && o.running[0].to <= from {
+		o.end(o.running[0])
 	}
 	if m.place >= 0 { // its thread goes on at once, although the recorded duration is longer
 		o.end(m)
@@ -104,22 +104,22 @@ func (o *ordering) begin(m *moment, from, to int64) {
 			*all = append(*all, v)
 		}
 	}
-	o.room -= int64(len(*all) - before)
+	o.left -= int64(len(*all) - before)
 	m.begun++
 	m.from, m.to = from, to
-	heap.Push(&o.during, m)
+	heap.Push(&o.running, m)
 }
 
 // end ends the current event of m.
-func (o *ordering) end(m *moment) {
-	heap.Remove(&o.during, m.place)
+func (o *ordering) end(m *cursor) {
+	heap.Remove(&o.running, m.place)
 	o.begun = max(o.begun, m.from)
-	o.newest = m.first(o.newest)
+	o.newest = m.moveToFront(o.newest)
 	m.ended, m.endedAt = m.begun, m.to
 }
 
-// first moves m to the front of a list and returns it.
-func (m *moment) first(newest *moment) *moment {
+// moveToFront moves m to the front of a list and returns it.
+func (m *cursor) moveToFront(newest *cursor) *cursor {
 	if newest == m {
 		return m
 	}
@@ -136,23 +136,23 @@ func (m *moment) first(newest *moment) *moment {
 	return m
 }
 
-// moments is a heap by the end of the current event.
-type moments []*moment
+// cursorHeap is a heap by the end of the current event.
+type cursorHeap []*cursor
 
-func (m moments) Len() int { return len(m) }
-func (m moments) Less(i, j int) bool {
+func (m cursorHeap) Len() int { return len(m) }
+func (m cursorHeap) Less(i, j int) bool {
 	return m[i].to < m[j].to || m[i].to == m[j].to && m[i].w.Number < m[j].w.Number
 }
-func (m moments) Swap(i, j int) {
+func (m cursorHeap) Swap(i, j int) {
 	m[i], m[j] = m[j], m[i]
 	m[i].place, m[j].place = i, j
 }
-func (m *moments) Push(x any) {
-	k := x.(*moment)
+func (m *cursorHeap) Push(x any) {
+	k := x.(*cursor)
 	k.place = len(*m)
 	*m = append(*m, k)
 }
-func (m *moments) Pop() any {
+func (m *cursorHeap) Pop() any {
 	last := len(*m) - 1
 	k := (*m)[last]
 	*m, k.place = (*m)[:last], -1

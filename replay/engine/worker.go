@@ -12,11 +12,11 @@ import (
 
 // Worker replays one recorded thread, or holds a ring, whose requests the workers of threads
 // submit. All of it belongs to its own goroutine, except for progress and noted. There can be
-// very many, of which few live at a time, so what takes memory is in the seat. Executors call its
+// very many, of which few live at a time, so memory belongs to the slot. Executors call its
 // exported methods from its goroutine only, and while it is pinned unless they say otherwise.
 type Worker struct {
 	progress
-	*Seat // nil before and after the thread's life
+	*Slot // nil before and after the thread's life
 	family
 	waiting
 	marks
@@ -37,15 +37,15 @@ type Worker struct {
 	unpinned  int // calls of Unpin without their Pin
 	exited    bool
 	lateReads int64
-	noted     atomic.Int64 // events that had been replayed at its last pause: see shown
+	noted     atomic.Int64 // events that had been replayed at its last pause: see countPlayed
 	log       *Log
 }
 
-// family says who creates a thread.
+// family is the parent and the children of a thread.
 type family struct {
 	parent   *Worker   // nil if the thread was there from the start
 	children []*Worker // that it creates
-	seated   atomic.Bool
+	hasSlot  atomic.Bool
 }
 
 // waiting is what a thread waits for.
@@ -65,18 +65,18 @@ type waiting struct {
 
 // marks are the events of a thread that others wait for.
 type marks struct {
-	targets []int64        // in order; the last element is never reached
-	ends    []atomic.Int64 // of each target: when it ended if no event had been late; valid once done says so
-	target  int            // the next one
-	tells   []*anyOf       // of each target: what counts it for a thread that waits for any of several; nil if no target is counted
-	poster  Poster         // tells peers; nil if they wait for none
-	posts   []int32        // of each target: its place in what they asked for, -1 for none; nil without poster
+	targets  []int64        // in order; the last element is never reached
+	ends     []atomic.Int64 // of each target: when it ended if no event had been late; valid once done says so
+	target   int            // the next one
+	notifies []*anyOf       // of each target: the anyOf that counts it; nil if no target is counted
+	poster   Poster         // tells peers; nil if they wait for none
+	posts    []int32        // of each target: its place in what they asked for, -1 for none; nil without poster
 }
 
 // times are those of a thread by the clock, in nanoseconds.
 type times struct {
 	current   int64 // when the current event was due
-	bornAt    int64 // when the event that creates the thread was due
+	createdAt int64 // when the event that creates the thread was due
 	due       int64 // end of the last event if no event had been late
 	end       int64 // actual end of the last event
 	last      int64 // the same, since the start
@@ -130,10 +130,10 @@ var starts, ends, submits, bookkeeping = func() (starts, ends, submits, bookkeep
 	return
 }()
 
-// prepare makes the worker ready for its first event, in its seat.
-func (w *Worker) prepare(p Place) error {
+// prepare makes the worker ready for its first event, in its slot.
+func (w *Worker) prepare(p SlotState) error {
 	w.rewind(w.Number)
-	if err := w.player.Sit(p); err != nil {
+	if err := w.player.Attach(p); err != nil {
 		return err
 	}
 	if err := w.refill(); err != nil && !errors.Is(err, io.EOF) {
@@ -151,12 +151,12 @@ func (w *Worker) play() {
 		w.end = w.waitUntil(e.start, e.Margin)
 	}
 	if w.parent != nil {
-		if !w.awaitStart() || !w.live() {
+		if !w.awaitStart() || !w.markAlive() {
 			return
 		}
 		w.player.Begin()
 		w.end = e.Now()
-		if w.due = w.bornAt; w.due == 0 { // that event is not in the trace
+		if w.due = w.createdAt; w.due == 0 { // that event is not in the trace
 			w.due = w.end
 		}
 	}
@@ -173,7 +173,7 @@ func (w *Worker) play() {
 			w.Failf(unplayable, w.Event, w.Number, r.Op)
 			return
 		}
-		if e.operation[r.Op].Readies && w.player.Ready(r) {
+		if e.operation[r.Op].Prepares && w.player.Prepare(r) {
 			w.end = e.Now()
 		}
 		if r.Op == format.OpRingSubmit {
@@ -191,7 +191,7 @@ func (w *Worker) play() {
 		}
 		if inside {
 			w.FirstCall = begin
-			w.Ring(r).reapUntil(w)
+			w.Ring(r).reapForEdges(w)
 			if !w.awaitEdges() {
 				return
 			}
@@ -208,7 +208,7 @@ func (w *Worker) play() {
 		if end == 0 {
 			issued, end = begin, e.Now()
 		}
-		if e.sees[r.Op] {
+		if e.covers[r.Op] {
 			end = w.served(r, got, issued, end)
 			r = &w.batch[w.at] // reading ahead moves it
 		}
@@ -248,7 +248,7 @@ func (w *Worker) play() {
 func (w *Worker) playProcess(r *format.Record) int64 {
 	child := w.Child(r)
 	if child != nil {
-		w.giveSeat(child)
+		w.reserveSlot(child)
 	}
 	got := w.player.Play(r)
 	if child != nil {
@@ -264,7 +264,7 @@ func (w *Worker) playProcess(r *format.Record) int64 {
 func (w *Worker) exit() {
 	if !w.exited {
 		w.exited = true
-		w.e.seats.alive.Add(-1)
+		w.e.slots.alive.Add(-1)
 		w.player.End()
 	}
 }
@@ -312,7 +312,7 @@ func (w *Worker) readAhead() {
 	late := w.lateReads
 	_ = w.refill()
 	w.lateReads = late
-	if w.log.crowded() {
+	if w.log.nearlyFull() {
 		if err := w.log.spill(); err != nil {
 			w.e.Fail(err)
 		}
@@ -366,7 +366,7 @@ func (w *Worker) spill() bool {
 	return err == nil
 }
 
-// failf stops the run with a formatted error. It unpins the worker meanwhile,
+// Failf stops the run with a formatted error. It unpins the worker meanwhile,
 // because package fmt may wait for a lock.
 func (w *Worker) Failf(text string, args ...any) {
 	w.Unpin()
@@ -375,7 +375,7 @@ func (w *Worker) Failf(text string, args ...any) {
 	w.e.Fail(err)
 }
 
-// result prints as in a script.
+// result is a result that prints as in a script.
 type result int64
 
 func (v result) String() string {
@@ -406,7 +406,7 @@ func (w *Worker) served(r *format.Record, got, issued, end int64) int64 {
 	return w.waitUntil(until, near)
 }
 
-// NoEOF turns an end of file where more must follow into an error.
+// NoEOF replaces io.EOF by io.ErrUnexpectedEOF.
 func NoEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

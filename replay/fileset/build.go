@@ -48,11 +48,11 @@ func (p *preparation) build(ctx context.Context) error {
 	return nil
 }
 
-// opened is the mode of a directory during the preparation.
+// workMode is the mode of a directory during the preparation.
 func workMode(f *format.File) uint32 { return f.Mode&sandbox.ModeMask | 0o700 }
 
 func (p *preparation) makeDir(w *worker, it *item) error {
-	if !it.there && it.parent != nil {
+	if !it.exists && it.parent != nil {
 		err := w.at(it.path, func(dir int64, last uintptr) int64 {
 			return w.guard.Kernel.Call(unix.SYS_MKDIRAT, uintptr(dir), last, uintptr(workMode(it.File)))
 		})
@@ -60,13 +60,13 @@ func (p *preparation) makeDir(w *worker, it *item) error {
 			return fmt.Errorf("make %s %q: %w", it.Type, it.path, err)
 		}
 	}
-	if !it.there && len(it.Attrs) > 0 {
+	if !it.exists && len(it.Attrs) > 0 {
 		if fd, err := w.open(it.path, unix.O_RDONLY|unix.O_DIRECTORY, 0); err == nil {
 			w.setAttributes(fd, it)
-			w.guard.Shut(fd)
+			w.guard.CloseFD(fd)
 		}
 	}
-	p.made(it)
+	p.countMade(it)
 	return nil
 }
 
@@ -80,7 +80,7 @@ func (p *preparation) closeDir(w *worker, it *item) error {
 func (p *preparation) makeFile(ctx context.Context, w *worker, it *item) error {
 	var err error
 	switch {
-	case it.there && it.have == it.length() && !it.anew:
+	case it.exists && it.kept == it.length() && !it.reallocate:
 	case it.Type == format.TypeLnk:
 		target := sandbox.CString(it.Target)
 		err = w.at(it.path, func(dir int64, last uintptr) int64 {
@@ -92,26 +92,26 @@ func (p *preparation) makeFile(ctx context.Context, w *worker, it *item) error {
 	if err != nil {
 		return fmt.Errorf("make %s %q: %w", it.Type, it.path, err)
 	}
-	p.made(it)
+	p.countMade(it)
 	return nil
 }
 
 func (p *preparation) makeLink(w *worker, it *item) error {
-	if !it.there {
+	if !it.exists {
 		old := sandbox.NewName(it.target.path)
 		from, last := w.guard.Parent(&old)
 		err := sandbox.Error(min(from, 0))
-		if !sandbox.Lost(from) {
+		if !sandbox.Unresolved(from) {
 			err = w.at(it.path, func(dir int64, name uintptr) int64 {
 				return w.guard.Kernel(unix.SYS_LINKAT, uintptr(from), last, uintptr(dir), name, 0, 0)
 			})
-			w.guard.Leave(from)
+			w.guard.Release(from)
 		}
 		if err != nil {
 			return fmt.Errorf("make %s %q: %w", it.Type, it.path, err)
 		}
 	}
-	p.made(it)
+	p.countMade(it)
 	return nil
 }
 
@@ -119,20 +119,20 @@ func (p *preparation) makeLink(w *worker, it *item) error {
 // its recorded allocation. It also completes an existing file.
 func (p *preparation) write(ctx context.Context, w *worker, it *item) error {
 	flags := uintptr(unix.O_WRONLY)
-	if !it.there {
+	if !it.exists {
 		flags |= unix.O_CREAT | unix.O_EXCL
 	}
 	fd, err := w.open(it.path, flags, uintptr(it.Mode)&sandbox.ModeMask)
 	if err != nil {
 		return err
 	}
-	defer w.guard.Shut(fd)
-	if !it.there {
+	defer w.guard.CloseFD(fd)
+	if !it.exists {
 		w.setAttributes(fd, it)
-	} else if err := p.refuseLinkedSince(w, fd, it); err != nil {
+	} else if err := p.recheckLinks(w, fd, it); err != nil {
 		return err
 	}
-	from, size := it.have, it.length()
+	from, size := it.kept, it.length()
 	if len(it.Blocks) > 0 {
 		return p.allocate(ctx, w, fd, it)
 	}
@@ -212,7 +212,7 @@ func (p *preparation) fill(ctx context.Context, w *worker, fd, from, to int64) e
 			return unix.Errno(-got)
 		}
 		from += got
-		p.wrote(got)
+		p.countWritten(got)
 	}
 	return nil
 }

@@ -53,14 +53,14 @@ func (c Cache) pages(f *format.File) (int64, bool) {
 // owner may not read is left unchanged, so the only error is that of ctx.
 func (p *preparation) setCache(ctx context.Context, w *worker, it *item) error {
 	pages, known := p.Cache.pages(it.File)
-	if !known || !it.there || it.length() == 0 {
+	if !known || !it.exists || it.length() == 0 {
 		return nil
 	}
 	fd, err := w.open(it.path, unix.O_RDONLY, 0)
 	if err != nil {
 		return nil
 	}
-	defer w.guard.Shut(fd)
+	defer w.guard.CloseFD(fd)
 	advise := func(advice uintptr) { w.guard.Kernel(unix.SYS_FADVISE64, uintptr(fd), 0, 0, advice, 0, 0) }
 	want := pages * pageSize
 	if want < it.Size {

@@ -49,7 +49,7 @@ func TestCache(t *testing.T) {
 		for name, cached := range map[string]int64{"none": 0, "some": 17, "all": pages + 1, "unknown": -1} {
 			files = append(files, format.File{Path: name, Type: format.TypeReg, Mode: 0o600, Size: pages*pageSize - 1, Cached: cached})
 		}
-		// The first builds them, the second finds them as the one before has left them.
+		// The first builds them, the second finds the files of the first.
 		play := func() (want, got [][]int) {
 			for _, test := range []struct {
 				cache                    Cache

@@ -64,9 +64,9 @@ func (w *worker) stretches(fd int64) (all []format.Stretch, ok bool) {
 	return all, ok
 }
 
-// laid reports whether the allocation of a file matches the fileset. If the file system
+// sameAllocation reports whether the allocation of a file matches the fileset. If the file system
 // does not report extents, it compares the number of blocks.
-func (w *worker) laid(fd int64, st *unix.Statx_t, it *item) bool {
+func (w *worker) sameAllocation(fd int64, st *unix.Statx_t, it *item) bool {
 	if int64(st.Size) != it.length() {
 		return false
 	}

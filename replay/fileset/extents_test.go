@@ -13,8 +13,8 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// stretches returns how a file is allocated. It ends the test where the file
-// system does not tell.
+// stretches returns how a file is allocated. It ends the test if the file
+// system does not report it.
 func stretches(t *testing.T, name string) string {
 	t.Helper()
 	f, err := os.Open(name)
@@ -28,7 +28,7 @@ func stretches(t *testing.T, name string) string {
 	return string(format.AppendBlocks(nil, all))
 }
 
-// A file is allocated as it was, and stays as long as it is.
+// A file is allocated as recorded, and keeps its length.
 func TestBlocks(t *testing.T) {
 	for _, test := range []struct {
 		name, blocks string
@@ -80,7 +80,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// Blocks that are set aside count, as those that are written do.
+// Reserved blocks count, as written ones do.
 func TestBlocksAreLimited(t *testing.T) {
 	files := []format.File{{Path: "f", Type: format.TypeReg, Sparse: true, Blocks: []format.Stretch{{Allocation: format.Reserved, Bytes: 1 << 20}}}}
 	_, err := NewPlan(files, 1<<20-1, 10)

@@ -20,10 +20,10 @@ type item struct {
 	parent       *item  // its directory; nil for the root
 	target       *item  // of a hard link: the file that it links to
 
-	there bool  // exists, with the right type, mode and attributes
-	have  int64 // bytes at the start of the existing file that are kept
-	anew  bool  // the existing empty file must be allocated again
-	inode inode // of what exists, for files with several names; else 0
+	exists     bool  // exists, with the right type, mode and attributes
+	kept       int64 // bytes at the start of the existing file that are kept
+	reallocate bool  // the existing empty file must be allocated again
+	inode      inode // of what exists, for files with several names; else 0
 }
 
 // length returns the size of a file. A file that replaces a pipe, a socket or a
@@ -50,7 +50,7 @@ func (it *item) data() (bytes int64) {
 	return bytes
 }
 
-// set is what must exist before a replay, in the order of creation.
+// set is the files that must exist before a replay, in the order of creation.
 type set struct {
 	dirs  [][]*item // by depth; the root is alone in the first
 	files []*item   // all but directories and hard links; fillers too
@@ -58,7 +58,7 @@ type set struct {
 	names map[string]*item
 }
 
-// filler is what all fillers are.
+// filler is the file of all fillers.
 var filler = format.File{Type: format.TypeReg, Mode: 0o600, Cached: -1}
 
 // newSet puts a fileset in order. Every directory except the root must be
@@ -125,7 +125,7 @@ func newSet(files []format.File, fillers map[string]int64) (*set, error) {
 		}
 	}
 	// Long files come first, so that none of them starts when everything else
-	// is done. The others keep their order, so that they are near one another
+	// is done. The others keep their order, so that they are near each other
 	// on disk.
 	slices.SortStableFunc(s.files, func(a, b *item) int { return cmp.Compare(b.length()/long, a.length()/long) })
 	return s, nil

@@ -27,7 +27,7 @@ type inode struct {
 
 // links are the names of a file that has several.
 type links struct {
-	names, all uint32 // in the root and as the file counts them
+	names, all uint32 // in the root, and in the file's link count
 	claimed    atomic.Bool
 	example    string // the first in order of those in the root
 }
@@ -35,9 +35,9 @@ type links struct {
 // outside reports whether the file has names outside the root.
 func (l *links) outside() bool { return l.all > l.names }
 
-// several notes a name in the root if its file has more than one, and reports that. A
-// directory has one.
-func (p *preparation) several(it *item, st *unix.Statx_t) bool {
+// noteLinks reports whether a file has several names, and then notes this one. A directory
+// has one name.
+func (p *preparation) noteLinks(it *item, st *unix.Statx_t) bool {
 	if st.Nlink < 2 || st.Mode&unix.S_IFMT == unix.S_IFDIR {
 		return false
 	}
@@ -55,9 +55,9 @@ func (p *preparation) several(it *item, st *unix.Statx_t) bool {
 	return true
 }
 
-// refuseLinkedSince returns an error for an open file that has got a hard link since it
-// was looked at.
-func (p *preparation) refuseLinkedSince(w *worker, fd int64, it *item) error {
+// recheckLinks returns an error for an open file that has got a hard link since it
+// was checked.
+func (p *preparation) recheckLinks(w *worker, fd int64, it *item) error {
 	names := uint32(1)
 	p.mu.Lock()
 	if l := p.linked[it.inode]; l != nil {
@@ -74,9 +74,9 @@ func (p *preparation) refuseLinkedSince(w *worker, fd int64, it *item) error {
 	return nil
 }
 
-// refuseLinked returns an error for a root in which some file, of the fileset or not,
+// checkLinks returns an error for a root in which some file, of the fileset or not,
 // has a hard link outside. It notes which files of the fileset exist.
-func (p *preparation) refuseLinked(ctx context.Context) error {
+func (p *preparation) checkLinks(ctx context.Context) error {
 	for level := p.set.dirs[0]; len(level) > 0; {
 		var next []*item
 		if err := p.workers.each(ctx, level, func(w *worker, dir *item) error {
@@ -90,13 +90,13 @@ func (p *preparation) refuseLinked(ctx context.Context) error {
 				if it == nil {
 					it = &item{path: path}
 				}
-				it.there = true
+				it.exists = true
 				if st.Mode&unix.S_IFMT == unix.S_IFDIR {
 					p.mu.Lock()
 					defer p.mu.Unlock()
 					next = append(next, it)
 				}
-				p.several(it, st)
+				p.noteLinks(it, st)
 				return nil
 			})
 		}); err != nil {

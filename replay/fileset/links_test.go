@@ -29,8 +29,8 @@ func linkTree(t *testing.T, from, to string) {
 	}))
 }
 
-// A file that has a name outside the root is replaced by another one, whether it fits or
-// must be changed, and whether it is has other names in the root or not.
+// A file with a name outside the root is replaced by another one, whether or not it fits,
+// and whether or not it has other names in the root.
 func TestLinksOutside(t *testing.T) {
 	const size = 100_000
 	files := kept()
@@ -174,8 +174,7 @@ func TestLinksInside(t *testing.T) {
 	})
 }
 
-// Files that are taken as they are must have no name outside the root, of the fileset or
-// not.
+// With --prepare never, no file in the root may have a name outside of it.
 func TestLinksNever(t *testing.T) {
 	eachBinding(t, func(t *testing.T, bind func(*sandbox.Guard) error) {
 		base := t.TempDir()
@@ -235,8 +234,8 @@ func TestLinkedWhilePreparing(t *testing.T) {
 	})
 }
 
-// A file that gets another name after it was looked at, and before it is restored, is
-// left as it is and replaced.
+// A file that gets another name after it was checked, and before it is restored, is
+// left unchanged and replaced.
 func TestLinkedWhileRestoring(t *testing.T) {
 	roottest.EachBinding(t, func(t *testing.T, jail bool) {
 		base := t.TempDir()

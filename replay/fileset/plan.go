@@ -13,8 +13,8 @@ import (
 
 // Plan is a checked fileset, with its size. Several goroutines may read it.
 type Plan struct {
-	Bytes int64 // that its files hold, with their attributes
-	Files int64 // and directories, those of fillers too
+	Bytes int64 // of its files and their attributes
+	Files int64 // files and directories, with fillers
 
 	files   []format.File
 	fillers map[string]int64 // number of fillers by directory

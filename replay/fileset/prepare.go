@@ -95,9 +95,9 @@ type preparation struct {
 	linked map[inode]*links
 }
 
-// Claim marks a root and makes it ready for a fileset. It removes the files of an
+// InitRoot marks a root and makes it ready for a fileset. It removes the files of an
 // earlier replay, unless some of them can be used.
-func Claim(r *sandbox.Root, how Prepare, compressibility int) error {
+func InitRoot(r *sandbox.Root, how Prepare, compressibility int) error {
 	// Files can be used if they are as compressible as those that would be
 	// written. The marker says how compressible they are.
 	mark := fmt.Sprintf("compressibility %d\n", compressibility)
@@ -139,11 +139,11 @@ func (p *Plan) Prepare(ctx context.Context, o Options) (Prepared, error) {
 func (p *preparation) run(ctx context.Context) error {
 	if p.Options.Prepare == PrepareNever {
 		if p.Root != nil && !p.Root.Fresh() && !p.Root.Joined() {
-			if err := p.refuseLinked(ctx); err != nil {
+			if err := p.checkLinks(ctx); err != nil {
 				return err
 			}
 		}
-		if err := p.look(ctx); err != nil {
+		if err := p.scan(ctx); err != nil {
 			return err
 		}
 	} else {
@@ -152,11 +152,11 @@ func (p *preparation) run(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := p.one(ctx, p.fits); err != nil {
+		if err := p.runOne(ctx, p.checkSpace); err != nil {
 			return err
 		}
 	}
-	p.done.Kept = p.there()
+	p.done.Kept = p.countExisting()
 	if p.Options.Prepare != PrepareNever {
 		if err := p.build(ctx); err != nil {
 			return err
@@ -168,7 +168,7 @@ func (p *preparation) run(ctx context.Context) error {
 	}
 	// Without this sync, data would be written during the replay, and pages
 	// could not be dropped from the cache before.
-	if err := p.one(ctx, syncAll); err != nil {
+	if err := p.runOne(ctx, syncAll); err != nil {
 		return err
 	}
 	if p.Cache == CacheAsIs {
@@ -177,8 +177,8 @@ func (p *preparation) run(ctx context.Context) error {
 	return p.workers.each(ctx, p.set.files, func(w *worker, it *item) error { return p.setCache(ctx, w, it) })
 }
 
-// one calls a function on one of the workers.
-func (p *preparation) one(ctx context.Context, do func(*worker, *item) error) error {
+// runOne calls a function on one of the workers.
+func (p *preparation) runOne(ctx context.Context, do func(*worker, *item) error) error {
 	return p.workers.each(ctx, p.set.dirs[0], do)
 }
 
@@ -189,9 +189,9 @@ func syncAll(w *worker, _ *item) error {
 	return nil
 }
 
-// fits compares what is to be built with the free space, before anything is
+// checkSpace compares what is to be built with the free space, before anything is
 // written.
-func (p *preparation) fits(w *worker, _ *item) error {
+func (p *preparation) checkSpace(w *worker, _ *item) error {
 	// The struct is in the buffer, because a backend within Go cannot write to this
 	// stack.
 	s := (*unix.Statfs_t)(unsafe.Pointer(&w.buffer[0]))
@@ -201,12 +201,12 @@ func (p *preparation) fits(w *worker, _ *item) error {
 	block := max(s.Frsize, 1)
 	var files, blocks int64
 	missing := func(it *item) {
-		p.state.AllBytes += it.data() - it.have
-		blocks += (allocated(it.File) - it.have + block - 1) / block
+		p.state.AllBytes += it.data() - it.kept
+		blocks += (allocated(it.File) - it.kept + block - 1) / block
 	}
 	for _, it := range p.set.names {
-		if it.there || it.target != nil || it.parent == nil {
-			if it.there && (it.anew || it.have < it.length()) {
+		if it.exists || it.target != nil || it.parent == nil {
+			if it.exists && (it.reallocate || it.kept < it.length()) {
 				missing(it)
 			}
 			continue
@@ -227,14 +227,14 @@ func (p *preparation) fits(w *worker, _ *item) error {
 	return nil
 }
 
-// look finds out which files exist. It changes nothing.
-func (p *preparation) look(ctx context.Context) error {
+// scan finds out which files exist. It changes nothing.
+func (p *preparation) scan(ctx context.Context) error {
 	look := func(w *worker, it *item) error {
-		if it.there {
+		if it.exists {
 			return nil
 		}
 		_, err := w.stat(it.path)
-		if it.there = err == nil; it.there || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+		if it.exists = err == nil; it.exists || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
 			return nil
 		}
 		return fmt.Errorf("look for %q: %w", it.path, err)
@@ -247,10 +247,10 @@ func (p *preparation) look(ctx context.Context) error {
 	return nil
 }
 
-// there returns how many names of the fileset exist.
-func (p *preparation) there() (n int64) {
+// countExisting returns how many names of the fileset exist.
+func (p *preparation) countExisting() (n int64) {
 	for _, it := range p.set.names {
-		if it.there && it.parent != nil {
+		if it.exists && it.parent != nil {
 			n++
 		}
 	}
@@ -263,7 +263,7 @@ func (p *preparation) count() {
 	for path, it := range p.set.names {
 		switch {
 		case it.parent == nil:
-		case !it.there:
+		case !it.exists:
 			if d.Missing++; d.Example == "" || path < d.Example {
 				d.Example = path
 			}
@@ -286,27 +286,27 @@ func (p *preparation) remove(path string) error {
 	return p.Root.Remove(path)
 }
 
-// made notes that an item exists.
-func (p *preparation) made(it *item) {
-	it.there = true
+// countMade notes that an item exists.
+func (p *preparation) countMade(it *item) {
+	it.exists = true
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if it.parent != nil {
 		p.state.Files++
 	}
-	p.tell()
+	p.reportProgress()
 }
 
-// wrote notes that n more bytes were written.
-func (p *preparation) wrote(bytes int64) {
+// countWritten notes that n more bytes were written.
+func (p *preparation) countWritten(bytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done.Bytes += bytes
 	p.state.Bytes += bytes
-	p.tell()
+	p.reportProgress()
 }
 
-func (p *preparation) tell() {
+func (p *preparation) reportProgress() {
 	if p.Progress != nil {
 		p.Progress(p.state)
 	}

@@ -42,7 +42,7 @@ func prepare(ctx context.Context, dir string, files []format.File, o Options) (d
 		}
 	}()
 	o.Root.Keep()
-	if err := Claim(o.Root, o.Prepare, o.Compressibility); err != nil {
+	if err := InitRoot(o.Root, o.Prepare, o.Compressibility); err != nil {
 		return Prepared{}, err
 	}
 	if o.Data == nil {

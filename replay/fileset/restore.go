@@ -70,7 +70,7 @@ func (p *preparation) restoreDir(w *worker, it *item) error {
 		w.removeAttributes(fd, it)
 	}
 	w.setAttributes(fd, it)
-	it.there = true
+	it.exists = true
 	return eachName(dir, func(name string) error {
 		path := filepath.Join(it.path, name)
 		if p.set.names[path] != nil || path == sandbox.Marker {
@@ -82,7 +82,7 @@ func (p *preparation) restoreDir(w *worker, it *item) error {
 
 // find returns what exists at the path of an item, nil for nothing.
 func (p *preparation) find(w *worker, it *item) (*unix.Statx_t, error) {
-	if !it.parent.there {
+	if !it.parent.exists {
 		return nil, nil
 	}
 	st, err := w.stat(it.path)
@@ -98,10 +98,10 @@ func (p *preparation) find(w *worker, it *item) (*unix.Statx_t, error) {
 // restoreFile restores a file that has one name, and notes one that has several.
 func (p *preparation) restoreFile(w *worker, it *item) error {
 	st, err := p.find(w, it)
-	if st == nil || p.several(it, st) {
+	if st == nil || p.noteLinks(it, st) {
 		return err
 	}
-	return p.settle(w, it, st)
+	return p.restoreOrRemove(w, it, st)
 }
 
 // restoreLinked restores a file that has several names.
@@ -113,17 +113,17 @@ func (p *preparation) restoreLinked(w *worker, it *item) error {
 	if l := p.linked[it.inode]; l.outside() || st.Nlink > l.names || l.claimed.Swap(true) {
 		return p.remove(it.path)
 	}
-	return p.settle(w, it, st)
+	return p.restoreOrRemove(w, it, st)
 }
 
-func (p *preparation) settle(w *worker, it *item, st *unix.Statx_t) error {
+func (p *preparation) restoreOrRemove(w *worker, it *item, st *unix.Statx_t) error {
 	if it.Type == format.TypeLnk {
-		it.there = st.Mode&unix.S_IFMT == unix.S_IFLNK && w.pointsTo(it)
+		it.exists = st.Mode&unix.S_IFMT == unix.S_IFLNK && w.pointsTo(it)
 	} else {
-		it.there = st.Mode&unix.S_IFMT == unix.S_IFREG && p.restoreRegular(w, it, st)
+		it.exists = st.Mode&unix.S_IFMT == unix.S_IFREG && p.restoreRegular(w, it, st)
 	}
-	if !it.there {
-		it.have = 0
+	if !it.exists {
+		it.kept = 0
 		return p.remove(it.path)
 	}
 	return nil
@@ -133,7 +133,7 @@ func (p *preparation) settle(w *worker, it *item, st *unix.Statx_t) error {
 // other name.
 func (p *preparation) findLink(w *worker, it *item) error {
 	st, err := p.find(w, it)
-	if st == nil || p.several(it, st) {
+	if st == nil || p.noteLinks(it, st) {
 		return err
 	}
 	return p.remove(it.path)
@@ -143,7 +143,7 @@ func (p *preparation) restoreLink(_ *worker, it *item) error {
 	if it.inode == (inode{}) {
 		return nil
 	}
-	if it.there = it.target.there && it.inode == it.target.inode; !it.there {
+	if it.exists = it.target.exists && it.inode == it.target.inode; !it.exists {
 		return p.remove(it.path)
 	}
 	return nil
@@ -160,8 +160,8 @@ func (w *worker) pointsTo(it *item) bool {
 }
 
 // restoreRegular restores a regular file. It returns false if the file must be created
-// again, which is also so for one that has got a hard link since it was looked at: that
-// may lie outside the root.
+// again, also if it has got a hard link since it was checked, which may lie outside the
+// root.
 func (p *preparation) restoreRegular(w *worker, it *item, st *unix.Statx_t) bool {
 	fd, err := w.open(it.path, unix.O_RDWR, 0)
 	if errors.Is(err, unix.EACCES) {
@@ -170,8 +170,8 @@ func (p *preparation) restoreRegular(w *worker, it *item, st *unix.Statx_t) bool
 	if err != nil {
 		return false
 	}
-	defer w.guard.Shut(fd)
-	if p.refuseLinkedSince(w, fd, it) != nil {
+	defer w.guard.CloseFD(fd)
+	if p.recheckLinks(w, fd, it) != nil {
 		return false
 	}
 	mode := it.Mode & sandbox.ModeMask
@@ -183,23 +183,23 @@ func (p *preparation) restoreRegular(w *worker, it *item, st *unix.Statx_t) bool
 
 	size := it.length()
 	if len(it.Blocks) > 0 {
-		it.have = size
-		if it.anew = !w.laid(fd, st, it); it.anew {
-			it.have = 0
+		it.kept = size
+		if it.reallocate = !w.sameAllocation(fd, st, it); it.reallocate {
+			it.kept = 0
 		}
-		return !it.anew || w.truncate(fd, 0)
+		return !it.reallocate || w.truncate(fd, 0)
 	}
 	whole, end := w.blocks(fd, st)
 	if it.Sparse {
-		it.have = size
+		it.kept = size
 		return int64(st.Size) == size && end == 0 || w.truncate(fd, 0) && w.truncate(fd, size)
 	}
-	it.have = min(whole, size)
+	it.kept = min(whole, size)
 	// Truncating the file to its size frees blocks beyond the end, reserved by
 	// fallocate.
 	cluster := max(int64(st.Blksize), 1)
-	if int64(st.Size) != it.have || end > (it.have+cluster-1)/cluster*cluster {
-		return w.truncate(fd, it.have)
+	if int64(st.Size) != it.kept || end > (it.kept+cluster-1)/cluster*cluster {
+		return w.truncate(fd, it.kept)
 	}
 	return true
 }

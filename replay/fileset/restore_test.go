@@ -83,8 +83,8 @@ func kept() []format.File {
 	}
 }
 
-// Whatever an earlier replay has done to the root, the next one finds the
-// fileset, and what did not change was not written again.
+// After any changes by an earlier replay, the next one restores the fileset, and does
+// not write unchanged files again.
 func TestRestore(t *testing.T) {
 	const size = 100_000
 	for _, test := range []struct {
@@ -223,7 +223,7 @@ func allocate(name string, mode uint32, from, length int64) error {
 	return err
 }
 
-// A link that was left in the place of a directory leads nowhere.
+// A link in place of a directory is not followed.
 func TestRestoreStaysInside(t *testing.T) {
 	eachBinding(t, func(t *testing.T, bind func(*sandbox.Guard) error) {
 		base, secret := roottest.Outside(t)

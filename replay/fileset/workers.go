@@ -20,10 +20,10 @@ import (
 type workerPool struct {
 	jobs  chan func(*worker)
 	size  int
-	slots int // GOMAXPROCS as it was
+	slots int // the earlier GOMAXPROCS
 }
 
-// worker is one thread of a pool and what it works with.
+// worker is one thread of a pool, with its memory.
 type worker struct {
 	guard  sandbox.Guard
 	random *rand.ChaCha8
@@ -107,16 +107,16 @@ func (w *worker) at(path string, call func(dir int64, last uintptr) int64) error
 	return w.call(&n, dir, func() int64 { return call(dir, last) })
 }
 
-// call makes a call on what the guard has opened for a name, and releases that.
+// call makes a call on a name that the guard has opened, and releases it.
 func (w *worker) call(n *sandbox.Name, opened int64, call func() int64) error {
-	if sandbox.Lost(opened) {
+	if sandbox.Unresolved(opened) {
 		return result(n, opened)
 	}
-	defer w.guard.Leave(opened)
+	defer w.guard.Release(opened)
 	return result(n, call())
 }
 
-// result is sandbox.Error, but says what EXDEV means below a root.
+// result is sandbox.Error with an explanation of EXDEV below a root.
 func result(n *sandbox.Name, got int64) error {
 	if got == -int64(unix.EXDEV) {
 		return fmt.Errorf("%q is behind a mount point: %w", n, sandbox.ErrMount)
@@ -126,7 +126,7 @@ func result(n *sandbox.Name, got int64) error {
 }
 
 // open opens a file, but follows no link to it. The descriptor is to be given
-// to Guard.Shut.
+// to Guard.CloseFD.
 func (w *worker) open(path string, flags, mode uintptr) (int64, error) {
 	n := sandbox.NewName(path)
 	fd := w.guard.Open(&n, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
@@ -149,7 +149,7 @@ func (w *worker) chmod(path string, mode uint32) error {
 	if w.guard.LacksProc() {
 		err = w.chmodOpened(&n, mode)
 	} else {
-		fd, name, _ := w.guard.Whole(&n, false)
+		fd, name, _ := w.guard.Path(&n, false)
 		err = w.call(&n, fd, func() int64 {
 			return w.guard.Kernel.Call(unix.SYS_FCHMODAT, uintptr(fd), name, uintptr(mode))
 		})
@@ -161,7 +161,7 @@ func (w *worker) chmod(path string, mode uint32) error {
 }
 
 // chmodOpened is chmod without a path, which could lead to a mount that was made since
-// the file was looked at. Before Linux 6.6 the file must be one that can be read.
+// the file was checked. Before Linux 6.6 the file must be readable.
 func (w *worker) chmodOpened(n *sandbox.Name, mode uint32) error {
 	fd, last, flags := w.guard.Target(n, false)
 	err := w.call(n, fd, func() int64 {

@@ -6,13 +6,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attribute is an extended attribute. Only those of users exist.
+// attribute is an extended attribute of the name space user; there are no others.
 type attribute struct{ name, value []byte }
 
 // cost returns the number of bytes charged for the attribute.
 func (a *attribute) cost() int64 { return int64(64 + len(a.name) + len(a.value)) }
 
-// maxXattr is the most bytes of a value, or of a list of names.
+// maxXattr is the maximum size of a value, or of a list of names, in bytes.
 const maxXattr = 64 << 10
 
 var userSpace = []byte("user.")
@@ -26,8 +26,8 @@ func attributeName(address uintptr) ([]byte, unix.Errno) {
 	return name, err
 }
 
-// mayHave returns why a file can't have an attribute, refused for a symbolic
-// link.
+// mayHave returns the error of a file that can't have an attribute: refused for a
+// symbolic link.
 func (n *inode) mayHave(name []byte, refused unix.Errno) unix.Errno {
 	switch {
 	case !bytes.HasPrefix(name, userSpace):
@@ -59,7 +59,7 @@ func (fs *FS) byLink(path uintptr) (*inode, unix.Errno) {
 }
 
 func (fs *FS) byDescriptor(fd uintptr) (*inode, unix.Errno) {
-	f := fs.open(fd)
+	f := fs.get(fd)
 	if f == nil {
 		return nil, unix.EBADF
 	}
@@ -71,17 +71,17 @@ func (fs *FS) byDescriptor(fd uintptr) (*inode, unix.Errno) {
 // finder is the type of these functions.
 type finder func(*FS, uintptr) (*inode, unix.Errno)
 
-// onAttribute finds the file whose attribute a call is about, and does that with the
-// attribute's place, -1 if there is none, under lock. A read-only call shares the
-// lock. refused is what is said of a symbolic link or a socket.
+// onAttribute finds the file of a call on an attribute, and calls a function with the
+// attribute's place, -1 if there is none, under lock. A read-only call shares the lock.
+// refused is the error for a symbolic link or a socket.
 func (fs *FS) onAttribute(find finder, file uintptr, name []byte, refused unix.Errno, readOnly bool, do func(n *inode, i int) int64) int64 {
 	n, err := find(fs, file)
 	if err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	defer fs.unref(n)
 	if err := n.mayHave(name, refused); err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	if readOnly {
 		n.lock.rlock()
@@ -99,17 +99,17 @@ func (fs *FS) fsetxattr(a args) int64 { return fs.setAttribute((*FS).byDescripto
 
 func (fs *FS) setAttribute(find finder, a args) int64 {
 	if uint32(a[4])&^(unix.XATTR_CREATE|unix.XATTR_REPLACE) != 0 {
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
 	name, err := attributeName(a[1])
 	switch {
 	case err != 0:
-		return no(err)
+		return errnoResult(err)
 	case a[3] > maxXattr:
-		return no(unix.E2BIG)
+		return errnoResult(unix.E2BIG)
 	}
 	return fs.onAttribute(find, a[0], name, unix.EPERM, false, func(n *inode, i int) int64 {
-		return no(fs.assign(n, i, name, a[2], int64(a[3]), uint32(a[4])))
+		return errnoResult(fs.assign(n, i, name, a[2], int64(a[3]), uint32(a[4])))
 	})
 }
 
@@ -123,7 +123,7 @@ func (fs *FS) assign(n *inode, i int, name []byte, from uintptr, size int64, fla
 		return unix.ENODATA
 	}
 	fresh := attribute{name: name, value: memoryAt(from, size)}
-	if !fs.pay(fresh.cost()) {
+	if !fs.charge(fresh.cost()) {
 		return unix.ENOSPC
 	}
 	if i < 0 {
@@ -149,17 +149,17 @@ func (fs *FS) fgetxattr(a args) int64 { return fs.getAttribute((*FS).byDescripto
 func (fs *FS) getAttribute(find finder, a args) int64 {
 	name, err := attributeName(a[1])
 	if err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	return fs.onAttribute(find, a[0], name, unix.ENODATA, true, func(n *inode, i int) int64 {
 		if i < 0 {
-			return no(unix.ENODATA)
+			return errnoResult(unix.ENODATA)
 		}
 		value := n.attributes[i].value
 		switch size := uintptr(len(value)); {
 		case a[3] == 0:
 		case size > a[3]:
-			return no(unix.ERANGE)
+			return errnoResult(unix.ERANGE)
 		default:
 			copyOut(a[2], value)
 		}
@@ -174,7 +174,7 @@ func (fs *FS) flistxattr(a args) int64 { return fs.listAttributes((*FS).byDescri
 func (fs *FS) listAttributes(find finder, a args) int64 {
 	n, err := find(fs, a[0])
 	if err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	defer fs.unref(n)
 	n.lock.rlock()
@@ -187,9 +187,9 @@ func (fs *FS) listAttributes(find finder, a args) int64 {
 	case a[2] == 0:
 		return size
 	case size > maxXattr && a[2] > maxXattr:
-		return no(unix.E2BIG)
+		return errnoResult(unix.E2BIG)
 	case uintptr(size) > a[2]:
-		return no(unix.ERANGE)
+		return errnoResult(unix.ERANGE)
 	}
 	at := a[1]
 	for i := range n.attributes {
@@ -206,11 +206,11 @@ func (fs *FS) fremovexattr(a args) int64 { return fs.removeAttribute((*FS).byDes
 func (fs *FS) removeAttribute(find finder, a args) int64 {
 	name, err := attributeName(a[1])
 	if err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	return fs.onAttribute(find, a[0], name, unix.EPERM, false, func(n *inode, i int) int64 {
 		if i < 0 {
-			return no(unix.ENODATA)
+			return errnoResult(unix.ENODATA)
 		}
 		fs.refund(n.attributes[i].cost())
 		last := len(n.attributes) - 1

@@ -2,10 +2,10 @@ package memfs
 
 import "golang.org/x/sys/unix"
 
-// The calls that change what names stand for.
+// The calls that change names.
 
-// parent finds the place of a name, with FS.names locked for writing, which
-// the caller is to unlock if there is no error.
+// parent finds the place of a name, and locks FS.names for writing. The caller
+// unlocks it if there is no error.
 func (fs *FS) parent(dirfd, address uintptr) (p place, err unix.Errno) {
 	name, err := path(address)
 	if err != 0 {
@@ -23,7 +23,7 @@ func (fs *FS) parent(dirfd, address uintptr) (p place, err unix.Errno) {
 	return p, err
 }
 
-// vacant returns why nothing can be made at a place.
+// vacant returns the error of a place where no file can be made.
 func (p *place) vacant(dir bool) unix.Errno {
 	switch {
 	case p.long:
@@ -36,26 +36,26 @@ func (p *place) vacant(dir bool) unix.Errno {
 	return 0
 }
 
-// make makes a file of a mode, or a link to a target.
+// make makes a file with a mode, or a link to a target.
 func (fs *FS) make(dirfd, address uintptr, mode uint32, target []byte) int64 {
 	p, err := fs.parent(dirfd, address)
 	if err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	defer fs.names.unlock()
 	if err := p.vacant(mode&unix.S_IFMT == unix.S_IFDIR); err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	n := fs.newInode(mode)
-	if n == nil || !fs.pay(int64(len(target))) {
+	if n == nil || !fs.charge(int64(len(target))) {
 		fs.unref(n)
-		return no(unix.ENOSPC)
+		return errnoResult(unix.ENOSPC)
 	}
 	n.target = append(n.target, target...)
 	n.size.Store(int64(len(target)))
 	if err := fs.add(p.dir, p.name, n); err != 0 {
 		fs.unref(n)
-		return no(err)
+		return errnoResult(err)
 	}
 	return 0
 }
@@ -64,7 +64,7 @@ func (fs *FS) mkdirat(a args) int64 {
 	return fs.make(a[0], a[1], unix.S_IFDIR|uint32(a[2])&0o1777, nil)
 }
 
-// mknodat makes regular files, and names of sockets, only.
+// mknodat makes only regular files and names of sockets.
 func (fs *FS) mknodat(a args) int64 {
 	switch uint32(a[2]) & unix.S_IFMT {
 	case 0, unix.S_IFREG:
@@ -72,25 +72,25 @@ func (fs *FS) mknodat(a args) int64 {
 	case unix.S_IFSOCK:
 		return fs.make(a[0], a[1], unix.S_IFSOCK|uint32(a[2])&0o7777, nil)
 	case unix.S_IFDIR, unix.S_IFCHR, unix.S_IFBLK, unix.S_IFIFO:
-		return no(unix.EPERM)
+		return errnoResult(unix.EPERM)
 	}
-	return no(unix.EINVAL)
+	return errnoResult(unix.EINVAL)
 }
 
 func (fs *FS) symlinkat(a args) int64 {
 	target, err := path(a[0])
 	if err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	return fs.make(a[1], a[2], unix.S_IFLNK|0o777, target)
 }
 
-// mostLinks is how many names a file may have on ext4.
-const mostLinks = 65000
+// maxHardLinks is the maximum number of names of a file on ext4.
+const maxHardLinks = 65000
 
 func (fs *FS) linkat(a args) int64 {
 	if uint32(a[4])&^(unix.AT_SYMLINK_FOLLOW|unix.AT_EMPTY_PATH) != 0 {
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
 	flags := a[4] & unix.AT_EMPTY_PATH
 	if a[4]&unix.AT_SYMLINK_FOLLOW == 0 {
@@ -98,7 +98,7 @@ func (fs *FS) linkat(a args) int64 {
 	}
 	n, err := fs.lookup(a[0], a[1], flags)
 	if err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	p, err := fs.parent(a[2], a[3])
 	if err == 0 {
@@ -106,7 +106,7 @@ func (fs *FS) linkat(a args) int64 {
 		fs.names.unlock()
 	}
 	fs.unref(n)
-	return no(err)
+	return errnoResult(err)
 }
 
 // link gives a file another name.
@@ -119,7 +119,7 @@ func (fs *FS) link(n *inode, p *place) unix.Errno {
 		return unix.EPERM
 	case n.links.Load() == 0 && !n.linkable:
 		return unix.ENOENT
-	case n.links.Load() >= mostLinks:
+	case n.links.Load() >= maxHardLinks:
 		return unix.EMLINK
 	}
 	err := fs.add(p.dir, p.name, n.ref())
@@ -134,11 +134,11 @@ func (fs *FS) link(n *inode, p *place) unix.Errno {
 
 func (fs *FS) unlinkat(a args) int64 {
 	if uint32(a[2])&^unix.AT_REMOVEDIR != 0 {
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
 	p, err := fs.parent(a[0], a[1])
 	if err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	if a[2] != 0 {
 		err = p.removableDir()
@@ -151,7 +151,7 @@ func (fs *FS) unlinkat(a args) int64 {
 	}
 	fs.names.unlock()
 	fs.unref(n)
-	return no(err)
+	return errnoResult(err)
 }
 
 func (p *place) removableDir() unix.Errno {
@@ -195,17 +195,17 @@ func (fs *FS) renameat(a args) int64 { return fs.renameat2(args{a[0], a[1], a[2]
 func (fs *FS) renameat2(a args) int64 {
 	flags := uint32(a[4])
 	if flags != 0 && flags != unix.RENAME_NOREPLACE && flags != unix.RENAME_EXCHANGE {
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
 	// Errors of the old name come before those of the new one.
 	oldPath, err := path(a[1])
 	if err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	newPath, newErr := path(a[3])
 	oldDir, err := fs.start(a[0], oldPath)
 	if err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	var newDir *inode
 	if newErr == 0 {
@@ -230,10 +230,10 @@ func (fs *FS) renameat2(a args) int64 {
 	fs.unref(gone)
 	fs.unref(oldDir)
 	fs.unref(newDir)
-	return no(err)
+	return errnoResult(err)
 }
 
-// mayRename returns why a rename fails.
+// mayRename returns the error of a rename.
 func mayRename(from, to *place, flags uint32) unix.Errno {
 	exchange := flags&unix.RENAME_EXCHANGE != 0
 	n, m := from.node, to.node
@@ -275,7 +275,7 @@ func mayRename(from, to *place, flags uint32) unix.Errno {
 	return 0
 }
 
-// holds reports whether a directory is another one, or above it.
+// holds reports whether a directory is dir, or above it.
 func (n *inode) holds(dir *inode) bool {
 	for ; dir != n; dir = dir.parent {
 		if dir == dir.parent {
@@ -296,8 +296,8 @@ func (fs *FS) rename(from, to *place, exchange bool) (gone *inode, err unix.Errn
 		return nil, 0
 	}
 	old.node, other.node = other.node, old.node
-	from.node.adopt(to.dir)
-	to.node.adopt(from.dir)
+	from.node.setParent(to.dir)
+	to.node.setParent(from.dir)
 	from.node.touch(changed)
 	if !exchange {
 		return fs.remove(old), 0

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// copyChunk is how much is copied under the locks of the files at once.
+// copyChunk is how many bytes are copied at a time under the locks of the files.
 const copyChunk = 64 << 10
 
 // lockBoth locks a file to read from and one to write to, which may be the
@@ -59,46 +59,46 @@ func (fs *FS) copyData(in, out *inode, from, to, size int64) (done int64) {
 	return done
 }
 
-// zeroes is what holes read as.
+// zeroes is the content of holes.
 var zeroes [pageSize]byte
 
 func (fs *FS) copyFileRange(a args) int64 {
-	in, out := fs.open(a[0]), fs.open(a[2])
+	in, out := fs.get(a[0]), fs.get(a[2])
 	defer fs.putBoth(in, out)
 	if in == nil || out == nil {
-		return no(unix.EBADF)
+		return errnoResult(unix.EBADF)
 	}
 	if uint32(a[5]) != 0 {
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
 	n, m := in.node, out.node
 	switch {
 	case n.isDir() || m.isDir():
-		return no(unix.EISDIR)
+		return errnoResult(unix.EISDIR)
 	case !in.readable() || !out.writable() || out.is(unix.O_APPEND):
-		return no(unix.EBADF)
+		return errnoResult(unix.EBADF)
 	}
 	from, to := in.begin(a[1]), out.begin(a[3])
 	size := int64(min(a[4], maxTransfer))
 	switch {
 	case uint64(from)+uint64(a[4]) < uint64(a[4]) || uint64(to)+uint64(a[4]) < uint64(a[4]):
-		return no(unix.EOVERFLOW)
+		return errnoResult(unix.EOVERFLOW)
 	case from < 0 || to < 0:
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
 	if size = min(size, max(n.size.Load()-from, 0)); size == 0 {
 		return 0
 	}
 	if to >= maxBytes {
-		return no(unix.EFBIG)
+		return errnoResult(unix.EFBIG)
 	}
 	size = min(size, maxBytes-to)
 	if n == m && to+size > from && to < from+size {
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
 	done := fs.copyData(n, m, from, to, size)
 	if done == 0 {
-		return no(unix.ENOSPC)
+		return errnoResult(unix.ENOSPC)
 	}
 	in.advance(a[1], from+done)
 	out.advance(a[3], to+done)
@@ -107,21 +107,21 @@ func (fs *FS) copyFileRange(a args) int64 {
 
 // sendfile discards output to a descriptor of another file system.
 func (fs *FS) sendfile(a args) int64 {
-	in, out := fs.open(a[1]), fs.open(a[0])
+	in, out := fs.get(a[1]), fs.get(a[0])
 	defer fs.putBoth(in, out)
 	if in == nil || !in.readable() {
-		return no(unix.EBADF)
+		return errnoResult(unix.EBADF)
 	}
 	n := in.node
 	from := in.begin(a[2])
 	size := int64(min(a[3], maxTransfer))
 	switch {
 	case from < 0 || int64(a[3]) < 0 || from+int64(a[3]) < 0:
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	case out == nil && a[0] >= FirstDescriptor, out != nil && !out.writable():
-		return no(unix.EBADF)
+		return errnoResult(unix.EBADF)
 	case out != nil && out.is(unix.O_APPEND), n.isDir() && size > 0:
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	case size == 0:
 		return 0
 	}
@@ -132,19 +132,19 @@ func (fs *FS) sendfile(a args) int64 {
 	}
 	to := out.begin(0)
 	if from >= maxBytes || to >= maxBytes {
-		return no(unix.EOVERFLOW)
+		return errnoResult(unix.EOVERFLOW)
 	}
 	done := fs.copyData(n, out.node, from, to, min(size, maxBytes-to))
 	if done == 0 && from < n.size.Load() {
-		return no(unix.ENOSPC)
+		return errnoResult(unix.ENOSPC)
 	}
 	in.advance(a[2], from+done)
 	out.advance(0, to+done)
 	return done
 }
 
-// begin returns the offset that lies at an address, or that of the open file if
-// there is none.
+// begin returns the offset at an address, or that of the open file without an
+// address.
 func (f *file) begin(address uintptr) int64 {
 	if address != 0 {
 		return *pointer[int64](address)

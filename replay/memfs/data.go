@@ -11,8 +11,8 @@ const (
 	maxTransfer = 0x7ffff000 // MAX_RW_COUNT
 	maxSegments = 1024       // UIO_MAXIOV
 
-	ownOffset = -1 // for the offset of a call, is that of the open file
-	noOffset  = -2 // is none that a file can have
+	ownOffset = -1 // stands for the offset of the open file
+	noOffset  = -2 // is an offset that no file has
 )
 
 // readAt copies a range of a file to an address, with zeroes for holes. The
@@ -59,30 +59,30 @@ func (fs *FS) pageToWrite(n *inode, page int64, zero bool) uint32 {
 	case *e >= firstPage:
 		return *e
 	case *e == hole:
-		if !fs.pay(pageSize) {
+		if !fs.charge(pageSize) {
 			return hole
 		}
 		n.tree.pages++
 	}
-	*e = fs.take(zero)
+	*e = fs.allocPage(zero)
 	return *e
 }
 
-// segments are where a call's bytes lie.
+// segments are the memory of a call.
 type segments struct {
 	vector []unix.Iovec
 	size   int64      // of all, or as much as a call can move
-	err    unix.Errno // what is wrong with them
+	err    unix.Errno // of invalid ones
 }
 
-// single makes a segment of a buffer.
-func single(v *[1]unix.Iovec, address, size uintptr) segments {
+// bufferSegments makes a segment of a buffer.
+func bufferSegments(v *[1]unix.Iovec, address, size uintptr) segments {
 	v[0] = unix.Iovec{Base: pointer[byte](address), Len: uint64(min(size, maxTransfer))}
 	return segments{vector: v[:], size: int64(v[0].Len)}
 }
 
-// several returns the segments that lie at an address.
-func several(address, count uintptr) (s segments) {
+// vectorSegments returns the segments that lie at an address.
+func vectorSegments(address, count uintptr) (s segments) {
 	if count > maxSegments {
 		return segments{err: unix.EINVAL}
 	}
@@ -97,7 +97,7 @@ func several(address, count uintptr) (s segments) {
 		s.size = min(s.size+int64(min(n, maxTransfer)), maxTransfer)
 	}
 	if s.size == 0 {
-		s.vector = nil // nothing else is looked at
+		s.vector = nil // no other field is used
 	}
 	return s
 }
@@ -117,11 +117,11 @@ func transferFlags(flags uintptr) unix.Errno {
 // transfer executes the calls that read or write.
 func (fs *FS) transfer(fd uintptr, s segments, offset int64, flags uintptr, write bool) int64 {
 	if offset == noOffset {
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
-	f := fs.open(fd)
+	f := fs.get(fd)
 	if f == nil {
-		return no(unix.EBADF)
+		return errnoResult(unix.EBADF)
 	}
 	got := fs.transferOf(f, &s, offset, flags, write)
 	fs.put(f)
@@ -133,17 +133,17 @@ func (fs *FS) transferOf(f *file, s *segments, offset int64, flags uintptr, writ
 	n := f.node
 	switch {
 	case write && !f.writable(), !write && !f.readable():
-		return no(unix.EBADF)
+		return errnoResult(unix.EBADF)
 	case s.err != 0:
-		return no(s.err)
+		return errnoResult(s.err)
 	case len(s.vector) == 0:
 		return 0
 	case transferFlags(flags) != 0:
-		return no(transferFlags(flags))
+		return errnoResult(transferFlags(flags))
 	case n.isDir() && flags&^unix.RWF_HIPRI != 0:
-		return no(unix.EOPNOTSUPP)
+		return errnoResult(unix.EOPNOTSUPP)
 	case n.isDir():
-		return no(unix.EISDIR)
+		return errnoResult(unix.EISDIR)
 	case write && s.size == 0:
 		return 0
 	}
@@ -177,7 +177,7 @@ func (fs *FS) transferOf(f *file, s *segments, offset int64, flags uintptr, writ
 // inputAt reads segments from a file, whose lock is held.
 func (fs *FS) inputAt(n *inode, s *segments, offset int64) int64 {
 	if offset+s.size < 0 {
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
 	got := max(min(s.size, n.size.Load()-offset), 0)
 	for left, i := got, 0; left > 0; i++ {
@@ -192,9 +192,9 @@ func (fs *FS) inputAt(n *inode, s *segments, offset int64) int64 {
 func (fs *FS) outputAt(n *inode, s *segments, offset int64) (done int64) {
 	switch {
 	case offset+s.size < 0:
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	case offset >= maxBytes:
-		return no(unix.EFBIG)
+		return errnoResult(unix.EFBIG)
 	}
 	size := min(s.size, maxBytes-offset)
 	for i := 0; done < size; i++ {
@@ -206,20 +206,20 @@ func (fs *FS) outputAt(n *inode, s *segments, offset int64) (done int64) {
 		}
 	}
 	if done == 0 {
-		return no(unix.ENOSPC)
+		return errnoResult(unix.ENOSPC)
 	}
 	return done
 }
 
-// one moves the bytes of one buffer.
-func (fs *FS) one(a args, offset int64, write bool) int64 {
+// transferOne moves the bytes of one buffer.
+func (fs *FS) transferOne(a args, offset int64, write bool) int64 {
 	var v [1]unix.Iovec
-	return fs.transfer(a[0], single(&v, a[1], a[2]), offset, 0, write)
+	return fs.transfer(a[0], bufferSegments(&v, a[1], a[2]), offset, 0, write)
 }
 
-// several moves the bytes of a vector of buffers.
-func (fs *FS) several(a args, offset int64, flags uintptr, write bool) int64 {
-	return fs.transfer(a[0], several(a[1], a[2]), offset, flags, write)
+// transferVector moves the bytes of a vector of buffers.
+func (fs *FS) transferVector(a args, offset int64, flags uintptr, write bool) int64 {
+	return fs.transfer(a[0], vectorSegments(a[1], a[2]), offset, flags, write)
 }
 
 // offsetArg returns the offset that an argument gives.
@@ -238,13 +238,13 @@ func offsetOrCurrent(a uintptr) int64 {
 	return offsetArg(a)
 }
 
-func (fs *FS) read(a args) int64     { return fs.one(a, ownOffset, false) }
-func (fs *FS) write(a args) int64    { return fs.one(a, ownOffset, true) }
-func (fs *FS) pread(a args) int64    { return fs.one(a, offsetArg(a[3]), false) }
-func (fs *FS) pwrite(a args) int64   { return fs.one(a, offsetArg(a[3]), true) }
-func (fs *FS) readv(a args) int64    { return fs.several(a, ownOffset, 0, false) }
-func (fs *FS) writev(a args) int64   { return fs.several(a, ownOffset, 0, true) }
-func (fs *FS) preadv(a args) int64   { return fs.several(a, offsetArg(a[3]), 0, false) }
-func (fs *FS) pwritev(a args) int64  { return fs.several(a, offsetArg(a[3]), 0, true) }
-func (fs *FS) preadv2(a args) int64  { return fs.several(a, offsetOrCurrent(a[3]), a[5], false) }
-func (fs *FS) pwritev2(a args) int64 { return fs.several(a, offsetOrCurrent(a[3]), a[5], true) }
+func (fs *FS) read(a args) int64     { return fs.transferOne(a, ownOffset, false) }
+func (fs *FS) write(a args) int64    { return fs.transferOne(a, ownOffset, true) }
+func (fs *FS) pread(a args) int64    { return fs.transferOne(a, offsetArg(a[3]), false) }
+func (fs *FS) pwrite(a args) int64   { return fs.transferOne(a, offsetArg(a[3]), true) }
+func (fs *FS) readv(a args) int64    { return fs.transferVector(a, ownOffset, 0, false) }
+func (fs *FS) writev(a args) int64   { return fs.transferVector(a, ownOffset, 0, true) }
+func (fs *FS) preadv(a args) int64   { return fs.transferVector(a, offsetArg(a[3]), 0, false) }
+func (fs *FS) pwritev(a args) int64  { return fs.transferVector(a, offsetArg(a[3]), 0, true) }
+func (fs *FS) preadv2(a args) int64  { return fs.transferVector(a, offsetOrCurrent(a[3]), a[5], false) }
+func (fs *FS) pwritev2(a args) int64 { return fs.transferVector(a, offsetOrCurrent(a[3]), a[5], true) }

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dots is how many names a directory has that are not its entries.
+// dots is the number of the names "." and "..", which are not entries.
 const dots = 2
 
 // dirent is a struct linux_dirent64.
@@ -28,20 +28,20 @@ func (d *dirent) fill(name string, n *inode, next int64) int64 {
 	return int64(size)
 }
 
-// getdents lists a directory. The offset in it is the place of an entry, so
-// that what is there from the first call to the last is listed once, whatever
-// else comes and goes.
+// getdents lists a directory. The offset is the place of an entry, so a name
+// that exists from the first call to the last is listed once, even if others
+// are made and removed.
 func (fs *FS) getdents(f *file, a args) int64 {
 	dir := f.node
 	if !dir.isDir() {
-		return no(unix.ENOTDIR)
+		return errnoResult(unix.ENOTDIR)
 	}
 	f.at.lock()
 	defer f.at.unlock()
 	fs.names.rlock()
 	defer fs.names.runlock()
 	if dir.links.Load() == 0 {
-		return no(unix.ENOENT)
+		return errnoResult(unix.ENOENT)
 	}
 	room, done := int64(uint32(a[2])), int64(0)
 	var d dirent
@@ -61,7 +61,7 @@ func (fs *FS) getdents(f *file, a args) int64 {
 		size := d.fill(name, n, f.offset+1)
 		if done+size > room {
 			if done == 0 {
-				return no(unix.EINVAL)
+				return errnoResult(unix.EINVAL)
 			}
 			break
 		}
@@ -73,7 +73,7 @@ func (fs *FS) getdents(f *file, a args) int64 {
 
 func (fs *FS) readlinkat(a args) int64 {
 	if int32(a[3]) <= 0 {
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
 	flags := uintptr(unix.AT_SYMLINK_NOFOLLOW)
 	if a[1] != 0 && *pointer[byte](a[1]) == 0 && int32(a[0]) != unix.AT_FDCWD {
@@ -81,11 +81,11 @@ func (fs *FS) readlinkat(a args) int64 {
 	}
 	n, err := fs.lookup(a[0], a[1], flags)
 	if err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	defer fs.unref(n)
 	if !n.isLink() {
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
 	target := n.target[:min(len(n.target), int(int32(a[3])))]
 	copyOut(a[2], target)

@@ -8,14 +8,14 @@
 // Data are in pages of one mapping outside of Go's heap, with a radix tree for each
 // file (tree.go). Unwritten parts of a file take no page. Names are in one table by
 // directory and name (names.go). Freed pages, inodes, entries and open files are
-// reused, so that a file system does not grow by what it no longer holds. One limit in
-// bytes bounds all of it; beyond, calls fail with ENOSPC.
+// reused, so that removed files take no memory. One limit in bytes bounds the memory. Calls
+// that would exceed it fail with ENOSPC.
 //
 // Any number of threads may call at the same time. They never wait in Go: locks
 // are futexes (lock.go), a thread that holds one is pinned to its processor
 // slot, and a read or a write allocates nothing. Locks are taken in this order:
-// that of an open file's offset, that of names, those of inodes, by address.
-// While another lock is held, none is taken.
+// that of an open file's offset, that of names, those of inodes, by address. No
+// lock is taken while any other lock is held.
 //
 // Differences from Linux: all callers have the rights of the superuser. Files are
 // regular files, directories and symbolic links. Reads and writes do not change times.

@@ -7,7 +7,7 @@ import (
 )
 
 // file is an open file. It is never freed, so that a late thread finds a valid
-// file, and notices that it is another one.
+// file, and notices that it was reused.
 type file struct {
 	refs  atomic.Int32 // descriptors, and calls at work; 0 in the free list
 	flags atomic.Uint32
@@ -37,8 +37,8 @@ const FirstDescriptor = 1 << 29
 // descriptors maps numbers to open files.
 type descriptors struct {
 	blocks [256]atomic.Pointer[[descriptorBlock]atomic.Pointer[file]]
-	free   []uint32 // numbers that were given back
-	end    uint32   // above all that were ever given out
+	free   []uint32 // returned numbers
+	end    uint32   // above all numbers that were ever in use
 }
 
 const descriptorBlock = 4096
@@ -55,9 +55,9 @@ func (d *descriptors) slot(fd uintptr) *atomic.Pointer[file] {
 	return &block[n%descriptorBlock]
 }
 
-// any returns the open file of a descriptor, nil for none. The caller gives it
-// to put.
-func (fs *FS) any(fd uintptr) *file {
+// getRaw returns the open file of a descriptor, nil for none. The caller releases it
+// by put.
+func (fs *FS) getRaw(fd uintptr) *file {
 	slot := fs.descriptors.slot(fd)
 	if slot == nil {
 		return nil
@@ -78,9 +78,9 @@ func (fs *FS) any(fd uintptr) *file {
 	}
 }
 
-// open is any for a file that was not opened by O_PATH.
-func (fs *FS) open(fd uintptr) *file {
-	f := fs.any(fd)
+// get is getRaw for a file that was not opened with O_PATH.
+func (fs *FS) get(fd uintptr) *file {
+	f := fs.getRaw(fd)
 	if f != nil && f.is(unix.O_PATH) {
 		fs.put(f)
 		return nil
@@ -88,7 +88,7 @@ func (fs *FS) open(fd uintptr) *file {
 	return f
 }
 
-// put releases a file returned by any or open. The last one ends the open file.
+// put releases a file returned by getRaw or get. The last put ends the open file.
 func (fs *FS) put(f *file) {
 	if f.refs.Add(-1) > 0 {
 		return
@@ -121,11 +121,11 @@ func (fs *FS) newFile(n *inode, flags uint32) int64 {
 	f.flags.Store(flags)
 	f.hasLocks.Store(false)
 	f.refs.Store(1)
-	return fs.enter(f)
+	return fs.install(f)
 }
 
-// enter gives an open file a descriptor more, and takes over a reference to it.
-func (fs *FS) enter(f *file) int64 {
+// install gives an open file another descriptor, and takes over a reference to it.
+func (fs *FS) install(f *file) int64 {
 	d := &fs.descriptors
 	fs.numbers.lock()
 	number := d.end
@@ -134,7 +134,7 @@ func (fs *FS) enter(f *file) int64 {
 	} else if number == uint32(len(d.blocks))*descriptorBlock {
 		fs.numbers.unlock()
 		fs.put(f)
-		return no(unix.EMFILE)
+		return errnoResult(unix.EMFILE)
 	} else {
 		if number%descriptorBlock == 0 {
 			d.blocks[number/descriptorBlock].Store(new([descriptorBlock]atomic.Pointer[file]))
@@ -150,11 +150,11 @@ func (fs *FS) enter(f *file) int64 {
 func (fs *FS) close(a args) int64 {
 	slot := fs.descriptors.slot(a[0])
 	if slot == nil {
-		return no(unix.EBADF)
+		return errnoResult(unix.EBADF)
 	}
 	f := slot.Swap(nil)
 	if f == nil {
-		return no(unix.EBADF)
+		return errnoResult(unix.EBADF)
 	}
 	fs.numbers.lock()
 	fs.descriptors.free = append(fs.descriptors.free, uint32(a[0])-FirstDescriptor)
@@ -170,10 +170,10 @@ func (fs *FS) fcntl(f *file, a args) int64 {
 	switch int(a[1]) {
 	case unix.F_DUPFD, unix.F_DUPFD_CLOEXEC:
 		if a[2] >= FirstDescriptor {
-			return no(unix.EINVAL)
+			return errnoResult(unix.EINVAL)
 		}
 		f.refs.Add(1)
-		return fs.enter(f)
+		return fs.install(f)
 	case unix.F_GETFD:
 		return unix.FD_CLOEXEC // no exec reaches these
 	case unix.F_SETFD:
@@ -182,7 +182,7 @@ func (fs *FS) fcntl(f *file, a args) int64 {
 		return int64(f.flags.Load())
 	}
 	if f.is(unix.O_PATH) {
-		return no(unix.EBADF)
+		return errnoResult(unix.EBADF)
 	}
 	switch int(a[1]) {
 	case unix.F_SETFL:
@@ -195,5 +195,5 @@ func (fs *FS) fcntl(f *file, a args) int64 {
 	case unix.F_OFD_GETLK, unix.F_OFD_SETLK, unix.F_OFD_SETLKW:
 		return fs.lockRange(f, int(a[1]), pointer[unix.Flock_t](a[2]))
 	}
-	return no(unix.EINVAL)
+	return errnoResult(unix.EINVAL)
 }

@@ -17,8 +17,8 @@ const (
 
 // FS is a file system. A new one has only its root directory.
 type FS struct {
-	names   lock // of table, of which entries lie where, and of freeEntries
-	numbers lock // of giving out and taking back descriptors
+	names   lock // of table, the places of entries, and freeEntries
+	numbers lock // of allocating and freeing descriptors
 	objects lock // of freeInodes, freeFiles and lastInode
 	memory
 	table    names
@@ -54,7 +54,7 @@ func New(limit int64) (*FS, error) {
 // the first write to 2 MiB of new memory takes about 0.3 ms more.
 func (fs *FS) Populate(n int64) { fs.populate(min(n, fs.left.Load())) }
 
-// Close gives the memory back. No call may be at work or follow.
+// Close frees the memory. No call may be in progress or follow.
 func (fs *FS) Close() error {
 	if err := unix.Munmap(fs.mapping); err != nil {
 		return fmt.Errorf("memfs: unmap: %w", err)
@@ -62,14 +62,14 @@ func (fs *FS) Close() error {
 	return nil
 }
 
-// args are those of a system call.
+// args are the arguments of a system call.
 type args [6]uintptr
 
-// calls are the system calls that there are, by number.
+// calls are the implemented system calls, by number.
 var calls = [512]func(*FS, args) int64{
 	unix.SYS_OPENAT: (*FS).openat,
 	unix.SYS_CLOSE:  (*FS).close,
-	unix.SYS_FCNTL:  on((*FS).any, (*FS).fcntl),
+	unix.SYS_FCNTL:  onFile((*FS).getRaw, (*FS).fcntl),
 	unix.SYS_FLOCK:  (*FS).flock,
 
 	unix.SYS_READ:     (*FS).read,
@@ -86,27 +86,27 @@ var calls = [512]func(*FS, args) int64{
 	unix.SYS_COPY_FILE_RANGE: (*FS).copyFileRange,
 	unix.SYS_SENDFILE:        (*FS).sendfile,
 
-	unix.SYS_LSEEK:     on((*FS).open, (*FS).lseek),
+	unix.SYS_LSEEK:     onFile((*FS).get, (*FS).lseek),
 	unix.SYS_FTRUNCATE: (*FS).ftruncate,
 	unix.SYS_TRUNCATE:  (*FS).truncate,
-	unix.SYS_FALLOCATE: on((*FS).open, (*FS).fallocate),
-	unix.SYS_IOCTL:     on((*FS).open, (*FS).ioctl),
+	unix.SYS_FALLOCATE: onFile((*FS).get, (*FS).fallocate),
+	unix.SYS_IOCTL:     onFile((*FS).get, (*FS).ioctl),
 
-	unix.SYS_FSYNC:           on((*FS).open, (*FS).sync),
-	unix.SYS_FDATASYNC:       on((*FS).open, (*FS).sync),
-	unix.SYS_SYNCFS:          on((*FS).open, (*FS).sync),
-	unix.SYS_SYNC_FILE_RANGE: on((*FS).open, (*FS).syncFileRange),
-	unix.SYS_FADVISE64:       on((*FS).open, (*FS).fadvise),
-	unix.SYS_READAHEAD:       on((*FS).open, (*FS).readahead),
+	unix.SYS_FSYNC:           onFile((*FS).get, (*FS).sync),
+	unix.SYS_FDATASYNC:       onFile((*FS).get, (*FS).sync),
+	unix.SYS_SYNCFS:          onFile((*FS).get, (*FS).sync),
+	unix.SYS_SYNC_FILE_RANGE: onFile((*FS).get, (*FS).syncFileRange),
+	unix.SYS_FADVISE64:       onFile((*FS).get, (*FS).fadvise),
+	unix.SYS_READAHEAD:       onFile((*FS).get, (*FS).readahead),
 
-	unix.SYS_FSTAT:      on((*FS).any, (*FS).fstat),
+	unix.SYS_FSTAT:      onFile((*FS).getRaw, (*FS).fstat),
 	unix.SYS_NEWFSTATAT: (*FS).fstatat,
 	unix.SYS_STATX:      (*FS).statx,
 	unix.SYS_FACCESSAT:  (*FS).faccessat,
 	unix.SYS_FACCESSAT2: (*FS).faccessat2,
 	unix.SYS_STATFS:     (*FS).statfs,
-	unix.SYS_FSTATFS:    on((*FS).any, (*FS).fstatfs),
-	unix.SYS_GETDENTS64: on((*FS).open, (*FS).getdents),
+	unix.SYS_FSTATFS:    onFile((*FS).getRaw, (*FS).fstatfs),
+	unix.SYS_GETDENTS64: onFile((*FS).get, (*FS).getdents),
 	unix.SYS_READLINKAT: (*FS).readlinkat,
 
 	unix.SYS_MKDIRAT:   (*FS).mkdirat,
@@ -117,10 +117,10 @@ var calls = [512]func(*FS, args) int64{
 	unix.SYS_RENAMEAT:  (*FS).renameat,
 	unix.SYS_RENAMEAT2: (*FS).renameat2,
 
-	unix.SYS_FCHMOD:    on((*FS).open, (*FS).fchmod),
+	unix.SYS_FCHMOD:    onFile((*FS).get, (*FS).fchmod),
 	unix.SYS_FCHMODAT:  (*FS).fchmodat,
 	unix.SYS_FCHMODAT2: (*FS).fchmodat2,
-	unix.SYS_FCHOWN:    on((*FS).open, (*FS).fchown),
+	unix.SYS_FCHOWN:    onFile((*FS).get, (*FS).fchown),
 	unix.SYS_FCHOWNAT:  (*FS).fchownat,
 	unix.SYS_UTIMENSAT: (*FS).utimensat,
 
@@ -138,26 +138,26 @@ var calls = [512]func(*FS, args) int64{
 	unix.SYS_FREMOVEXATTR: (*FS).fremovexattr,
 }
 
-// on returns a call on the open file of its first argument, which find finds.
-func on(find func(*FS, uintptr) *file, call func(*FS, *file, args) int64) func(*FS, args) int64 {
+// onFile returns a call on the open file of its first argument, found by find.
+func onFile(find func(*FS, uintptr) *file, call func(*FS, *file, args) int64) func(*FS, args) int64 {
 	return func(fs *FS, a args) int64 {
 		f := find(fs, a[0])
 		if f == nil {
-			return no(unix.EBADF)
+			return errnoResult(unix.EBADF)
 		}
 		defer fs.put(f)
 		return call(fs, f, a)
 	}
 }
 
-// Call answers a system call as Linux would, with a result or -errno. A call
-// that isn't known is ENOSYS. Paths begin at the root, where AT_FDCWD is too,
+// Call answers a system call as Linux would, with a result or -errno. An unknown
+// call is ENOSYS. Paths begin at the root, where AT_FDCWD is too,
 // and never lead out of it. An openat with a NULL path opens the file of its
-// descriptor once more. Descriptors are numbers from FirstDescriptor on,
-// which no descriptor of the kernel's reaches.
+// descriptor once more. Descriptors begin at FirstDescriptor, above all
+// descriptors of the kernel.
 func (fs *FS) Call(nr, a, b, c, d, e, f uintptr) int64 {
 	if nr >= uintptr(len(calls)) || calls[nr] == nil {
-		return no(unix.ENOSYS)
+		return errnoResult(unix.ENOSYS)
 	}
 	// Pinned, so that the scheduler can't stop a thread with a lock while
 	// others wait for the lock.
@@ -173,8 +173,8 @@ func pin() int
 //go:linkname unpin runtime.procUnpin
 func unpin()
 
-// no returns the result of a call with an errno, 0 for none.
-func no(err unix.Errno) int64 { return -int64(err) }
+// errnoResult returns the result of a call with an errno, 0 for none.
+func errnoResult(err unix.Errno) int64 { return -int64(err) }
 
 // pointer converts an argument back to a pointer.
 func pointer[T any](address uintptr) *T { return *(**T)(unsafe.Pointer(&address)) }
@@ -188,8 +188,8 @@ func memoryAt(address uintptr, n int64) []byte { return unsafe.Slice(pointer[byt
 //go:norace
 func move(to, from uintptr, n int64) { copy(memoryAt(to, n), memoryAt(from, n)) }
 
-// copyOut copies bytes to an address, with what is said of move. It returns what
-// follows them.
+// copyOut copies bytes to an address, with the limits of move. It returns the
+// address after them.
 //
 //go:norace
 func copyOut(to uintptr, from []byte) uintptr {
@@ -197,17 +197,17 @@ func copyOut(to uintptr, from []byte) uintptr {
 	return to + uintptr(len(from))
 }
 
-// zero clears bytes, with what is said of move.
+// zero clears bytes, with the limits of move.
 //
 //go:norace
 func zero(at uintptr, n int64) { clear(memoryAt(at, n)) }
 
-// store writes an object to an address, with what is said of move.
+// store writes an object to an address, with the limits of move.
 //
 //go:norace
 func store[T any](at uintptr, v *T) { *pointer[T](at) = *v }
 
-// text returns a string of fewer bytes than max, as it lies at an address.
+// text returns a string of fewer bytes than max at an address.
 func text(at uintptr, max int64) ([]byte, unix.Errno) {
 	if at == 0 {
 		return nil, unix.EFAULT
@@ -220,7 +220,7 @@ func text(at uintptr, max int64) ([]byte, unix.Errno) {
 	return nil, unix.ENAMETOOLONG
 }
 
-// path returns a path that lies at an address.
+// path returns a path at an address.
 func path(at uintptr) ([]byte, unix.Errno) {
 	p, err := text(at, maxPath)
 	if err == 0 && len(p) == 0 {

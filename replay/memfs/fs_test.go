@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newFS makes a file system and who calls it.
+// newFS makes a file system and a caller.
 func newFS(t testing.TB, limit int64) (*FS, *machine) {
 	fs, err := New(limit)
 	require.NoError(t, err)
@@ -42,7 +42,7 @@ func (m *machine) create(t testing.TB, name string, size int64) uintptr {
 func TestUnknownCalls(t *testing.T) {
 	_, m := newFS(t, 1<<20)
 	for _, nr := range []uintptr{unix.SYS_MMAP, unix.SYS_OPENAT2, 511, 512, 1 << 40} {
-		require.Equal(t, no(unix.ENOSYS), m.do(nr))
+		require.Equal(t, errnoResult(unix.ENOSYS), m.do(nr))
 	}
 }
 
@@ -54,19 +54,19 @@ func TestFull(t *testing.T) {
 	written := int64(0)
 	for n := int64(pageSize); n > 0; written += n {
 		if n = m.do(unix.SYS_WRITE, fd, from, pageSize); n < 0 {
-			require.Equal(t, no(unix.ENOSPC), n)
+			require.Equal(t, errnoResult(unix.ENOSPC), n)
 			break
 		}
 	}
 	require.Greater(t, written, int64(40<<10))
 	require.Less(t, written, int64(64<<10))
-	require.Equal(t, no(unix.ENOSPC), m.do(unix.SYS_FALLOCATE, fd, 0, 1<<20, 1<<20))
+	require.Equal(t, errnoResult(unix.ENOSPC), m.do(unix.SYS_FALLOCATE, fd, 0, 1<<20, 1<<20))
 	made := 0
 	for ; m.do(unix.SYS_MKDIRAT, at, m.text(strings.Repeat("d", made+1)), 0o700) == 0; made++ {
 	}
 	require.Positive(t, made)
-	require.Equal(t, no(unix.ENOSPC), m.do(unix.SYS_SYMLINKAT, m.text("f"), at, m.text("l")))
-	require.Equal(t, no(unix.ENOSPC), m.do(unix.SYS_OPENAT, at, m.text("g"), unix.O_CREAT, 0o600))
+	require.Equal(t, errnoResult(unix.ENOSPC), m.do(unix.SYS_SYMLINKAT, m.text("f"), at, m.text("l")))
+	require.Equal(t, errnoResult(unix.ENOSPC), m.do(unix.SYS_OPENAT, at, m.text("g"), unix.O_CREAT, 0o600))
 	require.Zero(t, m.do(unix.SYS_FTRUNCATE, fd, 0))
 	require.Zero(t, m.do(unix.SYS_FALLOCATE, fd, 0, 0, 32<<10))
 	left := fs.left.Load()
@@ -83,7 +83,7 @@ func TestOffsetAfterFailure(t *testing.T) {
 	end := uintptr(m.do(unix.SYS_OPENAT, at, m.text("f"), unix.O_RDWR|unix.O_APPEND))
 	_, from := m.room(pageSize)
 	require.EqualValues(t, 4, m.do(unix.SYS_READ, end, from, 4))
-	require.Equal(t, no(unix.EFBIG), m.do(unix.SYS_WRITE, end, from, 4))
+	require.Equal(t, errnoResult(unix.EFBIG), m.do(unix.SYS_WRITE, end, from, 4))
 	require.EqualValues(t, 4, m.do(unix.SYS_LSEEK, end, 0, unix.SEEK_CUR))
 }
 
@@ -97,7 +97,7 @@ func TestPositionsInDirectories(t *testing.T) {
 	const hash = 6436727948390717725
 	require.EqualValues(t, hash, m.do(unix.SYS_LSEEK, dir, hash, unix.SEEK_SET))
 	require.Zero(t, m.do(unix.SYS_GETDENTS64, dir, to, pageSize))
-	require.Equal(t, no(unix.EINVAL), m.do(unix.SYS_LSEEK, dir, hash, unix.SEEK_CUR), "beyond what an offset can be")
+	require.Equal(t, errnoResult(unix.EINVAL), m.do(unix.SYS_LSEEK, dir, hash, unix.SEEK_CUR), "beyond what an offset can be")
 	require.EqualValues(t, math.MaxInt64, m.do(unix.SYS_LSEEK, dir, math.MaxInt64, unix.SEEK_SET))
 	require.Zero(t, m.do(unix.SYS_GETDENTS64, dir, to, pageSize))
 	require.Zero(t, m.do(unix.SYS_LSEEK, dir, 0, unix.SEEK_SET))
@@ -216,8 +216,8 @@ func TestAttributesByDescriptor(t *testing.T) {
 	require.Equal(t, "user.a\x00", string(got[:7]))
 	require.EqualValues(t, 7, m.do(unix.SYS_LISTXATTR, path, to, 0))
 	require.Zero(t, m.do(unix.SYS_FREMOVEXATTR, fd, name))
-	require.Equal(t, no(unix.ENODATA), m.do(unix.SYS_LREMOVEXATTR, path, name))
-	require.Equal(t, no(unix.EOPNOTSUPP), m.do(unix.SYS_SETXATTR, path, m.text("trusted.a"), from, 3, 0))
+	require.Equal(t, errnoResult(unix.ENODATA), m.do(unix.SYS_LREMOVEXATTR, path, name))
+	require.Equal(t, errnoResult(unix.EOPNOTSUPP), m.do(unix.SYS_SETXATTR, path, m.text("trusted.a"), from, 3, 0))
 }
 
 // A directory is listed once, whatever comes and goes meanwhile.

@@ -11,9 +11,9 @@ import (
 // says otherwise.
 type inode struct {
 	number uint64
-	refs   atomic.Int32 // entries, open files, calls at work, and directories within
+	refs   atomic.Int32 // entries, open files, calls in progress, and directories within
 	mode   atomic.Uint32
-	links  atomic.Int32 // as stat tells them; changed under FS.names
+	links  atomic.Int32 // st_nlink; changed under FS.names
 	size   atomic.Int64 // changed under lock
 
 	lock       lock
@@ -69,7 +69,7 @@ const (
 // newInode returns a file with one reference and no link, nil if there is no
 // memory.
 func (fs *FS) newInode(mode uint32) *inode {
-	if !fs.pay(inodeCost) {
+	if !fs.charge(inodeCost) {
 		return nil
 	}
 	fs.objects.lock()
@@ -101,7 +101,7 @@ func (fs *FS) newInode(mode uint32) *inode {
 func (fs *FS) unref(n *inode) {
 	for n != nil && n.refs.Add(-1) == 0 {
 		parent := n.parent
-		fs.cut(&n.tree, 0, maxPages)
+		fs.freeRange(&n.tree, 0, maxPages)
 		for i := range n.attributes {
 			fs.refund(n.attributes[i].cost())
 		}

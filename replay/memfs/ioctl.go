@@ -13,9 +13,9 @@ const (
 	fsIocFiemap     = 0xc020660b
 )
 
-// told is how many bytes of zeroes the answers to requests have that only tell
-// of flags: of these files there are none.
-var told = []struct {
+// zeroAnswers is how many bytes of zeroes the requests return that only query flags:
+// these files have none.
+var zeroAnswers = []struct {
 	request uint32
 	size    int64
 }{
@@ -27,21 +27,21 @@ var told = []struct {
 func (fs *FS) ioctl(f *file, a args) int64 {
 	switch request := uint32(a[1]); request {
 	case unix.FICLONE, unix.FICLONERANGE, unix.FIDEDUPERANGE:
-		return no(unix.EOPNOTSUPP)
+		return errnoResult(unix.EOPNOTSUPP)
 	case fsIocFiemap:
 		return fs.fiemap(f.node, a[2])
 	default:
-		for _, t := range told {
+		for _, t := range zeroAnswers {
 			if t.request == request {
 				zero(a[2], t.size)
 				return 0
 			}
 		}
 	}
-	return no(unix.ENOTTY)
+	return errnoResult(unix.ENOTTY)
 }
 
-// fiemap is a struct fiemap, which room for extents follows.
+// fiemap is a struct fiemap, followed by room for extents.
 type fiemap struct {
 	start, length uint64
 	flags, mapped uint32
@@ -68,28 +68,28 @@ func (fs *FS) fiemap(n *inode, address uintptr) int64 {
 	m := pointer[fiemap](address)
 	switch {
 	case m.flags&^fiemapSync != 0 || !n.isReg():
-		return no(unix.EOPNOTSUPP)
+		return errnoResult(unix.EOPNOTSUPP)
 	case m.length == 0:
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
 	n.lock.rlock()
 	defer n.lock.runlock()
 	at, end := m.start/pageSize, min(m.length, maxBytes)
 	if m.start > maxBytes {
-		return no(unix.EFBIG)
+		return errnoResult(unix.EFBIG)
 	}
 	end = (m.start + end + pageSize - 1) / pageSize
 	m.mapped = 0
 	for {
-		first := fs.data(&n.tree, int64(at))
+		first := fs.firstData(&n.tree, int64(at))
 		if first < 0 || uint64(first) >= end || m.room > 0 && m.mapped == m.room {
 			return 0
 		}
-		past := fs.gap(&n.tree, first)
+		past := fs.firstHole(&n.tree, first)
 		if m.room > 0 {
 			x := extent{logical: uint64(first) * pageSize, length: uint64(past-first) * pageSize}
 			x.physical = x.logical
-			if fs.data(&n.tree, past) < 0 {
+			if fs.firstData(&n.tree, past) < 0 {
 				x.flags = extentLast
 			}
 			store(address+unsafe.Sizeof(*m)+uintptr(m.mapped)*unsafe.Sizeof(x), &x)

@@ -7,22 +7,22 @@ import (
 // setSize makes a file shorter or longer. Its lock is held.
 func (fs *FS) setSize(n *inode, size int64) {
 	if size < n.size.Load() {
-		fs.cut(&n.tree, (size+pageSize-1)/pageSize, maxPages)
+		fs.freeRange(&n.tree, (size+pageSize-1)/pageSize, maxPages)
 		fs.clear(n, size, (size+pageSize-1)/pageSize*pageSize)
 	}
 	n.size.Store(size)
 	n.stamp(modified, changed)
 }
 
-// clear writes zeroes over the part of a range that lies in a page, if there is
-// one.
+// clear writes zeroes over the part of a range within a page, if the page
+// exists.
 func (fs *FS) clear(n *inode, from, to int64) {
 	if p := fs.find(&n.tree, from/pageSize); p >= firstPage && from < to {
 		zero(fs.address(p, from%pageSize), to-from)
 	}
 }
 
-// punch makes a hole: pages go, and what lies in others is cleared.
+// punch makes a hole: it frees whole pages, and clears parts of others.
 func (fs *FS) punch(n *inode, from, to int64) {
 	first, end := (from+pageSize-1)/pageSize, to/pageSize
 	if first > end { // within a page
@@ -31,15 +31,15 @@ func (fs *FS) punch(n *inode, from, to int64) {
 	}
 	fs.clear(n, from, first*pageSize)
 	fs.clear(n, end*pageSize, to)
-	fs.cut(&n.tree, first, end)
+	fs.freeRange(&n.tree, first, end)
 }
 
-// reserve pays for the pages of a range that are holes, so that writing to
+// reserve charges for the pages of a range that are holes, so that writing to
 // them can't fail.
 func (fs *FS) reserve(n *inode, from, to int64) unix.Errno {
 	for page := from / pageSize; page*pageSize < to; page++ {
 		e := fs.slot(&n.tree, page)
-		if e == nil || *e == hole && !fs.pay(pageSize) {
+		if e == nil || *e == hole && !fs.charge(pageSize) {
 			return unix.ENOSPC
 		}
 		if *e == hole {
@@ -53,33 +53,33 @@ func (fs *FS) reserve(n *inode, from, to int64) unix.Errno {
 func (fs *FS) ftruncate(a args) int64 {
 	size := int64(a[1])
 	if size < 0 {
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
-	f := fs.open(a[0])
+	f := fs.get(a[0])
 	if f == nil {
-		return no(unix.EBADF)
+		return errnoResult(unix.EBADF)
 	}
 	defer fs.put(f)
 	if !f.writable() {
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
 	return fs.truncateTo(f.node, size)
 }
 
 func (fs *FS) truncate(a args) int64 {
 	if int64(a[1]) < 0 {
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
 	n, err := fs.lookup(cwd, a[0], 0)
 	if err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	defer fs.unref(n)
 	switch {
 	case n.isDir():
-		return no(unix.EISDIR)
+		return errnoResult(unix.EISDIR)
 	case !n.isReg():
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
 	return fs.truncateTo(n, int64(a[1]))
 }
@@ -89,7 +89,7 @@ const cwd = ^uintptr(99)
 
 func (fs *FS) truncateTo(n *inode, size int64) int64 {
 	if size > maxBytes {
-		return no(unix.EFBIG)
+		return errnoResult(unix.EFBIG)
 	}
 	n.lock.lock()
 	fs.setSize(n, size)
@@ -102,29 +102,29 @@ func (fs *FS) fallocate(f *file, a args) int64 {
 	kept := mode&unix.FALLOC_FL_KEEP_SIZE != 0
 	what := mode &^ unix.FALLOC_FL_KEEP_SIZE
 	if from < 0 || size <= 0 {
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
 	switch what {
 	case unix.FALLOC_FL_ALLOCATE_RANGE, unix.FALLOC_FL_ZERO_RANGE, unix.FALLOC_FL_UNSHARE_RANGE:
 	case unix.FALLOC_FL_PUNCH_HOLE:
 		if !kept {
-			return no(unix.EOPNOTSUPP)
+			return errnoResult(unix.EOPNOTSUPP)
 		}
 	case unix.FALLOC_FL_COLLAPSE_RANGE, unix.FALLOC_FL_INSERT_RANGE, unix.FALLOC_FL_WRITE_ZEROES:
 		if kept {
-			return no(unix.EOPNOTSUPP)
+			return errnoResult(unix.EOPNOTSUPP)
 		}
 	default:
-		return no(unix.EOPNOTSUPP)
+		return errnoResult(unix.EOPNOTSUPP)
 	}
 	if !f.writable() {
-		return no(unix.EBADF)
+		return errnoResult(unix.EBADF)
 	}
 	if from+size < 0 || from+size > maxBytes {
-		return no(unix.EFBIG)
+		return errnoResult(unix.EFBIG)
 	}
 	if what&(unix.FALLOC_FL_UNSHARE_RANGE|unix.FALLOC_FL_WRITE_ZEROES) != 0 {
-		return no(unix.EOPNOTSUPP) // as ext4 says
+		return errnoResult(unix.EOPNOTSUPP) // as on ext4
 	}
 	n := f.node
 	n.lock.lock()
@@ -135,14 +135,14 @@ func (fs *FS) fallocate(f *file, a args) int64 {
 		fs.punch(n, from, from+size)
 		return 0
 	case unix.FALLOC_FL_COLLAPSE_RANGE:
-		return no(fs.collapse(n, from, size))
+		return errnoResult(fs.collapse(n, from, size))
 	case unix.FALLOC_FL_INSERT_RANGE:
-		return no(fs.insert(n, from, size))
+		return errnoResult(fs.insert(n, from, size))
 	case unix.FALLOC_FL_ZERO_RANGE:
 		fs.punch(n, from, from+size)
 	}
 	if err := fs.reserve(n, from, from+size); err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	if !kept && from+size > n.size.Load() {
 		n.size.Store(from + size)
@@ -150,13 +150,13 @@ func (fs *FS) fallocate(f *file, a args) int64 {
 	return 0
 }
 
-// collapse takes a range out of a file.
+// collapse removes a range from a file.
 func (fs *FS) collapse(n *inode, from, size int64) unix.Errno {
 	old := n.size.Load()
 	if from%pageSize != 0 || size%pageSize != 0 || from+size >= old {
 		return unix.EINVAL
 	}
-	fs.cut(&n.tree, from/pageSize, (from+size)/pageSize)
+	fs.freeRange(&n.tree, from/pageSize, (from+size)/pageSize)
 	if !fs.shift(&n.tree, (from+size)/pageSize, -size/pageSize) {
 		return unix.ENOSPC
 	}
@@ -175,8 +175,8 @@ func (fs *FS) insert(n *inode, from, size int64) unix.Errno {
 	case from >= old:
 		return unix.EINVAL
 	}
-	// The memory set aside beyond the end would not fit any more.
-	fs.cut(&n.tree, maxPages-size/pageSize, maxPages)
+	// The memory reserved beyond the end would not fit any more.
+	fs.freeRange(&n.tree, maxPages-size/pageSize, maxPages)
 	if !fs.shift(&n.tree, from/pageSize, size/pageSize) {
 		return unix.ENOSPC
 	}
@@ -202,7 +202,7 @@ func (fs *FS) lseek(f *file, a args) int64 {
 		to += size
 	case unix.SEEK_DATA, unix.SEEK_HOLE:
 		if to < 0 || to >= size {
-			return no(unix.ENXIO)
+			return errnoResult(unix.ENXIO)
 		}
 		n.lock.rlock()
 		to = fs.seek(n, to, a[2] == unix.SEEK_DATA)
@@ -211,17 +211,17 @@ func (fs *FS) lseek(f *file, a args) int64 {
 			return to
 		}
 	default:
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
 	if to < 0 || to > maxBytes && !n.isDir() { // positions of ext4's listings are hashes
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
 	f.offset = to
 	return to
 }
 
-// seek returns where the next data begin, or the next hole, of which one is at
-// the end.
+// seek returns where the next data or the next hole begins. The end of the file
+// is a hole.
 func (fs *FS) seek(n *inode, from int64, data bool) int64 {
 	size := n.size.Load()
 	if n.isDir() {
@@ -230,13 +230,13 @@ func (fs *FS) seek(n *inode, from int64, data bool) int64 {
 		}
 		return size
 	}
-	page := fs.gap(&n.tree, from/pageSize)
+	page := fs.firstHole(&n.tree, from/pageSize)
 	if data {
-		page = fs.data(&n.tree, from/pageSize)
+		page = fs.firstData(&n.tree, from/pageSize)
 	}
 	at := max(page*pageSize, from)
 	if page < 0 || data && at >= size {
-		return no(unix.ENXIO)
+		return errnoResult(unix.ENXIO)
 	}
 	return min(at, size)
 }

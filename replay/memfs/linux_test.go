@@ -68,7 +68,7 @@ func (m *machine) do(nr uintptr, a ...uintptr) int64 {
 func kernel(nr, a, b, c, d, e, f uintptr) int64 {
 	r, _, errno := syscall.RawSyscall6(nr, a, b, c, d, e, f)
 	if errno != 0 {
-		return no(errno)
+		return errnoResult(errno)
 	}
 	return int64(r)
 }

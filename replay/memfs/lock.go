@@ -10,16 +10,16 @@ import (
 
 // lock is held by one writer or by any number of readers. Waiting threads sleep
 // in the kernel; waiting writers go before new readers. Go's scheduler does not
-// know about it. So GOMAXPROCS must be larger than the number of waiting
+// know about it, so GOMAXPROCS must be larger than the number of waiting
 // threads, and the garbage collector off, as in a replay. Otherwise the thread
-// that holds the lock may not go on.
+// that holds the lock may not continue.
 type lock struct{ state atomic.Uint32 } // readers, and the bits below
 
 const (
 	written = 1 << 31 // a writer holds it
 	awaited = 1 << 30 // a thread may sleep
 
-	spins = 64 // looks at the lock before the first sleep
+	spins = 64 // attempts before the first sleep
 
 	futexWait = 0 | 128 // FUTEX_WAIT | FUTEX_PRIVATE_FLAG
 	futexWake = 1 | 128 // FUTEX_WAKE | FUTEX_PRIVATE_FLAG

@@ -13,7 +13,7 @@ type rangeLock struct {
 	exclusive   bool
 }
 
-// rangeCost is what one is charged for, in bytes.
+// rangeCost is the charge for a range lock, in bytes.
 const rangeCost = 64
 
 // flock is a lock of an open file on all of a file.
@@ -22,7 +22,7 @@ type flock struct {
 	exclusive bool
 }
 
-// fileRange returns the bytes that a struct flock is about.
+// fileRange returns the range of a struct flock.
 func fileRange(f *file, l *unix.Flock_t) (first, last int64, err unix.Errno) {
 	switch l.Whence {
 	case unix.SEEK_SET:
@@ -57,42 +57,42 @@ func fileRange(f *file, l *unix.Flock_t) (first, last int64, err unix.Errno) {
 func (fs *FS) lockRange(f *file, cmd int, l *unix.Flock_t) int64 {
 	switch {
 	case l.Pid != 0, l.Type < unix.F_RDLCK || l.Type > unix.F_UNLCK:
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
 	first, last, err := fileRange(f, l)
 	if err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	n := f.node
 	n.lock.lock()
 	defer n.lock.unlock()
 	other := n.conflict(f, first, last, l.Type)
 	if cmd == unix.F_OFD_GETLK {
-		n.tell(l, other)
+		n.describeLock(l, other)
 		return 0
 	}
 	switch {
 	case l.Type == unix.F_RDLCK && !f.readable(), l.Type == unix.F_WRLCK && !f.writable():
-		return no(unix.EBADF)
+		return errnoResult(unix.EBADF)
 	case other != nil:
-		return no(unix.EAGAIN)
+		return errnoResult(unix.EAGAIN)
 	}
 	// Releasing the middle of a lock splits it.
-	if !fs.pay(2 * rangeCost) {
-		return no(unix.ENOLCK)
+	if !fs.charge(2 * rangeCost) {
+		return errnoResult(unix.ENOLCK)
 	}
 	before := len(n.ranges)
 	n.unlockRange(f, first, last)
 	if l.Type != unix.F_UNLCK {
 		n.ranges = append(n.ranges, rangeLock{f, first, last, l.Type == unix.F_WRLCK})
-		n.join(len(n.ranges) - 1)
+		n.mergeLocks(len(n.ranges) - 1)
 		f.hasLocks.Store(true)
 	}
 	fs.refund(int64(before+2-len(n.ranges)) * rangeCost)
 	return 0
 }
 
-// conflict returns a lock of another that forbids one of a type.
+// conflict returns a lock of another open file that conflicts with a lock of a type.
 func (n *inode) conflict(f *file, first, last int64, kind int16) *rangeLock {
 	for i := range n.ranges {
 		l := &n.ranges[i]
@@ -103,8 +103,8 @@ func (n *inode) conflict(f *file, first, last int64, kind int16) *rangeLock {
 	return nil
 }
 
-// tell describes a lock, or that there is none.
-func (n *inode) tell(l *unix.Flock_t, other *rangeLock) {
+// describeLock fills in a lock, or F_UNLCK if there is none.
+func (n *inode) describeLock(l *unix.Flock_t, other *rangeLock) {
 	if other == nil {
 		l.Type = unix.F_UNLCK
 		return
@@ -118,7 +118,7 @@ func (n *inode) tell(l *unix.Flock_t, other *rangeLock) {
 	}
 }
 
-// unlockRange takes the bytes of a range from the locks of an open file.
+// unlockRange removes a range from the locks of an open file.
 func (n *inode) unlockRange(f *file, first, last int64) {
 	for i := 0; i < len(n.ranges); i++ {
 		l := &n.ranges[i]
@@ -142,8 +142,8 @@ func (n *inode) unlockRange(f *file, first, last int64) {
 	}
 }
 
-// join makes one lock of one and those of its kind that it touches.
-func (n *inode) join(i int) {
+// mergeLocks merges a lock with the locks of its kind that it touches.
+func (n *inode) mergeLocks(i int) {
 	for k := 0; k < len(n.ranges); k++ {
 		a, b := &n.ranges[i], &n.ranges[k]
 		if k == i || a.owner != b.owner || a.exclusive != b.exclusive || b.first-1 > a.last || a.first-1 > b.last {
@@ -164,7 +164,7 @@ func (n *inode) dropRange(i int) {
 	n.ranges = n.ranges[:last]
 }
 
-// unlockAll takes all locks of an open file away.
+// unlockAll removes all locks of an open file.
 func (n *inode) unlockAll(fs *FS, f *file) {
 	n.lock.lock()
 	before := len(n.ranges)
@@ -189,15 +189,15 @@ func (n *inode) dropFlock(f *file) {
 func (fs *FS) flock(a args) int64 {
 	how := uint32(a[1]) &^ unix.LOCK_NB
 	if how != unix.LOCK_SH && how != unix.LOCK_EX && how != unix.LOCK_UN {
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
-	f := fs.open(a[0])
+	f := fs.get(a[0])
 	if f == nil {
-		return no(unix.EBADF)
+		return errnoResult(unix.EBADF)
 	}
 	defer fs.put(f)
 	if how != unix.LOCK_UN && !f.readable() && !f.writable() {
-		return no(unix.EBADF)
+		return errnoResult(unix.EBADF)
 	}
 	n, exclusive := f.node, how == unix.LOCK_EX
 	n.lock.lock()
@@ -213,7 +213,7 @@ func (fs *FS) flock(a args) int64 {
 	}
 	for i := range n.flocks {
 		if n.flocks[i].exclusive || exclusive {
-			return no(unix.EAGAIN)
+			return errnoResult(unix.EAGAIN)
 		}
 	}
 	n.flocks = append(n.flocks, flock{f, exclusive})

@@ -9,29 +9,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pageSize is that of pages of data and of the nodes of trees.
+// pageSize is the size of pages of data and of nodes of trees.
 const pageSize = 4096
 
 // The values of a slot of a tree other than the number of a page or a node.
 const (
 	hole      = 0 // nothing
-	unwritten = 1 // a page that is paid for, but not allocated before it is written
+	unwritten = 1 // a charged page that is allocated when it is written
 	firstPage = 2
 )
 
-// memory is the pages of a file system, and what is left of its budget. A page
-// must be paid for before it is taken.
+// memory is the pages of a file system, and the rest of its budget. A page is
+// charged before it is allocated.
 type memory struct {
 	mapping []byte
 	base    uintptr
 	left    atomic.Int64 // bytes
 
 	lock  lock
-	free  uint32 // the first page that was given back; each holds the next
-	fresh uint32 // the first that was never taken, so holds zeroes
+	free  uint32 // the first freed page; each holds the next
+	fresh uint32 // the first page that was never allocated; it holds zeroes
 }
 
-// maxLimit is what page numbers can tell apart.
+// maxLimit is the memory that page numbers can address.
 const maxLimit = (math.MaxUint32 - firstPage) * pageSize
 
 func (m *memory) open(limit int64) error {
@@ -41,15 +41,15 @@ func (m *memory) open(limit int64) error {
 	if err != nil {
 		return fmt.Errorf("map %d bytes: %w", size, err)
 	}
-	// Where the kernel has huge pages, far fewer faults.
+	// Far fewer faults if the kernel has huge pages.
 	_ = unix.Madvise(b, unix.MADV_HUGEPAGE)
 	m.mapping, m.base, m.fresh = b, uintptr(unsafe.Pointer(&b[0])), firstPage
 	m.left.Store(limit)
 	return nil
 }
 
-// populate has the kernel find memory for so many bytes of pages that were
-// never taken, so that the first write to them doesn't wait for it.
+// populate makes the kernel populate n bytes of pages that were never
+// allocated, so that the first write to them doesn't wait for it.
 func (m *memory) populate(n int64) {
 	m.lock.lock()
 	from := int64(m.fresh) * pageSize
@@ -60,8 +60,8 @@ func (m *memory) populate(n int64) {
 	}
 }
 
-// pay takes bytes from the budget and reports whether there were so many.
-func (m *memory) pay(n int64) bool {
+// charge takes bytes from the budget, and reports whether there were enough.
+func (m *memory) charge(n int64) bool {
 	for have := m.left.Load(); have >= n; have = m.left.Load() {
 		if m.left.CompareAndSwap(have, have-n) {
 			return true
@@ -72,8 +72,8 @@ func (m *memory) pay(n int64) bool {
 
 func (m *memory) refund(n int64) { m.left.Add(n) }
 
-// take returns a page that was paid for. It holds zeroes if it is to.
-func (m *memory) take(zero bool) uint32 {
+// allocPage returns a charged page, cleared if zero is set.
+func (m *memory) allocPage(zero bool) uint32 {
 	m.lock.lock()
 	p := m.free
 	if p == 0 {
@@ -90,8 +90,8 @@ func (m *memory) take(zero bool) uint32 {
 	return p
 }
 
-// give gives a page back, whose price is refunded by the caller.
-func (m *memory) give(p uint32) {
+// freePage frees a page. The caller refunds the charge.
+func (m *memory) freePage(p uint32) {
 	next := (*uint32)(unsafe.Pointer(&m.mapping[int64(p)*pageSize]))
 	m.lock.lock()
 	*next, m.free = m.free, p
@@ -102,12 +102,12 @@ func (m *memory) page(p uint32) []byte {
 	return m.mapping[int64(p)*pageSize : (int64(p)+1)*pageSize]
 }
 
-// address returns that of a place in a page.
+// address returns the address of an offset in a page.
 func (m *memory) address(p uint32, offset int64) uintptr {
 	return m.base + uintptr(p)*pageSize + uintptr(offset)
 }
 
-// node returns what lies in a page of a tree.
+// node returns the node of a tree in a page.
 func (m *memory) node(p uint32) *[fan]uint32 {
 	return (*[fan]uint32)(unsafe.Pointer(&m.mapping[int64(p)*pageSize]))
 }

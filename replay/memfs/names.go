@@ -78,7 +78,7 @@ func (fs *FS) add(dir *inode, name []byte, n *inode) unix.Errno {
 	if dir.links.Load() == 0 {
 		return unix.ENOENT // removed
 	}
-	if !fs.pay(entryCost) {
+	if !fs.charge(entryCost) {
 		return unix.ENOSPC
 	}
 	e := fs.freeEntries
@@ -91,7 +91,7 @@ func (fs *FS) add(dir *inode, name []byte, n *inode) unix.Errno {
 	}
 	fs.freeEntries = e.next
 	e.node = n
-	fs.enlist(e, dir, name)
+	fs.insertEntry(e, dir, name)
 	if n.links.Add(1); n.isDir() {
 		n.links.Add(1)
 		dir.links.Add(1)
@@ -100,11 +100,11 @@ func (fs *FS) add(dir *inode, name []byte, n *inode) unix.Errno {
 	return 0
 }
 
-// remove takes a name away and returns what it stood for, with the reference
-// that the entry had.
+// remove removes an entry and returns its file, with the reference of the
+// entry.
 func (fs *FS) remove(e *entry) *inode {
 	dir, n := e.dir, e.node
-	fs.delist(e)
+	fs.removeEntry(e)
 	if n.links.Add(-1); n.isDir() {
 		n.links.Add(-1)
 		dir.links.Add(-1)
@@ -116,16 +116,16 @@ func (fs *FS) remove(e *entry) *inode {
 	return n
 }
 
-// move gives an entry another place and another name.
+// move moves an entry to another directory and name.
 func (fs *FS) move(e *entry, dir *inode, name []byte) {
-	fs.delist(e)
-	fs.enlist(e, dir, name)
-	e.node.adopt(dir)
+	fs.removeEntry(e)
+	fs.insertEntry(e, dir, name)
+	e.node.setParent(dir)
 	e.node.touch(changed)
 }
 
-// enlist puts an entry where it is found and listed.
-func (fs *FS) enlist(e *entry, dir *inode, name []byte) {
+// insertEntry adds an entry to the table and to its directory.
+func (fs *FS) insertEntry(e *entry, dir *inode, name []byte) {
 	e.dir, e.name = dir, append(e.name[:0], name...)
 	if last := len(dir.vacant) - 1; last >= 0 {
 		e.place, dir.vacant = dir.vacant[last], dir.vacant[:last]
@@ -138,15 +138,15 @@ func (fs *FS) enlist(e *entry, dir *inode, name []byte) {
 	dir.touch(modified, changed)
 }
 
-func (fs *FS) delist(e *entry) {
+func (fs *FS) removeEntry(e *entry) {
 	fs.table.remove(e)
 	e.dir.entries[e.place] = nil
 	e.dir.vacant = append(e.dir.vacant, e.place)
 	e.dir.touch(modified, changed)
 }
 
-// adopt lets a directory lie in another one.
-func (n *inode) adopt(dir *inode) {
+// setParent sets the parent of a directory.
+func (n *inode) setParent(dir *inode) {
 	if !n.isDir() || n.parent == dir {
 		return
 	}

@@ -28,18 +28,18 @@ func openFlags(flags uint32) (uint32, unix.Errno) {
 func (fs *FS) openat(a args) int64 {
 	flags, err := openFlags(uint32(a[2]))
 	if err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	if a[1] == 0 {
 		return fs.reopen(a[0], flags)
 	}
 	name, err := path(a[1])
 	if err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	dir, err := fs.start(a[0], name)
 	if err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	defer fs.unref(dir)
 	mode := uint32(a[3]) & 0o7777
@@ -62,7 +62,7 @@ func (fs *FS) openat(a args) int64 {
 	}
 	if err != 0 {
 		fs.unref(n)
-		return no(err)
+		return errnoResult(err)
 	}
 	return fs.opened(n, flags)
 }
@@ -78,20 +78,20 @@ func (fs *FS) opened(n *inode, flags uint32) int64 {
 // reopen opens the file of a descriptor once more. Linux does so by a path in /proc;
 // here the path is NULL.
 func (fs *FS) reopen(fd uintptr, flags uint32) int64 {
-	f := fs.any(fd)
+	f := fs.getRaw(fd)
 	if f == nil {
-		return no(unix.EBADF)
+		return errnoResult(unix.EBADF)
 	}
 	n := f.node.ref()
 	fs.put(f)
 	if err := fs.mayOpen(n, flags); err != 0 {
 		fs.unref(n)
-		return no(err)
+		return errnoResult(err)
 	}
 	return fs.opened(n, flags)
 }
 
-// ending says how a path of a call of openat is walked at its end.
+// ending returns how openat walks the end of a path.
 func ending(flags uint32) uint8 {
 	if flags&(unix.O_NOFOLLOW|unix.O_EXCL) != 0 {
 		return 0
@@ -100,8 +100,8 @@ func ending(flags uint32) uint8 {
 }
 
 // openOrMake returns, with a reference, the file that a path leads to, and
-// makes it if it isn't there. Beside an error there can be a file to be given
-// to unref.
+// makes it if it doesn't exist. With an error there can be a file to release by
+// unref.
 func (fs *FS) openOrMake(dir *inode, path []byte, flags, mode uint32) (*inode, unix.Errno) {
 	fs.names.lock()
 	p, err := fs.walk(dir, path, creating|ending(flags))
@@ -152,8 +152,8 @@ func (fs *FS) openUnnamed(dir *inode, path []byte, flags, mode uint32) (*inode, 
 	return n, 0
 }
 
-// mayOpen says why a file that is there can't be opened, and empties it if it
-// is to.
+// mayOpen returns the error of opening an existing file, and truncates it if
+// flags say so.
 func (fs *FS) mayOpen(n *inode, flags uint32) unix.Errno {
 	const truncates = unix.O_TRUNC
 	switch kind := n.kind(); {

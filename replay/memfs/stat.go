@@ -7,12 +7,12 @@ import (
 // device is the number of a file system.
 const device = 0x70
 
-// set assigns where architectures have other types.
+// set assigns to a field whose type depends on the architecture.
 func set[T ~int32 | ~int64 | ~uint32 | ~uint64](to *T, v int64) { *to = T(v) }
 
 func timespec(nanos int64) unix.Timespec { return unix.NsecToTimespec(nanos) }
 
-// length returns what stat says of a file's: that of a directory is a page.
+// length returns st_size of a file: a page for a directory.
 func (n *inode) length() int64 {
 	if n.isDir() {
 		return pageSize
@@ -20,7 +20,7 @@ func (n *inode) length() int64 {
 	return n.size.Load()
 }
 
-// status returns what stat says of a file.
+// status returns the struct stat of a file.
 func (n *inode) status() (s unix.Stat_t) {
 	n.lock.rlock()
 	defer n.lock.runlock()
@@ -41,7 +41,7 @@ func (fs *FS) fstat(f *file, a args) int64 {
 func (fs *FS) fstatat(a args) int64 {
 	const known = unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT | unix.AT_EMPTY_PATH
 	if uint32(a[3])&^known != 0 {
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
 	return fs.onPath(a[0], a[1], a[3], func(n *inode) int64 {
 		s := n.status()
@@ -57,11 +57,11 @@ func (fs *FS) statx(a args) int64 {
 		reserved = 0x80000000 // STATX__RESERVED
 	)
 	if flags := uint32(a[2]); flags&^known != 0 || flags&sync == sync || uint32(a[3])&reserved != 0 {
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
 	n, err := fs.lookup(a[0], a[1], a[2])
 	if err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	defer fs.unref(n)
 	s := n.status()
@@ -87,15 +87,15 @@ func (fs *FS) faccessat2(a args) int64 {
 	const known = unix.AT_EACCESS | unix.AT_SYMLINK_NOFOLLOW | unix.AT_EMPTY_PATH
 	const execute = 1
 	if uint32(a[2])&^7 != 0 || uint32(a[3])&^known != 0 {
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
 	n, err := fs.lookup(a[0], a[1], a[3])
 	if err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	defer fs.unref(n)
 	if a[2]&execute != 0 && !n.isDir() && n.mode.Load()&0o111 == 0 {
-		return no(unix.EACCES)
+		return errnoResult(unix.EACCES)
 	}
 	return 0
 }
@@ -117,7 +117,7 @@ func (fs *FS) storeStatfs(at uintptr) int64 {
 	return 0
 }
 
-// change changes what stat says of a file, and returns 0.
+// change changes metadata of a file, and returns 0.
 func (n *inode) change(do func()) int64 {
 	n.lock.lock()
 	do()
@@ -138,17 +138,17 @@ func (fs *FS) fchmodat(a args) int64 {
 
 func (fs *FS) fchmodat2(a args) int64 {
 	if uint32(a[3])&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 {
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
 	return fs.onPath(a[0], a[1], a[3], func(n *inode) int64 {
 		if n.isLink() {
-			return no(unix.EOPNOTSUPP)
+			return errnoResult(unix.EOPNOTSUPP)
 		}
 		return n.chmod(a[2])
 	})
 }
 
-// chown leaves alone what is to be -1.
+// chown leaves an owner of -1 unchanged.
 func (n *inode) chown(uid, gid uintptr) int64 {
 	return n.change(func() {
 		if uint32(uid) != ^uint32(0) {
@@ -164,35 +164,35 @@ func (fs *FS) fchown(f *file, a args) int64 { return f.node.chown(a[1], a[2]) }
 
 func (fs *FS) fchownat(a args) int64 {
 	if uint32(a[4])&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 {
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
 	return fs.onPath(a[0], a[1], a[4], func(n *inode) int64 { return n.chown(a[2], a[3]) })
 }
 
-// utimensat takes a descriptor where it has no path.
+// utimensat takes a descriptor if it has no path.
 func (fs *FS) utimensat(a args) int64 {
 	var to [2]unix.Timespec
 	if a[2] != 0 {
 		to = *pointer[[2]unix.Timespec](a[2])
 		for _, t := range to {
 			if (t.Nsec < 0 || t.Nsec > 999_999_999) && t.Nsec != unix.UTIME_NOW && t.Nsec != unix.UTIME_OMIT {
-				return no(unix.EINVAL)
+				return errnoResult(unix.EINVAL)
 			}
 		}
 	}
 	if a[1] == 0 {
 		if a[3] != 0 {
-			return no(unix.EINVAL)
+			return errnoResult(unix.EINVAL)
 		}
-		f := fs.open(a[0])
+		f := fs.get(a[0])
 		if f == nil {
-			return no(unix.EBADF)
+			return errnoResult(unix.EBADF)
 		}
 		defer fs.put(f)
 		return f.node.setTimes(a[2] == 0, to)
 	}
 	if uint32(a[3])&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 {
-		return no(unix.EINVAL)
+		return errnoResult(unix.EINVAL)
 	}
 	return fs.onPath(a[0], a[1], a[3], func(n *inode) int64 { return n.setTimes(a[2] == 0, to) })
 }

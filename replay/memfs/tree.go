@@ -7,8 +7,8 @@ type tree struct {
 	root   uint32
 	height uint8
 	nodes  int64
-	pages  int64 // taken or unwritten
-	paid   int64 // nodes that are paid for before they are needed
+	pages  int64 // allocated or unwritten
+	paid   int64 // nodes that are charged before they are needed
 }
 
 const (
@@ -16,7 +16,7 @@ const (
 	fan     = 1 << fanBits
 )
 
-// span is how many pages a tree of a height reaches over.
+// span is how many pages a tree of a height covers.
 func span(height uint8) int64 { return 1 << (fanBits * height) }
 
 // find returns the value in the slot of a page.
@@ -60,34 +60,34 @@ func (m *memory) slot(t *tree, page int64) *uint32 {
 func (m *memory) newNode(t *tree) uint32 {
 	if t.paid > 0 {
 		t.paid--
-	} else if !m.pay(pageSize) {
+	} else if !m.charge(pageSize) {
 		return hole
 	}
 	t.nodes++
-	return m.take(true)
+	return m.allocPage(true)
 }
 
-// cut makes holes of the pages from first to before end.
-func (m *memory) cut(t *tree, first, end int64) {
+// freeRange turns the pages [first, end) into holes.
+func (m *memory) freeRange(t *tree, first, end int64) {
 	end = min(end, span(t.height))
 	if first >= end {
 		return
 	}
 	pages, nodes := t.pages, t.nodes
-	m.cutBelow(t, &t.root, t.height, first, end)
+	m.freeRangeBelow(t, &t.root, t.height, first, end)
 	if t.root == hole {
 		t.height = 0
 	}
 	m.refund((pages - t.pages + nodes - t.nodes) * pageSize)
 }
 
-func (m *memory) cutBelow(t *tree, at *uint32, height uint8, first, end int64) {
+func (m *memory) freeRangeBelow(t *tree, at *uint32, height uint8, first, end int64) {
 	switch {
 	case *at == hole:
 		return
 	case height == 0:
 		if *at != unwritten {
-			m.give(*at)
+			m.freePage(*at)
 		}
 		*at = hole
 		t.pages--
@@ -96,22 +96,22 @@ func (m *memory) cutBelow(t *tree, at *uint32, height uint8, first, end int64) {
 	each := span(height - 1)
 	n := m.node(*at)
 	for i := first / each; i < fan && i*each < end; i++ {
-		m.cutBelow(t, &n[i], height-1, max(first-i*each, 0), min(end-i*each, each))
+		m.freeRangeBelow(t, &n[i], height-1, max(first-i*each, 0), min(end-i*each, each))
 	}
 	if first == 0 && end == span(height) {
-		m.give(*at)
+		m.freePage(*at)
 		*at = hole
 		t.nodes--
 	}
 }
 
 // shift moves the pages from a position on by so many, and reports whether the
-// nodes that this takes could be paid.
+// budget had the nodes for that.
 func (m *memory) shift(t *tree, from, by int64) bool {
-	// Paid ahead, so that it can't fail half-way: a node can spread over two,
+	// Charged ahead, so that it can't fail half-way: a node can spread over two,
 	// and the new tree can be higher.
 	paid := 2*t.nodes + 8
-	if !m.pay(paid * pageSize) {
+	if !m.charge(paid * pageSize) {
 		return false
 	}
 	moved := tree{pages: t.pages, paid: paid}
@@ -136,19 +136,19 @@ func (m *memory) moveBelow(to *tree, at uint32, height uint8, begin, from, by in
 		for i, below := range m.node(at) {
 			m.moveBelow(to, below, height-1, begin+int64(i)*span(height-1), from, by)
 		}
-		m.give(at)
+		m.freePage(at)
 	}
 }
 
-// data returns the first page from one on that was written, -1 if there is none.
-func (m *memory) data(t *tree, page int64) int64 {
+// firstData returns the first page from one on that was written, -1 if there is none.
+func (m *memory) firstData(t *tree, page int64) int64 {
 	if page >= span(t.height) {
 		return -1
 	}
-	return m.dataBelow(t.root, t.height, page)
+	return m.firstDataBelow(t.root, t.height, page)
 }
 
-func (m *memory) dataBelow(at uint32, height uint8, page int64) int64 {
+func (m *memory) firstDataBelow(at uint32, height uint8, page int64) int64 {
 	switch {
 	case at == hole, height == 0 && at == unwritten:
 		return -1
@@ -158,23 +158,23 @@ func (m *memory) dataBelow(at uint32, height uint8, page int64) int64 {
 	each := span(height - 1)
 	n := m.node(at)
 	for i := page / each; i < fan; i++ {
-		if p := m.dataBelow(n[i], height-1, max(page-i*each, 0)); p >= 0 {
+		if p := m.firstDataBelow(n[i], height-1, max(page-i*each, 0)); p >= 0 {
 			return i*each + p
 		}
 	}
 	return -1
 }
 
-// gap returns the first page from one on that was not written.
-func (m *memory) gap(t *tree, page int64) int64 {
+// firstHole returns the first page from one on that was not written.
+func (m *memory) firstHole(t *tree, page int64) int64 {
 	if page >= span(t.height) {
 		return page
 	}
-	return m.gapBelow(t.root, t.height, page)
+	return m.firstHoleBelow(t.root, t.height, page)
 }
 
-// gapBelow returns the span of the tree if there is no gap in it.
-func (m *memory) gapBelow(at uint32, height uint8, page int64) int64 {
+// firstHoleBelow returns the span of the tree if there is no hole in it.
+func (m *memory) firstHoleBelow(at uint32, height uint8, page int64) int64 {
 	switch {
 	case at == hole, height == 0 && at == unwritten:
 		return page
@@ -184,7 +184,7 @@ func (m *memory) gapBelow(at uint32, height uint8, page int64) int64 {
 	each := span(height - 1)
 	n := m.node(at)
 	for i := page / each; i < fan; i++ {
-		if p := m.gapBelow(n[i], height-1, max(page-i*each, 0)); p < each {
+		if p := m.firstHoleBelow(n[i], height-1, max(page-i*each, 0)); p < each {
 			return i*each + p
 		}
 	}

@@ -11,7 +11,7 @@ const (
 	maxLinks = 40
 )
 
-// last is what the last component of a path is.
+// last is the kind of the last component of a path.
 type last uint8
 
 const (
@@ -23,9 +23,9 @@ const (
 
 // place is where a path leads.
 type place struct {
-	dir   *inode // that the last component lies in
+	dir   *inode // of the last component
 	name  []byte // of lastName
-	node  *inode // nil if there is nothing of that name
+	node  *inode // nil if the name doesn't exist
 	last  last
 	slash bool // the path ends in one
 	long  bool // the name is too long to be one
@@ -34,14 +34,14 @@ type place struct {
 // How a path is walked.
 const (
 	following = 1 << iota // through a link at its end
-	creating              // to where there need not be anything
-	naming                // to the name itself: nothing is said of what it stands for
+	creating              // the file may not exist
+	naming                // to the name itself, not its file
 )
 
 // walk finds where a path leads from a directory. The path is not empty.
-// FS.names is locked, and what is returned is valid as long.
+// FS.names is locked; the result is valid while it is.
 func (fs *FS) walk(at *inode, path []byte, how uint8) (p place, err unix.Errno) {
-	var rests [maxLinks][]byte // what follows the links on the way
+	var rests [maxLinks][]byte // the rest of the path after each link
 	depth, links := 0, 0
 	rest := path
 	p.last = lastDot
@@ -130,13 +130,12 @@ func skipSlashes(path []byte) []byte {
 	return path
 }
 
-// start returns the directory from which a relative path of a call leads, with
-// a reference.
+// start returns the starting directory of a path of a call, with a reference.
 func (fs *FS) start(dirfd uintptr, path []byte) (*inode, unix.Errno) {
 	if int32(dirfd) == unix.AT_FDCWD || len(path) > 0 && path[0] == '/' {
 		return fs.root.ref(), 0
 	}
-	f := fs.any(dirfd)
+	f := fs.getRaw(dirfd)
 	if f == nil {
 		return nil, unix.EBADF
 	}
@@ -149,7 +148,7 @@ func (fs *FS) start(dirfd uintptr, path []byte) (*inode, unix.Errno) {
 func (fs *FS) onPath(dirfd, address, flags uintptr, call func(n *inode) int64) int64 {
 	n, err := fs.lookup(dirfd, address, flags)
 	if err != 0 {
-		return no(err)
+		return errnoResult(err)
 	}
 	defer fs.unref(n)
 	return call(n)

@@ -1,5 +1,5 @@
-// Package null executes nothing: each event has its recorded result at once. It shows what a
-// replay costs without its calls.
+// Package null executes nothing: each event has its recorded result at once. It shows the
+// cost of a replay without its calls.
 package null
 
 import (
@@ -13,8 +13,8 @@ type Executor struct{}
 // Operations implements engine.Executor.
 func (Executor) Operations() *[format.NumOps]engine.Operation { return &engine.All }
 
-// Place implements engine.Executor.
-func (Executor) Place(*engine.Seat, int) engine.Place { return nil }
+// NewSlotState implements engine.Executor.
+func (Executor) NewSlotState(*engine.Slot, int) engine.SlotState { return nil }
 
 // Player implements engine.Executor.
 func (Executor) Player(w *engine.Worker) (engine.Player, error) { return &player{worker: w}, nil }

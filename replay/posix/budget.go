@@ -25,8 +25,8 @@ func (w *worker) spend(n int64) bool {
 	}
 	n -= w.allowance
 	w.allowance = 0
-	if w.e.take(n) {
-		if most := w.e.lease(); w.e.have(most) {
+	if w.e.takeOrRenew(n) {
+		if most := w.e.lease(); w.e.tryTake(most) {
 			w.allowance = most
 		}
 		return true
@@ -53,7 +53,7 @@ func (w *worker) spendMove() bool { return w.spend(block) }
 // settle gives back the rest.
 func (w *worker) reserve(n int64) int64 {
 	n = min(max(n, 0), maxTransfer)
-	if n > w.allowance && w.e.take(n-w.allowance) {
+	if n > w.allowance && w.e.takeOrRenew(n-w.allowance) {
 		w.allowance = n
 	}
 	if n > w.allowance {
@@ -88,15 +88,15 @@ func (w *worker) exceeded() {
 	w.Failf("event %d of thread %d writes more than %d bytes in all: %w", w.Event, w.Number, w.e.Limits.Bytes, limit.Of("bytes"))
 }
 
-// take takes bytes from the budget that all workers share. It reports whether there
+// takeOrRenew takes bytes from the budget that all workers share. It reports whether there
 // were enough, after renewing the budget if that is possible.
-func (e *Executor) take(n int64) bool { return e.have(n) || e.space.renew(e, n) }
+func (e *Executor) takeOrRenew(n int64) bool { return e.tryTake(n) || e.space.renew(e, n) }
 
 // lease returns how many bytes a worker takes at once.
 func (e *Executor) lease() int64 { return cmp.Or(e.space.lease, lease) }
 
-// have takes bytes from what is left of the budget, if there are enough.
-func (e *Executor) have(n int64) bool {
+// tryTake takes bytes from what is left of the budget, if there are enough.
+func (e *Executor) tryTake(n int64) bool {
 	for have := e.bytes.Load(); have >= n; have = e.bytes.Load() {
 		if e.bytes.CompareAndSwap(have, have-n) {
 			return true

@@ -143,10 +143,10 @@ const (
 // asRecorded returns the recorded result, without a system call.
 func asRecorded(_ *worker, r *format.Record) int64 { return r.Ret }
 
-// lookup returns the slot of a recorded descriptor, 0 if it is not open. Then
+// lookup returns the entry of a recorded descriptor, 0 if it is not open. Then
 // the result is EBADF, and no call is made, because the number could be one of
 // Pianola's own descriptors.
-func (w *worker) lookup(fd int64) slot {
+func (w *worker) lookup(fd int64) fdEntry {
 	if files := w.process.files.Load(); files != nil {
 		return files.get(fd)
 	}
@@ -154,7 +154,7 @@ func (w *worker) lookup(fd int64) slot {
 }
 
 // onDescriptor returns a call on the descriptor that the first argument refers to.
-func onDescriptor(play func(*worker, slot, *format.Record) int64) call {
+func onDescriptor(play func(*worker, fdEntry, *format.Record) int64) call {
 	return func(w *worker, r *format.Record) int64 {
 		s := w.lookup(r.Args[0])
 		if s == 0 {
@@ -167,14 +167,14 @@ func onDescriptor(play func(*worker, slot, *format.Record) int64) call {
 // direct makes a call of a descriptor and numbers that are the same in a record. The
 // call ignores numbers that it does not have.
 func direct(nr uintptr) call {
-	return onDescriptor(func(w *worker, s slot, r *format.Record) int64 {
+	return onDescriptor(func(w *worker, s fdEntry, r *format.Record) int64 {
 		return w.sys(nr, s.real(), uintptr(r.Args[1]), uintptr(r.Args[2]), uintptr(r.Args[3]), 0, 0)
 	})
 }
 
 // intoScratch makes a call about a descriptor whose result buffer is not read.
 func intoScratch(nr uintptr) call {
-	return onDescriptor(func(w *worker, s slot, _ *format.Record) int64 {
+	return onDescriptor(func(w *worker, s fdEntry, _ *format.Record) int64 {
 		return w.sys.Call(nr, s.real(), w.scratchPointer(), 0)
 	})
 }
@@ -278,8 +278,8 @@ func callPwritev2(w *worker, r *format.Record) int64 {
 // callLseek moves an offset. The positions of data and holes depend on the file system.
 // So a seek for them may lead to another offset. In that case the offset is set to the
 // recorded one, because the following calls read and write there.
-func callLseek(w *worker, s slot, r *format.Record) int64 {
-	if s.marks()&slotWrite != 0 && (r.Args[1] != 0 || r.Args[2] != unix.SEEK_CUR) && !w.spendMove() {
+func callLseek(w *worker, s fdEntry, r *format.Record) int64 {
+	if s.marks()&entryWrite != 0 && (r.Args[1] != 0 || r.Args[2] != unix.SEEK_CUR) && !w.spendMove() {
 		return errNoSpace
 	}
 	seek := func(offset int64, whence int) int64 {
@@ -296,14 +296,14 @@ func callLseek(w *worker, s slot, r *format.Record) int64 {
 	return got
 }
 
-func callFtruncate(w *worker, s slot, r *format.Record) int64 {
+func callFtruncate(w *worker, s fdEntry, r *format.Record) int64 {
 	if !w.allowLength(r.Args[1]) || !w.spendMove() {
 		return errNoSpace
 	}
 	return w.sys.Call(unix.SYS_FTRUNCATE, s.real(), uintptr(r.Args[1]), 0)
 }
 
-func callFallocate(w *worker, s slot, r *format.Record) int64 {
+func callFallocate(w *worker, s fdEntry, r *format.Record) int64 {
 	const frees = unix.FALLOC_FL_PUNCH_HOLE | unix.FALLOC_FL_COLLAPSE_RANGE
 	if r.Args[1]&frees == 0 && !w.spendAt(r.Args[3]) {
 		return errNoSpace
@@ -311,12 +311,12 @@ func callFallocate(w *worker, s slot, r *format.Record) int64 {
 	return w.sys(unix.SYS_FALLOCATE, s.real(), uintptr(r.Args[1]), uintptr(r.Args[2]), uintptr(r.Args[3]), 0, 0)
 }
 
-func callFstatx(w *worker, s slot, r *format.Record) int64 {
+func callFstatx(w *worker, s fdEntry, r *format.Record) int64 {
 	flags := r.Args[1]&statxFlags | unix.AT_EMPTY_PATH
 	return w.sys(unix.SYS_STATX, s.real(), sandbox.Pointer(sandbox.Empty), uintptr(flags), uintptr(r.Args[2]), w.scratchPointer(), 0)
 }
 
-func callGetdents64(w *worker, s slot, r *format.Record) int64 {
+func callGetdents64(w *worker, s fdEntry, r *format.Record) int64 {
 	if r.Args[2] < 0 {
 		return errInvalid
 	}

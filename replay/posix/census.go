@@ -17,35 +17,35 @@ import (
 // another name, so the count is an upper bound. When it reaches the limit, the
 // existing names are counted.
 
-// made counts a name that a call created or may have created, and returns the call's
+// countCreated counts a name that a call created or may have created, and returns the call's
 // result. The run ends if there are too many. The name takes some space of its
 // directory.
-func (w *worker) made(got, space int64) int64 {
+func (w *worker) countCreated(got, space int64) int64 {
 	if got < 0 {
 		return got
 	}
 	w.spend(spaceName + space)
 	if w.e.kernel.memory {
-		w.holdKernel(holdName)
+		w.chargeKernel(costName)
 	}
-	if w.e.unmade.Add(-1) < 0 {
+	if w.e.namesLeft.Add(-1) < 0 {
 		w.recount()
 	}
 	return got
 }
 
-// moved accounts for a call that moved a name.
-func (w *worker) moved(got int64) int64 {
+// chargeRename accounts for a call that moved a name.
+func (w *worker) chargeRename(got int64) int64 {
 	if got >= 0 {
 		w.spend(spaceName)
 	}
 	return got
 }
 
-// gone accounts for a call that removed a name.
-func (w *worker) gone(got int64) int64 {
+// countRemoved accounts for a call that removed a name.
+func (w *worker) countRemoved(got int64) int64 {
 	if got >= 0 {
-		w.e.unmade.Add(1)
+		w.e.namesLeft.Add(1)
 	}
 	return got
 }
@@ -54,21 +54,21 @@ func (w *worker) gone(got int64) int64 {
 func (w *worker) recount() {
 	e := w.e
 	w.Unpin()
-	if e.unmade.Load() < 0 {
+	if e.namesLeft.Load() < 0 {
 		w.countNames()
 	}
 	w.Pin()
-	w.beside()
-	if e.unmade.Load() < 0 && !e.Stopped() {
+	w.excludeTime()
+	if e.namesLeft.Load() < 0 && !e.Stopped() {
 		w.Failf("event %d of thread %d creates more than %d files: %w", w.Event, w.Number, e.Limits.Files, limit.Of("files"))
 	}
 }
 
-// beside ends work of the worker that is no part of its event, such as a census. Before
-// the event's first call it does not count as its beginning; after the last one the
-// duration has ended already. In any case it makes the next event late, and so comes
-// out of the following compute.
-func (w *worker) beside() {
+// excludeTime excludes work of the worker that is not part of its event, such as a census,
+// from the event's duration. Before the event's first call, that call still begins the event;
+// after the last one, the duration has ended already. The work makes the next event late, and
+// so comes out of the following compute.
+func (w *worker) excludeTime() {
 	if w.LastCall == 0 {
 		w.FirstCall = 0
 	}
@@ -79,12 +79,12 @@ func (w *worker) countNames() {
 	e, c := w.e, &w.e.census
 	c.Lock()
 	defer c.Unlock()
-	before := e.unmade.Load()
+	before := e.namesLeft.Load()
 	c.worker, c.left = w, e.Limits.Files
 	for _, root := range w.guard.Roots() {
 		c.visit(root, dot, 0)
 	}
-	e.unmade.Add(c.left - before)
+	e.namesLeft.Add(c.left - before)
 }
 
 // maxCensus is how many levels of directories are counted. Each level takes a

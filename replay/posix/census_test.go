@@ -23,7 +23,7 @@ func TestCensusEnds(t *testing.T) {
 	roottest.Bury(t, path+"/d", maxCensus/2)
 	e := bare(Options{Limits: Limits{Files: maxCensus}})
 	e.guard.Root = r.FD()
-	w := &worker{Worker: &engine.Worker{Seat: &engine.Seat{}}, e: e, seat: &seat{guard: e.guard, sys: func(uintptr, uintptr, uintptr, uintptr, uintptr, uintptr, uintptr) int64 {
+	w := &worker{Worker: &engine.Worker{Slot: &engine.Slot{}}, e: e, slotState: &slotState{guard: e.guard, sys: func(uintptr, uintptr, uintptr, uintptr, uintptr, uintptr, uintptr) int64 {
 		t.Error("a census is no part of the event")
 		return -int64(unix.ENOSYS)
 	}}}
@@ -36,10 +36,10 @@ func TestCensusEnds(t *testing.T) {
 	require.Negative(t, left(maxCensus-1))
 
 	for _, last := range []int64{0, 9} { // before and after the event's call
-		e.unmade.Store(-1)
+		e.namesLeft.Store(-1)
 		w.FirstCall, w.LastCall = 5, last
 		engine.Pinned(w.recount)
-		require.Zero(t, e.unmade.Load())
+		require.Zero(t, e.namesLeft.Load())
 		require.Equal(t, last > 0, w.FirstCall == 5, "the event begins after a census")
 		require.Equal(t, last, w.LastCall)
 	}

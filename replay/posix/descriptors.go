@@ -11,12 +11,12 @@ import (
 // opened adds a new descriptor to the table, with the recorded number, and returns that
 // number. If the recorded call failed, there is no number, and opened closes the
 // descriptor, as it does if the process has ended.
-func (w *worker) opened(r *format.Record, fd int64, name int32, marks slot) int64 {
+func (w *worker) opened(r *format.Record, fd int64, name int32, marks fdEntry) int64 {
 	if fd < 0 {
 		return fd
 	}
-	w.holdKernel(holdDescriptor)
-	s := newSlot(fd, name, marks)
+	w.chargeKernel(costDescriptor)
+	s := newEntry(fd, name, marks)
 	files := w.process.files.Load()
 	switch {
 	case r.Ret < 0:
@@ -43,7 +43,7 @@ func callClose(w *worker, r *format.Record) int64 {
 	if files == nil {
 		return errBadFD
 	}
-	return files.shut(w.sys, files.take(r.Args[0]))
+	return files.unlockAndClose(w.sys, files.take(r.Args[0]))
 }
 
 func callCloseRange(w *worker, r *format.Record) int64 {
@@ -55,8 +55,8 @@ func callCloseRange(w *worker, r *format.Record) int64 {
 	for fd := first; fd <= end; fd++ {
 		if r.Args[2]&format.CloseRangeCloexec != 0 {
 			files.mark(fd, true)
-		} else if s := files.empty(fd); s != 0 {
-			files.shut(w.sys, s)
+		} else if s := files.remove(fd); s != 0 {
+			files.unlockAndClose(w.sys, s)
 		}
 	}
 	return 0
@@ -69,11 +69,11 @@ func (t *table) mark(fd int64, exec bool) {
 		if s == 0 {
 			return
 		}
-		to := s &^ slotExec
+		to := s &^ entryExec
 		if exec {
-			to |= slotExec
+			to |= entryExec
 		}
-		if t.slots[fd].CompareAndSwap(int64(s), int64(to)) {
+		if t.entries[fd].CompareAndSwap(int64(s), int64(to)) {
 			return
 		}
 	}
@@ -87,9 +87,9 @@ func (w *worker) dup(r *format.Record, exec bool) int64 {
 		return errBadFD
 	}
 	fd := w.sys.Call(unix.SYS_FCNTL, s.real(), unix.F_DUPFD_CLOEXEC, 0)
-	marks := s.marks() &^ slotExec
+	marks := s.marks() &^ entryExec
 	if exec {
-		marks |= slotExec
+		marks |= entryExec
 	}
 	return w.opened(r, fd, s.name(), marks)
 }
@@ -116,7 +116,7 @@ func callDup3(w *worker, r *format.Record) int64 {
 // callFcntl executes the commands that concern files. Other commands (owners, signals,
 // leases, pipes, seals, hints) return the recorded result: they would affect Pianola
 // itself, or have no effect.
-func callFcntl(w *worker, s slot, r *format.Record) int64 {
+func callFcntl(w *worker, s fdEntry, r *format.Record) int64 {
 	switch cmd := r.Args[1]; cmd {
 	case format.FDupfd, format.FDupfdCloexec:
 		return w.dup(r, cmd == format.FDupfdCloexec)
@@ -124,7 +124,7 @@ func callFcntl(w *worker, s slot, r *format.Record) int64 {
 		if got := w.sys.Call(unix.SYS_FCNTL, s.real(), unix.F_GETFD, 0); got < 0 {
 			return got
 		}
-		return int64(s & slotExec)
+		return int64(s & entryExec)
 	case format.FSetfd:
 		w.process.files.Load().mark(r.Args[0], r.Args[2]&unix.FD_CLOEXEC != 0)
 		// The real descriptor is always close-on-exec.

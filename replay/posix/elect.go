@@ -27,14 +27,14 @@ type election struct {
 	own   bool   // this process has made it
 }
 
-// elected is what a player says of a root after an election.
+// elected is what a player knows about a root after an election.
 type elected struct {
 	Preparer int  // of the root that it sees
 	Made     bool // it has made the directory
 }
 
 // elect decides which of the players that see one root prepares it: the one that makes a
-// file in it. It may be that each node has a root of its own, by the same name. All players
+// file in it. Each node may have a root of its own, with the same name. All players
 // have the same number of roots.
 func (e *Executor) elect(ctx context.Context, dirs []string) error {
 	e.elections = make([]election, len(dirs))
@@ -101,12 +101,12 @@ func removeTokens(dir string) {
 	if _, err := os.Lstat(filepath.Join(dir, sandbox.Marker)); err == nil {
 		return
 	}
-	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOATIME, 0) // what is no root stays as it is
+	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOATIME, 0) // leaves a directory that is not a root unchanged
 	if err != nil {
 		return // also a directory of another user
 	}
 	defer f.Close()
-	entries, _ := f.ReadDir(mostTokens)
+	entries, _ := f.ReadDir(maxTokens)
 	for _, entry := range entries {
 		if strings.HasPrefix(entry.Name(), tokenPrefix) && entry.Type().IsRegular() {
 			_ = os.Remove(filepath.Join(dir, entry.Name()))
@@ -114,15 +114,15 @@ func removeTokens(dir string) {
 	}
 }
 
-// mostTokens is how many names of a directory removeTokens looks at: a directory with other
-// files is no root.
-const mostTokens = 1000
+// maxTokens is how many names of a directory removeTokens reads: a directory with other
+// files is not a root.
+const maxTokens = 1000
 
 // joins reports whether another process prepares a root.
 func (e *Executor) joins(i int) bool { return i < len(e.elections) && e.elections[i].joins }
 
-// unmake removes the directories that this process has made for roots that it did not open.
-func (e *Executor) unmake() {
+// removeCreated removes the directories that this process has made for roots that it did not open.
+func (e *Executor) removeCreated() {
 	for i, dir := range e.dirs() {
 		if len(e.elections) > 0 && e.elections[i].own && (i >= len(e.roots) || e.roots[i] == nil) {
 			_ = unix.Rmdir(dir) // which fails if another process uses it
@@ -130,8 +130,8 @@ func (e *Executor) unmake() {
 	}
 }
 
-// prepared waits until all roots are prepared.
-func (e *Executor) prepared(ctx context.Context) error {
+// awaitPrepared waits until all roots are prepared.
+func (e *Executor) awaitPrepared(ctx context.Context) error {
 	if e.Session == nil {
 		return nil
 	}

@@ -2,8 +2,8 @@
 //
 // One table has a function for each operation (calls.go). Descriptors are those of the
 // recording, mapped to real ones by a table per recorded process (table.go). Paths never lead out
-// of the root, whatever the trace holds (package sandbox); what exists in it before the first
-// event is built from the trace's fileset (package fileset). Rings have rings of the kernel
+// of the root, for any trace (package sandbox). The files that exist before the first event are
+// built from the trace's fileset (package fileset). Rings have rings of the kernel
 // (package rings). Limits bound what a trace may take.
 package posix
 
@@ -36,7 +36,7 @@ type Executor struct {
 	places *places         // nil without maps
 	plans  []*fileset.Plan // of each place
 	roots  []*sandbox.Root // the same; none if the backend needs none
-	lacks  []bool          // of each text: it is a directory with names in another root
+	split  []bool          // of each text: it is a directory with names in another root
 	files  *memfs.FS       // of Memory
 	ahead  int64           // bytes of it that are populated before the start
 	guard  sandbox.Guard   // for each thread to copy and enter
@@ -52,36 +52,36 @@ type Executor struct {
 	pool      region             // what writes come from
 	sink      int                // descriptor of /dev/null, the target of bytes that leave the trace's files; -1 if there is none
 	regions   []region           // tables and memory of processes
-	stock     stock
+	spares    spares
 
-	mostMappings int64
-	populates    bool         // the kernel can populate memory
-	windowSize   int64        // bytes
-	pools        int          // rings that threads play
-	pinned       atomic.Int64 // bytes of registered buffers, and of lists of what is registered
+	maxMappings int64
+	populates   bool         // the kernel can populate memory
+	windowSize  int64        // bytes
+	pools       int          // rings that threads play
+	pinned      atomic.Int64 // bytes of registered buffers, and of lists of what is registered
 
 	elections []election // of each root
 
-	_        [64]byte
-	bytes    atomic.Int64 // that may still be written
-	space    freeSpace
-	_        [64]byte
-	kernel   kernelBudget
-	_        [64]byte
-	unmade   atomic.Int64 // names that may still be made
-	census   census       // of those that there are
-	touching atomic.Bool  // some worker touches memory
-	mapped   atomic.Int64 // bytes of address space that windows take
-	copied   atomic.Int64 // bytes of private mappings that were written
-	mappings atomic.Int64 // in windows, and parts of them
-	held     atomic.Int64 // touched pages of all processes, if memory calls are replayed
+	_            [64]byte
+	bytes        atomic.Int64 // that may still be written
+	space        freeSpace
+	_            [64]byte
+	kernel       kernelBudget
+	_            [64]byte
+	namesLeft    atomic.Int64 // names that may still be made
+	census       census       // of those that there are
+	touching     atomic.Bool  // some worker touches memory
+	mapped       atomic.Int64 // bytes of address space that windows take
+	copied       atomic.Int64 // bytes of private mappings that were written
+	mappings     atomic.Int64 // in windows, and parts of them
+	touchedPages atomic.Int64 // touched pages of all processes, if memory calls are replayed
 }
 
-// stock is what processes leave for those that are created later.
-type stock struct {
+// spares is the tables and the memory of ended processes, for those that are created later.
+type spares struct {
 	sync.Mutex
-	kept   []uintptr // descriptors that a table of a seat's own keeps, in order, and one above all; nil: all
-	made   []*table  // all that were made
+	kept   []uintptr // descriptors that a table of a slot's own keeps, in order, and one above all; nil: all
+	all    []*table  // all that were made
 	tables []*table  // that ended processes leave, empty
 	spaces []memory  // the same, untouched
 }
@@ -104,7 +104,7 @@ func New(e *engine.Engine, o Options) *Executor {
 // ready.
 var operations = func() (all [format.NumOps]engine.Operation) {
 	for op := range all {
-		all[op] = engine.Operation{Plays: calls[op] != nil, Readies: op < len(intoArena) && intoArena[op]}
+		all[op] = engine.Operation{Plays: calls[op] != nil, Prepares: op < len(intoArena) && intoArena[op]}
 	}
 	return all
 }()
@@ -126,14 +126,14 @@ func (e *Executor) build(ctx context.Context) error {
 		return err
 	}
 	for _, w := range e.workers {
-		if w != nil && w.Parent() == nil && w.Holds() == nil {
-			if err := e.furnish(w.process); err != nil {
+		if w != nil && w.Parent() == nil && w.OwnRing() == nil {
+			if err := e.allocate(w.process); err != nil {
 				return err
 			}
 			w.process.files.Store(w.process.own.Load())
 		}
 	}
-	e.separate()
+	e.choosePrivateTables()
 	e.ownLocks()
 	return nil
 }
@@ -180,7 +180,7 @@ func (e *Executor) makeProcesses() error {
 	}
 	e.populates = canPopulate(kernel)
 	e.windowSize = windowSize(e.Trace.Header())
-	e.mostMappings = mapLimit() / int64(max(e.Parts, 1))
+	e.maxMappings = mapLimit() / int64(max(e.Parts, 1))
 	if err := growKernelTable(); err != nil {
 		e.Note(fmt.Sprintf("opens and dups can take longer, because the descriptor table grows while events run: %v", err))
 	}
@@ -199,7 +199,7 @@ func (e *Executor) Free() (err error) {
 				err = errors.Join(err, r.Close())
 			}
 		}
-		e.unmake()
+		e.removeCreated()
 	}()
 	e.pool.free()
 	if e.sink >= 0 {
@@ -240,7 +240,7 @@ func (e *Executor) closeAll() {
 // the calling thread.
 func (e *Executor) openDescriptors(g *sandbox.Guard, only *process) error {
 	first := len(e.Trace.Strings())
-	opened := make(map[format.Descriptor]slot) // by all fields but the number
+	opened := make(map[format.Descriptor]fdEntry) // by all fields but the number
 	for i, d := range e.Trace.Header().Descriptors {
 		p := e.processes[d.Process]
 		if p == nil || p.files.Load() == nil {
@@ -271,7 +271,7 @@ func (e *Executor) openDescriptors(g *sandbox.Guard, only *process) error {
 			name := e.Trace.Header().AppNames().Of(d.Path)
 			return fmt.Errorf("open %s as descriptor %d of process %d: %w", format.BothNames(d.Path, name), d.FD, d.Process, unix.Errno(-fd))
 		}
-		s := newSlot(fd, int32(first+i), openMarks(d.Flags))
+		s := newEntry(fd, int32(first+i), openMarks(d.Flags))
 		if !p.own.Load().set(int64(d.FD), s) {
 			return fmt.Errorf("descriptor %d of process %d: %w", d.FD, d.Process, limit.Of("descriptors"))
 		}

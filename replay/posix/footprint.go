@@ -9,14 +9,13 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// An application's memory reduces the memory for the page cache. So, with
+// An application's memory reduces the memory for the page cache. With
 // Options.Memory, a replay maps what the application mapped in its process's
-// space, and touches it in the compute before events, as in section 4.1 of
-// "May: Pianola". How much of it the application touched, and in which order,
-// is not recorded.
+// space, and touches it in the compute before events. How much of it the
+// application touched, and in which order, is not recorded.
 //
-// Which pages to touch is a guess, but the state of a read's buffer is recorded. Before
-// a read into fresh pages these become fresh again (readyPages), and pages that a read
+// Which pages to touch is a guess, but the state of a read's buffer is recorded. Fresh
+// pages become fresh again before a read into them (readyPages), and pages that a read
 // touched are not touched again.
 
 // footprint is the mappings of a process in its space. Its threads use it
@@ -59,19 +58,19 @@ func (e *Executor) newMemory(arena int64) (m memory, err error) {
 	return m, err
 }
 
-// forget makes the memory untouched, and reports whether that succeeded.
-func (m *memory) forget() bool {
+// reset makes the memory untouched, and reports whether that succeeded.
+func (m *memory) reset() bool {
 	pages := uint64(len(m.space) / pageSize)
 	return m.touched.clear(0, pages-1) == 0 || m.space.advise(0, pages, unix.MADV_DONTNEED) == 0
 }
 
-// mayHold reports whether n more pages may be touched by guess. Reads may
+// mayTouch reports whether n more pages may be touched by guess. Reads may
 // exceed that, up to the size of the arenas.
-func (e *Executor) mayHold(pages uint64) bool {
-	return e.held.Load()+int64(pages) <= e.Limits.Memory/2/pageSize
+func (e *Executor) mayTouch(pages uint64) bool {
+	return e.touchedPages.Load()+int64(pages) <= e.Limits.Memory/2/pageSize
 }
 
-// stride is the distance between touched bytes, as in "May: Pianola".
+// stride is the distance between touched bytes.
 const stride = 1024
 
 // firstTouch is the first estimate of the time to touch a page, in nanoseconds.
@@ -93,12 +92,12 @@ func (w *worker) touch(now, due int64) int64 {
 		w.touchNanos -= w.touchNanos / 16
 		return now
 	}
-	if !e.mayHold(1) || !e.touching.CompareAndSwap(false, true) {
+	if !e.mayTouch(1) || !e.touching.CompareAndSwap(false, true) {
 		return now
 	}
 	defer e.touching.Store(false)
 	for clean := 0; clean < len(f.mapped); {
-		page, ok := f.take(w.process.touched)
+		page, ok := f.nextUntouched(w.process.touched)
 		if !ok {
 			if clean++; clean%256 != 0 {
 				continue
@@ -109,12 +108,12 @@ func (w *worker) touch(now, due int64) int64 {
 			for i := 0; i < pageSize; i += stride {
 				at[i] = 0
 			}
-			w.hold(1)
+			w.countTouched(1)
 		}
 		before := now
 		now = e.Now()
 		w.touchNanos = max(w.touchNanos-w.touchNanos/1024, now-before)
-		if due-now <= w.touchNanos || !e.mayHold(1) || e.Stopped() {
+		if due-now <= w.touchNanos || !e.mayTouch(1) || e.Stopped() {
 			return now
 		}
 	}
@@ -122,9 +121,9 @@ func (w *worker) touch(now, due int64) int64 {
 	return e.Now()
 }
 
-// take searches the next 32 pages for one that is mapped and not touched, and
+// nextUntouched searches the next 32 pages for one that is mapped and not touched, and
 // marks it as touched.
-func (f *footprint) take(touched pageSet) (page int, ok bool) {
+func (f *footprint) nextUntouched(touched pageSet) (page int, ok bool) {
 	i := f.next
 	left := f.mapped[i].Load() &^ touched[i].Load()
 	if left == 0 {
@@ -140,10 +139,10 @@ func (f *footprint) take(touched pageSet) (page int, ok bool) {
 	return i*32 + bits.TrailingZeros32(bit), true
 }
 
-// hold counts pages that have been touched, or given back if n is below 0.
-func (w *worker) hold(n int) {
-	if held := w.e.held.Add(int64(n)); held > w.mostHeld {
-		w.mostHeld = held
+// countTouched counts pages that have been touched, or given back if n is below 0.
+func (w *worker) countTouched(n int) {
+	if held := w.e.touchedPages.Add(int64(n)); held > w.maxTouched {
+		w.maxTouched = held
 	}
 }
 
@@ -154,9 +153,9 @@ func (w *worker) mapPages(from, to uint64, populate bool) int64 {
 		return 0
 	}
 	p := w.process
-	w.hold(-p.touched.clear(from, to-1))
+	w.countTouched(-p.touched.clear(from, to-1))
 	flags := uintptr(unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_FIXED | unix.MAP_NORESERVE)
-	if populate = populate && w.e.mayHold(to-from); populate {
+	if populate = populate && w.e.mayTouch(to-from); populate {
 		flags |= unix.MAP_POPULATE
 	}
 	if addr, size := p.space.inKernel(from, to); size > 0 {
@@ -167,28 +166,28 @@ func (w *worker) mapPages(from, to uint64, populate bool) int64 {
 	}
 	if populate {
 		added, _ := p.touched.mark(from, to-1)
-		w.hold(added)
+		w.countTouched(added)
 	}
 	p.footprint.mapped.mark(from, to-1)
 	p.footprint.changes.Add(1)
 	return 0
 }
 
-// giveBack gives the pages [from, to) back to the kernel. The space keeps their
+// releasePages gives the pages [from, to) back to the kernel. The space keeps their
 // addresses, so that nothing else is mapped there.
-func (w *worker) giveBack(from, to uint64) int64 {
+func (w *worker) releasePages(from, to uint64) int64 {
 	if from >= to {
 		return 0
 	}
 	p := w.process
 	p.footprint.mapped.clear(from, to-1)
-	w.hold(-p.touched.clear(from, to-1))
+	w.countTouched(-p.touched.clear(from, to-1))
 	return p.space.advise(from, to, unix.MADV_DONTNEED)
 }
 
-// giveAllBack gives all of a process's memory back, at its exec or end.
-func (w *worker) giveAllBack() {
+// releaseAllPages gives all of a process's memory back, at its exec or end.
+func (w *worker) releaseAllPages() {
 	if w.process.footprint != nil {
-		w.giveBack(0, uint64(len(w.process.space)/pageSize))
+		w.releasePages(0, uint64(len(w.process.space)/pageSize))
 	}
 }

@@ -31,7 +31,7 @@ func newMapper(t *testing.T) (*worker, region) {
 	t.Cleanup(func() {
 		require.NoError(t, e.Free())
 	})
-	return &worker{Worker: &engine.Worker{}, e: e, seat: &seat{}, process: p, touchNanos: firstTouch}, whole
+	return &worker{Worker: &engine.Worker{}, e: e, slotState: &slotState{}, process: p, touchNanos: firstTouch}, whole
 }
 
 // do plays one memory call.
@@ -133,7 +133,7 @@ func TestMmap(t *testing.T) {
 	has(t, w)
 	w.touchAll()
 	has(t, w, 4, 7)
-	require.Equal(t, int64(3), w.e.held.Load())
+	require.Equal(t, int64(3), w.e.touchedPages.Load())
 
 	require.Zero(t, w.do(format.OpMunmap, 0, at+pageSize, pageSize))
 	w.touchAll()
@@ -149,8 +149,8 @@ func TestMmap(t *testing.T) {
 	w.touchAll()
 	has(t, w, 6, 7)
 	require.Equal(t, int64(-12), w.do(format.OpMmap, -12, 0, pageSize, own, 0x22), "an error stays one")
-	require.Equal(t, int64(3), w.mostHeld)
-	require.Equal(t, int64(1), w.e.held.Load())
+	require.Equal(t, int64(3), w.maxTouched)
+	require.Equal(t, int64(1), w.e.touchedPages.Load())
 }
 
 func TestMremap(t *testing.T) {
@@ -186,10 +186,10 @@ func TestReadsAndTouches(t *testing.T) {
 	w.do(format.OpMmap, a, a, 4*pageSize, own, 0x32)
 	read(a, pageSize)
 	has(t, w, 2, 3)
-	require.Equal(t, int64(1), w.e.held.Load())
+	require.Equal(t, int64(1), w.e.touchedPages.Load())
 	w.touchAll()
 	has(t, w, 2, 6)
-	require.Equal(t, int64(4), w.e.held.Load())
+	require.Equal(t, int64(4), w.e.touchedPages.Load())
 }
 
 // The touching ends where the bound is.

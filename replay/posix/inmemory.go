@@ -21,7 +21,7 @@ func (e *Executor) openMemory() error {
 		return err
 	}
 	e.guard.Kernel = e.files.Call
-	e.guard.Alone = true
+	e.guard.SelfContained = true
 	root := sandbox.CString("/")
 	fd := e.guard.Kernel(unix.SYS_OPENAT, sandbox.CWD, sandbox.Pointer(root), unix.O_RDONLY|unix.O_DIRECTORY, 0, 0, 0)
 	e.guard.Root = uintptr(fd)

@@ -31,7 +31,7 @@ const (
 
 // callIoctl executes the requests that concern files. Other requests return the
 // recorded result.
-func callIoctl(w *worker, s slot, r *format.Record) int64 {
+func callIoctl(w *worker, s fdEntry, r *format.Record) int64 {
 	switch request := r.Args[1]; request {
 	case unix.FICLONE, unix.FICLONERANGE, unix.FIDEDUPERANGE:
 		return w.clone(s, r)
@@ -55,7 +55,7 @@ func callIoctl(w *worker, s slot, r *format.Record) int64 {
 
 // ioctl makes a call with the worker's scratch memory, in which every struct
 // of the requests has room.
-func (w *worker) ioctl(s slot, request int64) int64 {
+func (w *worker) ioctl(s fdEntry, request int64) int64 {
 	return w.sys.Call(unix.SYS_IOCTL, s.real(), uintptr(request), w.scratchPointer())
 }
 
@@ -68,7 +68,7 @@ func (w *worker) fiemap() {
 }
 
 // clone lets files share blocks. The other descriptor is the third argument.
-func (w *worker) clone(s slot, r *format.Record) int64 {
+func (w *worker) clone(s fdEntry, r *format.Record) int64 {
 	if r.Args[2] == noFile {
 		return r.Ret
 	}

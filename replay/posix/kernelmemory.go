@@ -22,26 +22,26 @@ import (
 // The sizes of the kernel's objects, in bytes, on a 64-bit machine. A test compares
 // them with the objects of /proc/slabinfo.
 const (
-	heldFile      = 192  // filp: an open file
-	heldDentry    = 192  // dentry: its name
-	heldInode     = 1128 // ext4_inode_cache; that of XFS, Btrfs and tmpfs is smaller
-	heldLock      = 192  // file_lock_cache: a record lock, a flock
-	heldMapping   = 192  // vm_area_struct
-	heldNode      = 256  // maple_node: the place of mappings in an address space
-	heldRequest   = 512  // io_kiocb, and for what it waits
-	heldPageTable = 4096 // of 2 MiB of address space
-	heldEntry     = 64   // of a ring: struct io_uring_sqe
-	heldResult    = 16   // struct io_uring_cqe
-	heldPage      = 16   // bio_vec: of a registered buffer
-	heldRing      = 8192 // io_ring_ctx, and tables
+	sizeFile      = 192  // filp: an open file
+	sizeDentry    = 192  // dentry: its name
+	sizeInode     = 1128 // ext4_inode_cache; that of XFS, Btrfs and tmpfs is smaller
+	sizeLock      = 192  // file_lock_cache: a record lock, a flock
+	sizeMapping   = 192  // vm_area_struct
+	sizeNode      = 256  // maple_node: the place of mappings in an address space
+	sizeRequest   = 512  // io_kiocb, and what it waits for
+	sizePageTable = 4096 // of 2 MiB of address space
+	sizeEntry     = 64   // of a ring: struct io_uring_sqe
+	sizeResult    = 16   // struct io_uring_cqe
+	sizePage      = 16   // bio_vec: of a registered buffer
+	sizeRing      = 8192 // io_ring_ctx, and tables
 )
 
 // The memory that calls may cause.
 const (
-	holdDescriptor = heldFile + heldDentry + heldInode // also for a duplicate, which can outlive the original
-	holdExtent     = heldMapping + heldNode + heldFile
-	holdLocks      = 2 * heldLock // a call on a range can make three locks of one
-	holdName       = heldDentry + heldInode
+	costDescriptor = sizeFile + sizeDentry + sizeInode // also for a duplicate, which can outlive the original
+	costExtent     = sizeMapping + sizeNode + sizeFile
+	costLocks      = 2 * sizeLock // a call on a range can make three locks of one
+	costName       = sizeDentry + sizeInode
 )
 
 // kernelBudget is the memory that the kernel may still use for the trace. All workers
@@ -67,16 +67,16 @@ func (k *kernelBudget) open(e *Executor) {
 	}
 }
 
-// holdKernel adds the kernel memory of a call, in bytes, and reports whether the limit
+// chargeKernel adds the kernel memory of a call, in bytes, and reports whether the limit
 // allows it. If not, the run ends. The worker must hold no lock. It takes a little more
 // than it needs at once, so that most calls cost no atomic operation.
-func (w *worker) holdKernel(n int64) bool {
-	if n > 0 && n <= w.ahead {
-		w.ahead -= n
+func (w *worker) chargeKernel(n int64) bool {
+	if n > 0 && n <= w.kernelAllowance {
+		w.kernelAllowance -= n
 		return true
 	}
-	w.ahead = w.e.Limits.Kernel / kernelLeases
-	return w.e.kernel.left.Add(-n-w.ahead) >= 0 || w.recountKernel()
+	w.kernelAllowance = w.e.Limits.Kernel / kernelLeases
+	return w.e.kernel.left.Add(-n-w.kernelAllowance) >= 0 || w.recountKernel()
 }
 
 // kernelLeases is the fraction of the limit that a worker takes at once: 16 KiB of a
@@ -98,7 +98,7 @@ func (w *worker) recountKernel() bool {
 	}
 	k.recount.Unlock()
 	w.Pin()
-	w.beside()
+	w.excludeTime()
 	if k.left.Load() >= 0 || e.Stopped() {
 		return true
 	}
@@ -109,33 +109,33 @@ func (w *worker) recountKernel() bool {
 // inKernel returns how many bytes the kernel holds for the trace.
 func (w *worker) inKernel() int64 {
 	e, k := w.e, &w.e.kernel
-	held := k.tables.Load() + k.rings.Load() + max(e.mappings.Load(), 0)*holdExtent
-	e.stock.Lock()
-	for _, t := range e.stock.made {
-		held += t.open() * holdDescriptor
+	held := k.tables.Load() + k.rings.Load() + max(e.mappings.Load(), 0)*costExtent
+	e.spares.Lock()
+	for _, t := range e.spares.all {
+		held += t.open() * costDescriptor
 	}
-	e.stock.Unlock()
+	e.spares.Unlock()
 	if k.locks.Load() {
-		held += allLocks(e.Stopped) * heldLock
+		held += allLocks(e.Stopped) * sizeLock
 	}
 	if k.memory {
 		w.countNames()
-		held += (e.Limits.Files - e.unmade.Load()) * holdName
+		held += (e.Limits.Files - e.namesLeft.Load()) * costName
 	}
 	return held
 }
 
-// holdCopies adds the memory of copies of the descriptors of a table, for a call that
+// chargeCopies adds the memory of copies of the descriptors of a table, for a call that
 // may copy them.
-func (w *worker) holdCopies(files *table) bool {
-	return files == nil || w.holdKernel(files.open()*holdDescriptor)
+func (w *worker) chargeCopies(files *table) bool {
+	return files == nil || w.chargeKernel(files.open()*costDescriptor)
 }
 
 // open returns the number of open descriptors of a table, including those that locks
 // take.
 func (t *table) open() (n int64) {
-	for fd := range min(t.high.Load(), int64(len(t.slots))) {
-		if t.slots[fd].Load() != 0 {
+	for fd := range min(t.high.Load(), int64(len(t.entries))) {
+		if t.entries[fd].Load() != 0 {
 			n++
 		}
 	}
@@ -179,16 +179,16 @@ func countLocks(name string, stopped func() bool) (n int64) {
 // pageTables returns how many bytes of page tables a range of address space takes.
 func pageTables(from, to int64) int64 {
 	const covers = 2 << 20
-	return ((to-1)/covers - from/covers + 1) * heldPageTable
+	return ((to-1)/covers - from/covers + 1) * sizePageTable
 }
 
-// tabled adds the page tables of faults in a range of mappings, and reports whether the
+// chargePageTables adds the page tables of faults in a range of mappings, and reports whether the
 // limit allows them. If not, the run ends.
-func (w *worker) tabled(x *fileSpace, from, to int64) bool {
+func (w *worker) chargePageTables(x *fileWindow, from, to int64) bool {
 	var added int64
 	x.lock.Take()
-	for i := x.first(from); i < len(x.own) && x.own[i].from < to; i++ {
-		n := &x.own[i]
+	for i := x.first(from); i < len(x.extents) && x.extents[i].from < to; i++ {
+		n := &x.extents[i]
 		most := pageTables(n.from, n.to)
 		more := max(min(pageTables(max(from, n.from), min(to, n.to)), most-n.tables), 0)
 		n.tables += more
@@ -199,7 +199,7 @@ func (w *worker) tabled(x *fileSpace, from, to int64) bool {
 		return true
 	}
 	w.e.kernel.tables.Add(added)
-	return w.holdKernel(added)
+	return w.chargeKernel(added)
 }
 
 // exchange replaces the kernel memory of a ring, in bytes, by a new value. The next
@@ -210,11 +210,11 @@ func (k *kernelBudget) exchange(before *int64, now int64) {
 	*before = now
 }
 
-// holdRing is exchange for a worker that holds no lock. It reports whether the limit
+// chargeRing is exchange for a worker that holds no lock. It reports whether the limit
 // allows the memory. If not, the run ends.
-func (w *worker) holdRing(before *int64, now int64) bool {
+func (w *worker) chargeRing(before *int64, now int64) bool {
 	w.e.kernel.exchange(before, now)
-	return w.holdKernel(0)
+	return w.chargeKernel(0)
 }
 
 // The space that calls take in directories and inodes, in bytes of Limits.Bytes. A

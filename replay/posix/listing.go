@@ -25,9 +25,9 @@ const (
 	maxEntries = 1 << 20 // bytes of entries that a call returns at most
 )
 
-// list makes a call of a listing. Where the recorded listing ends, it reads on to the
+// list makes a call of a listing. At the end of the recorded listing, it reads on to the
 // end of the replay's. If names are missing, the result is their number.
-func (w *worker) list(s slot, r *format.Record) int64 {
+func (w *worker) list(s fdEntry, r *format.Record) int64 {
 	size := min(max(r.Args[2], minEntries), maxEntries) // a temporary name can be longer than the recorded one
 	if int64(len(w.entries)) < size {
 		w.entries = make([]byte, size)
@@ -44,7 +44,7 @@ func (w *worker) list(s slot, r *format.Record) int64 {
 		if got == 0 {
 			missing := max(r.Args[1]&format.ListingLeast-l.names, 0)
 			w.listings = slices.DeleteFunc(w.listings, func(l listing) bool { return l.fd == s.real() })
-			if id := s.name(); w.e.lacks != nil && int(id) < len(w.e.lacks) && w.e.lacks[id] {
+			if id := s.name(); w.e.split != nil && int(id) < len(w.e.split) && w.e.split[id] {
 				return 0
 			}
 			return missing

@@ -61,12 +61,12 @@ func readable(prot uintptr) uintptr {
 }
 
 // mapExtent maps a file at an extent.
-func (w *worker) mapExtent(x *fileSpace, n extent, fd, prot, flags uintptr) int64 {
+func (w *worker) mapExtent(x *fileWindow, n extent, fd, prot, flags uintptr) int64 {
 	if !w.e.mayMap() {
-		w.Failf("event %d of thread %d creates more than %d mappings: %w", w.Event, w.Number, w.e.mostMappings, limit.Err)
+		w.Failf("event %d of thread %d creates more than %d mappings: %w", w.Event, w.Number, w.e.maxMappings, limit.Err)
 		return errNoMemory
 	}
-	if !w.holdKernel(2 * holdExtent) { // it can make three of one
+	if !w.chargeKernel(2 * costExtent) { // it can make three of one
 		return errNoMemory
 	}
 	n.prot, n.flags = readable(prot), flags
@@ -75,8 +75,8 @@ func (w *worker) mapExtent(x *fileSpace, n extent, fd, prot, flags uintptr) int6
 		if got < 0 {
 			// The kernel leaves a hole if it fails after it has unmapped what was there.
 			// This program must not get the addresses for its own memory.
-			if w.advised(unix.SYS_MSYNC, x, n.from, n.to, unix.MS_ASYNC) == errNoMemory {
-				w.stays(x.reserve(w.e.guard.Kernel, n.from, n.to))
+			if w.callRange(unix.SYS_MSYNC, x, n.from, n.to, unix.MS_ASYNC) == errNoMemory {
+				w.checkUnmapped(x.reserve(w.e.guard.Kernel, n.from, n.to))
 				w.put(x, extent{from: n.from, to: n.to, fd: none})
 			}
 			return got
@@ -85,7 +85,7 @@ func (w *worker) mapExtent(x *fileSpace, n extent, fd, prot, flags uintptr) int6
 	own := w.duplicate(fd)
 	n.fd = uintptr(max(own, -1))
 	w.put(x, n)
-	if !w.holds(own) {
+	if !w.requireDescriptor(own) {
 		return own
 	}
 	return 0
@@ -93,7 +93,7 @@ func (w *worker) mapExtent(x *fileSpace, n extent, fd, prot, flags uintptr) int6
 
 // unmapFile executes a munmap of files.
 func (w *worker) unmapFile(r *format.Record) int64 {
-	if w.sees() == nil {
+	if w.visibleWindow() == nil {
 		return errInvalid
 	}
 	x := w.openWindow()
@@ -104,11 +104,11 @@ func (w *worker) unmapFile(r *format.Record) int64 {
 	if !ok {
 		return errInvalid
 	}
-	if !w.holdKernel(holdExtent) { // it can make two of one
+	if !w.chargeKernel(costExtent) { // it can make two of one
 		return errNoMemory
 	}
 	got := x.reserve(w.sys, from, to)
-	w.stays(got)
+	w.checkUnmapped(got)
 	w.put(x, extent{from: from, to: to, fd: none})
 	return min(got, 0)
 }
@@ -130,7 +130,7 @@ func (w *worker) remapFile(r *format.Record) int64 {
 		return r.Ret
 	}
 	own := w.duplicate(n.fd)
-	if !w.holds(own) {
+	if !w.requireDescriptor(own) {
 		return own
 	}
 	fd := uintptr(own)
@@ -146,7 +146,7 @@ func (w *worker) remapFile(r *format.Record) int64 {
 		to = from
 	}
 	if to < end && r.Args[1] > 0 && r.Args[3]&format.MremapDontunmap == 0 {
-		w.stays(x.reserve(w.e.guard.Kernel, to, end))
+		w.checkUnmapped(x.reserve(w.e.guard.Kernel, to, end))
 		w.put(x, extent{from: to, to: end, fd: none})
 	}
 	return r.Ret
@@ -154,16 +154,16 @@ func (w *worker) remapFile(r *format.Record) int64 {
 
 // mappedAt returns the address of pages that the process has mapped at a marked place,
 // false if its window does not have all of them.
-func (w *worker) mappedAt(place, size int64) (x *fileSpace, from, to int64, ok bool) {
-	if x = w.sees(); x == nil {
+func (w *worker) mappedAt(place, size int64) (x *fileWindow, from, to int64, ok bool) {
+	if x = w.visibleWindow(); x == nil {
 		return nil, 0, 0, false
 	}
 	from, to, ok = x.within(place, size)
-	return x.holder(from), from, to, ok
+	return x.owner(from), from, to, ok
 }
 
-// advised makes a call of an address, a size and a number.
-func (w *worker) advised(nr uintptr, x *fileSpace, from, to int64, value uintptr) int64 {
+// callRange makes a call of an address, a size and a number.
+func (w *worker) callRange(nr uintptr, x *fileWindow, from, to int64, value uintptr) int64 {
 	return w.sys(nr, x.addr+uintptr(from), uintptr(to-from), value, 0, 0, 0)
 }
 
@@ -187,7 +187,7 @@ func callFault(w *worker, r *format.Record) int64 {
 	if writes && !(w.spend(to-from) && w.copied(x, from, to)) {
 		return errNoSpace
 	}
-	if x.addr != 0 && !w.tabled(x, from, to) {
+	if x.addr != 0 && !w.chargePageTables(x, from, to) {
 		return errNoMemory
 	}
 	got := int64(0)
@@ -209,14 +209,14 @@ func callFault(w *worker, r *format.Record) int64 {
 }
 
 // populate touches pages.
-func (w *worker) populate(x *fileSpace, from, to int64, writes bool) int64 {
+func (w *worker) populate(x *fileWindow, from, to int64, writes bool) int64 {
 	switch {
 	case !w.e.populates:
 		return w.touchPages(x, from, to, writes)
 	case writes:
-		return w.advised(unix.SYS_MADVISE, x, from, to, unix.MADV_POPULATE_WRITE)
+		return w.callRange(unix.SYS_MADVISE, x, from, to, unix.MADV_POPULATE_WRITE)
 	}
-	return w.advised(unix.SYS_MADVISE, x, from, to, unix.MADV_POPULATE_READ)
+	return w.callRange(unix.SYS_MADVISE, x, from, to, unix.MADV_POPULATE_READ)
 }
 
 // canPopulate reports whether a kernel can populate memory (Linux 5.14).
@@ -232,7 +232,7 @@ func canPopulate(k sandbox.Kernel) bool {
 // touchPages touches pages on a kernel that cannot populate memory: the kernel reads a
 // byte of each page and writes it back. A page beyond the end of the file is an error,
 // as with madvise.
-func (w *worker) touchPages(x *fileSpace, from, to int64, writes bool) int64 {
+func (w *worker) touchPages(x *fileWindow, from, to int64, writes bool) int64 {
 	local, remote := &w.iov[0], &w.iov[1]
 	setIovec(local, w.scratchPointer(), 1)
 	for ; from < to; from += pageSize {
@@ -251,7 +251,7 @@ func (w *worker) touchPages(x *fileSpace, from, to int64, writes bool) int64 {
 
 // faultInMemory reads the pages of a file in memory, and writes them back if the
 // fault is a write that reaches the file.
-func (w *worker) faultInMemory(x *fileSpace, from, to int64, writes bool) int64 {
+func (w *worker) faultInMemory(x *fileWindow, from, to int64, writes bool) int64 {
 	n, ok := x.find(from)
 	if !ok || n.fd == none {
 		return errFault
@@ -287,7 +287,7 @@ func callMsync(w *worker, r *format.Record) int64 {
 		}
 		return errNoMemory
 	}
-	return w.advised(unix.SYS_MSYNC, x, from, to, uintptr(r.Args[2]))
+	return w.callRange(unix.SYS_MSYNC, x, from, to, uintptr(r.Args[2]))
 }
 
 // The notes of calls on mapped files that are not made.
@@ -296,8 +296,8 @@ const (
 	noRoom              = "some mprotect and madvise calls on mapped files are not replayed, because they would split mappings, and there is no room for more"
 )
 
-// remark adds a note to the result, unless it is there.
-func (w *worker) remark(text string) {
+// noteOnce adds a note to the result, unless it is there.
+func (w *worker) noteOnce(text string) {
 	w.Unpin()
 	w.e.Note(text)
 	w.Pin()
@@ -312,12 +312,12 @@ func callMprotect(w *worker, r *format.Record) int64 {
 	x := w.window()
 	switch {
 	case x == nil:
-		if below := w.sees(); below != nil && below.addr != 0 {
-			w.remark(inheritedProtection)
+		if below := w.visibleWindow(); below != nil && below.addr != 0 {
+			w.noteOnce(inheritedProtection)
 		}
 		return r.Ret
 	case !w.e.mayMap():
-		w.remark(noRoom)
+		w.noteOnce(noRoom)
 		return r.Ret
 	}
 	from, to, ok := x.within(r.Args[0], r.Args[1])
@@ -327,17 +327,17 @@ func callMprotect(w *worker, r *format.Record) int64 {
 	switch {
 	case x.addr == 0:
 		return r.Ret
-	case x.holder(from) != x:
-		w.remark(inheritedProtection)
+	case x.owner(from) != x:
+		w.noteOnce(inheritedProtection)
 		return r.Ret
 	}
 	w.e.mappings.Add(2) // it can make three of one
-	return w.advised(unix.SYS_MPROTECT, x, from, to, readable(uintptr(r.Args[2])))
+	return w.callRange(unix.SYS_MPROTECT, x, from, to, readable(uintptr(r.Args[2])))
 }
 
 // fileAdvice is the effect of a value of madvise on mapped files.
 type fileAdvice struct {
-	told   bool // pass it to the kernel
+	passed bool // pass it to the kernel
 	splits bool // it changes a part of a mapping, which can split it in three
 	writes bool // it can take blocks or memory
 }
@@ -345,10 +345,10 @@ type fileAdvice struct {
 // fileAdvices holds the values of madvise that are executed for mapped files. Other
 // values are about forks, dumps or anonymous memory, and return the recorded result.
 var fileAdvices = map[int64]fileAdvice{
-	unix.MADV_NORMAL: {told: true, splits: true}, unix.MADV_RANDOM: {told: true, splits: true}, unix.MADV_SEQUENTIAL: {told: true, splits: true},
-	unix.MADV_HUGEPAGE: {told: true, splits: true}, unix.MADV_NOHUGEPAGE: {told: true, splits: true},
-	unix.MADV_WILLNEED: {told: true}, unix.MADV_DONTNEED: {told: true}, unix.MADV_REMOVE: {told: true}, unix.MADV_COLD: {told: true},
-	unix.MADV_PAGEOUT: {told: true}, unix.MADV_POPULATE_READ: {told: true}, unix.MADV_POPULATE_WRITE: {told: true, writes: true},
+	unix.MADV_NORMAL: {passed: true, splits: true}, unix.MADV_RANDOM: {passed: true, splits: true}, unix.MADV_SEQUENTIAL: {passed: true, splits: true},
+	unix.MADV_HUGEPAGE: {passed: true, splits: true}, unix.MADV_NOHUGEPAGE: {passed: true, splits: true},
+	unix.MADV_WILLNEED: {passed: true}, unix.MADV_DONTNEED: {passed: true}, unix.MADV_REMOVE: {passed: true}, unix.MADV_COLD: {passed: true},
+	unix.MADV_PAGEOUT: {passed: true}, unix.MADV_POPULATE_READ: {passed: true}, unix.MADV_POPULATE_WRITE: {passed: true, writes: true},
 }
 
 // adviseFile executes madvise of mapped files.
@@ -359,10 +359,10 @@ func (w *worker) adviseFile(r *format.Record) int64 {
 	}
 	a := fileAdvices[r.Args[2]]
 	switch {
-	case !a.told || x.addr == 0:
+	case !a.passed || x.addr == 0:
 		return r.Ret
 	case a.splits && !w.e.mayMap():
-		w.remark(noRoom)
+		w.noteOnce(noRoom)
 		return r.Ret
 	case r.Args[2] == unix.MADV_POPULATE_READ && r.Ret == errInvalid:
 		return r.Ret // the application's mapping could only be written
@@ -373,10 +373,10 @@ func (w *worker) adviseFile(r *format.Record) int64 {
 	}
 	switch r.Args[2] {
 	case unix.MADV_POPULATE_READ, unix.MADV_POPULATE_WRITE:
-		if !w.tabled(x, from, to) {
+		if !w.chargePageTables(x, from, to) {
 			return errNoMemory
 		}
 		return w.populate(x, from, to, a.writes)
 	}
-	return w.advised(unix.SYS_MADVISE, x, from, to, uintptr(r.Args[2]))
+	return w.callRange(unix.SYS_MADVISE, x, from, to, uintptr(r.Args[2]))
 }

@@ -16,7 +16,7 @@ func callMmap(w *worker, r *format.Record) int64 {
 	}
 	from, to := w.process.space.span(r.Ret, r.Args[1])
 	if !format.OwnPages(r.Args[2], r.Args[3]) {
-		return w.asMapped(w.giveBack(from, to), r)
+		return w.asMapped(w.releasePages(from, to), r)
 	}
 	return w.asMapped(w.mapPages(from, to, r.Args[3]&format.MapPopulate != 0), r)
 }
@@ -37,7 +37,7 @@ func callBrk(w *worker, r *format.Record) int64 {
 	}
 	if after < before {
 		from, to := w.process.space.span(after, before-after)
-		return w.asMapped(w.giveBack(from, to), r)
+		return w.asMapped(w.releasePages(from, to), r)
 	}
 	from, to := w.process.space.span(before, after-before)
 	return w.asMapped(w.mapPages(from, to, false), r)
@@ -51,7 +51,7 @@ func callMunmap(w *worker, r *format.Record) int64 {
 		return r.Ret
 	}
 	from, to := w.process.space.span(r.Args[0], r.Args[1])
-	return w.giveBack(from, to)
+	return w.releasePages(from, to)
 }
 
 // callMremap executes mremap. Instead of moving pages, which would leave a hole
@@ -68,7 +68,7 @@ func callMremap(w *worker, r *format.Record) int64 {
 	switch {
 	case r.Ret != old:
 		from, to := space.span(old, oldSize)
-		if got = w.giveBack(from, to); got == 0 {
+		if got = w.releasePages(from, to); got == 0 {
 			from, to = space.span(r.Ret, size)
 			got = w.mapPages(from, to, false)
 		}
@@ -77,14 +77,14 @@ func callMremap(w *worker, r *format.Record) int64 {
 		got = w.mapPages(from, to, false)
 	default:
 		from, to := space.tail(old, size, oldSize)
-		got = w.giveBack(from, to)
+		got = w.releasePages(from, to)
 	}
 	return w.asMapped(got, r)
 }
 
 // advice is the effect of a value of madvise.
 type advice struct {
-	told      bool // pass it to the kernel
+	passed    bool // pass it to the kernel
 	unmaps    bool // the application no longer needs the pages: don't touch them
 	drops     bool // the pages are dropped at once
 	populates bool // the pages are populated at once
@@ -93,11 +93,11 @@ type advice struct {
 // adviceTable holds the values of madvise that are executed. Other values would change
 // the space's mapping or write to the machine's swap, and return the recorded result.
 var adviceTable = [...]advice{
-	format.MadvDontneed:      {told: true, unmaps: true, drops: true},
-	format.MadvFree:          {told: true, unmaps: true},
-	format.MadvCold:          {told: true},
-	format.MadvPopulateRead:  {told: true},
-	format.MadvPopulateWrite: {told: true, populates: true},
+	format.MadvDontneed:      {passed: true, unmaps: true, drops: true},
+	format.MadvFree:          {passed: true, unmaps: true},
+	format.MadvCold:          {passed: true},
+	format.MadvPopulateRead:  {passed: true},
+	format.MadvPopulateWrite: {passed: true, populates: true},
 }
 
 func callMadvise(w *worker, r *format.Record) int64 {
@@ -110,19 +110,19 @@ func callMadvise(w *worker, r *format.Record) int64 {
 	}
 	a := &adviceTable[value]
 	from, to := p.space.span(r.Args[0], r.Args[1])
-	if from >= to || !a.told || a.populates && !w.e.mayHold(to-from) {
+	if from >= to || !a.passed || a.populates && !w.e.mayTouch(to-from) {
 		return r.Ret
 	}
 	if a.unmaps {
 		p.footprint.mapped.clear(from, to-1)
 	}
 	if a.drops {
-		w.hold(-p.touched.clear(from, to-1))
+		w.countTouched(-p.touched.clear(from, to-1))
 	}
 	got := p.space.advise(from, to, uintptr(value))
 	if a.populates && got == 0 {
 		added, _ := p.touched.mark(from, to-1)
-		w.hold(added)
+		w.countTouched(added)
 	}
 	return got
 }

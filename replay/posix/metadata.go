@@ -12,7 +12,7 @@ import (
 // The calls that change the metadata of an inode, and those that query its file
 // system.
 
-// how says how a call names its file.
+// how is the way in which a call names its file.
 type how uint8
 
 const (
@@ -25,7 +25,7 @@ const (
 type file struct {
 	arg    uintptr // the path or the descriptor
 	how    how     // in which variant of the call
-	opened int64   // for leave; -errno if there is no such file
+	opened int64   // for release; -errno if there is no such file
 }
 
 // file returns the file of an argument, for a call that has no variant with a
@@ -44,10 +44,10 @@ func (w *worker) file(arg int64, h how) file {
 	}
 	f := file{how: noFollow}
 	var follows bool
-	if f.opened, f.arg, follows = w.guard.Whole(n, h == follow); follows {
+	if f.opened, f.arg, follows = w.guard.Path(n, h == follow); follows {
 		f.how = follow
 	}
-	if !sandbox.Lost(f.opened) && w.guard.LacksProc() {
+	if !sandbox.Unresolved(f.opened) && w.guard.LacksProc() {
 		w.Failf("event %d of thread %d names a file in a way that needs /proc, because threads cannot have their own root directory: mount /proc, or replay as root", w.Event, w.Number)
 	}
 	return f
@@ -69,14 +69,14 @@ func callFchmodat2(w *worker, r *format.Record) int64 {
 	return w.chmodName(r.Args[1], setMode(r.Args[2]))
 }
 
-func callFchmod(w *worker, s slot, r *format.Record) int64 {
+func callFchmod(w *worker, s fdEntry, r *format.Record) int64 {
 	return w.chmodOpened(s, setMode(r.Args[1]))
 }
 
 // chmod changes the mode of a path's target.
 func (w *worker) chmod(path int64, c change) int64 {
 	f := w.file(path, follow)
-	if sandbox.Lost(f.opened) {
+	if sandbox.Unresolved(f.opened) {
 		return f.opened
 	}
 	var got int64
@@ -89,14 +89,14 @@ func (w *worker) chmod(path int64, c change) int64 {
 		got = w.sys.Call(unix.SYS_FCHMODAT, sandbox.CWD, f.arg, c.of(&w.stat))
 		w.guard.KeepMode()
 	}
-	w.guard.Leave(f.opened)
+	w.guard.Release(f.opened)
 	return got
 }
 
 // chmodName changes the mode of a path's target, unless that is a link.
 func (w *worker) chmodName(path int64, c change) int64 {
 	fd, last, flags := w.targetOf(path, false)
-	if sandbox.Lost(fd) {
+	if sandbox.Unresolved(fd) {
 		return fd
 	}
 	got := w.sys(sysStat, uintptr(fd), last, w.statPointer(), flags, 0, 0)
@@ -104,13 +104,13 @@ func (w *worker) chmodName(path int64, c change) int64 {
 		got = w.sys(unix.SYS_FCHMODAT2, uintptr(fd), last, c.of(&w.stat), flags, 0, 0)
 		w.guard.KeepMode()
 	}
-	return w.leave(fd, got)
+	return w.release(fd, got)
 }
 
 // chmodOpened changes the mode of a descriptor's file. The root itself is never open
 // for writing.
-func (w *worker) chmodOpened(s slot, c change) int64 {
-	if c.kept != 0 || s.marks()&slotWrite == 0 {
+func (w *worker) chmodOpened(s fdEntry, c change) int64 {
+	if c.kept != 0 || s.marks()&entryWrite == 0 {
 		if got := w.sys.Call(unix.SYS_FSTAT, s.real(), w.statPointer(), 0); got < 0 || w.guard.IsRoot(&w.stat) {
 			return got
 		}
@@ -139,26 +139,26 @@ func callLchown(w *worker, r *format.Record) int64 { return w.chown(r, false) }
 
 func (w *worker) chown(r *format.Record, follow bool) int64 {
 	fd, last, flags := w.targetOf(r.Args[0], follow)
-	if sandbox.Lost(fd) {
+	if sandbox.Unresolved(fd) {
 		return fd
 	}
-	return owned(r, w.leave(fd, w.sys(unix.SYS_FCHOWNAT, uintptr(fd), last, sameOwner, sameOwner, flags, 0)))
+	return owned(r, w.release(fd, w.sys(unix.SYS_FCHOWNAT, uintptr(fd), last, sameOwner, sameOwner, flags, 0)))
 }
 
-func callFchown(w *worker, s slot, r *format.Record) int64 {
+func callFchown(w *worker, s fdEntry, r *format.Record) int64 {
 	return owned(r, w.sys.Call(unix.SYS_FCHOWN, s.real(), sameOwner, sameOwner))
 }
 
 // callUtimens sets both times to now, instead of the recorded ones.
 func callUtimens(w *worker, r *format.Record) int64 {
 	fd, last, flags := w.targetOf(r.Args[0], r.Args[2]&unix.AT_SYMLINK_NOFOLLOW == 0)
-	if sandbox.Lost(fd) {
+	if sandbox.Unresolved(fd) {
 		return fd
 	}
-	return w.leave(fd, w.sys(unix.SYS_UTIMENSAT, uintptr(fd), last, 0, flags, 0, 0))
+	return w.release(fd, w.sys(unix.SYS_UTIMENSAT, uintptr(fd), last, 0, flags, 0, 0))
 }
 
-func callFutimens(w *worker, s slot, r *format.Record) int64 {
+func callFutimens(w *worker, s fdEntry, r *format.Record) int64 {
 	return w.sys(unix.SYS_UTIMENSAT, s.real(), 0, 0, 0, 0, 0)
 }
 
@@ -176,14 +176,14 @@ func callMknod(w *worker, r *format.Record) int64 {
 	case unix.S_IFIFO:
 		kind = unix.S_IFREG
 	}
-	return w.made(w.byEntry(unix.SYS_MKNODAT, r.Args[0], uintptr(kind|r.Args[1]&sandbox.ModeMask)), 0)
+	return w.countCreated(w.byEntry(unix.SYS_MKNODAT, r.Args[0], uintptr(kind|r.Args[1]&sandbox.ModeMask)), 0)
 }
 
 // callBind creates the name that a socket was bound to, by mknod. No process can
 // connect to it, and the length limit of socket paths does not apply. If the name
 // exists, the result is EADDRINUSE.
 func callBind(w *worker, r *format.Record) int64 {
-	got := w.made(w.byEntry(unix.SYS_MKNODAT, r.Args[1], unix.S_IFSOCK|0o755), 0)
+	got := w.countCreated(w.byEntry(unix.SYS_MKNODAT, r.Args[1], unix.S_IFSOCK|0o755), 0)
 	if got == errExists {
 		return -int64(unix.EADDRINUSE)
 	}
@@ -203,6 +203,6 @@ func callStatfs(w *worker, r *format.Record) int64 {
 		return fd
 	}
 	got := w.sys.Call(unix.SYS_FSTATFS, uintptr(fd), w.scratchPointer(), 0)
-	w.guard.Shut(fd)
+	w.guard.CloseFD(fd)
 	return got
 }

@@ -32,7 +32,7 @@ func TestFchmodAsksOfWhatCanBeTheRoot(t *testing.T) {
 	g.Kernel = ask
 	p := &process{}
 	p.files.Store(newTable(ask, m, 16))
-	w := &worker{Worker: &engine.Worker{}, seat: &seat{sys: ask, guard: g}, process: p, e: &Executor{names: []sandbox.Name{sandbox.NewName("f")}}}
+	w := &worker{Worker: &engine.Worker{}, slotState: &slotState{sys: ask, guard: g}, process: p, e: &Executor{names: []sandbox.Name{sandbox.NewName("f")}}}
 	w.e.kernel.left.Store(1 << 20) // no call makes the worker count again, which unpins it
 	open := func(fd, flags int64) {
 		require.Equal(t, fd, w.opened(&format.Record{Op: format.OpOpen, Ret: fd}, 9, 0, openMarks(flags)))

@@ -84,7 +84,7 @@ func (l Limits) Share(traces int) Limits {
 	return l
 }
 
-// threadMemory is the memory of a thread, in bytes: its seat, and its stacks in the
+// threadMemory is the memory of a thread, in bytes: its slot, and its stacks in the
 // kernel and in the program.
 const threadMemory = 256 << 10
 

@@ -24,8 +24,8 @@ import (
 // process.
 const pidfdThread = unix.O_EXCL
 
-// separate decides which processes get a table of their own.
-func (e *Executor) separate() {
+// choosePrivateTables decides which processes get a table of their own.
+func (e *Executor) choosePrivateTables() {
 	if !e.InMemory {
 		e.pools = e.refusedQueues()
 	}
@@ -49,7 +49,7 @@ func (e *Executor) separate() {
 	}
 	if e.pools > 0 {
 		for _, w := range e.workers {
-			if w != nil && w.Holds() != nil {
+			if w != nil && w.OwnRing() != nil {
 				w.process.private = false // threads of a pool use its descriptors
 			}
 		}
@@ -74,18 +74,18 @@ func threadsCanFetch() error {
 	return unix.Close(twin)
 }
 
-// leaveTable gives the thread of a seat a table of its own. It closes the
+// unshareTable gives the thread of a slot a table of its own. It closes the
 // descriptors of processes in it, because only the last close of a file releases
 // its locks and its space.
-func (e *Executor) leaveTable() error {
+func (e *Executor) unshareTable() error {
 	if err := unix.Unshare(unix.CLONE_FILES); err != nil {
 		return fmt.Errorf("separate the descriptors of a process: %w", err)
 	}
-	if e.stock.kept == nil {
+	if e.spares.kept == nil {
 		return nil
 	}
 	from := uintptr(0)
-	for _, fd := range e.stock.kept {
+	for _, fd := range e.spares.kept {
 		if fd > from {
 			if got := e.guard.Kernel.Call(unix.SYS_CLOSE_RANGE, from, fd-1, 0); got < 0 { // a container can forbid it
 				e.Note(fmt.Sprintf("files of other processes stay open in a process with its own descriptor table, so that their locks and space are released late: close_range: %v", unix.Errno(-got)))
@@ -98,10 +98,10 @@ func (e *Executor) leaveTable() error {
 }
 
 // keepDescriptors records the descriptors that belong to no replayed process, before
-// the start. It is not needed if there are no other descriptors when seats get their
-// own tables: those of processes without one, or of files that they open later. Seats close
-// all others, so it is an error if the kernel does not say which are open.
-func (s *stock) keepDescriptors(e *Executor, late bool) error {
+// the start. It is not needed if no other descriptors are open when slots get their own
+// tables: those of processes without one, or of files that they open later. Slots close
+// all others, so it is an error if the kernel does not report which are open.
+func (s *spares) keepDescriptors(e *Executor, late bool) error {
 	private, shared := false, make(map[uintptr]bool)
 	for _, p := range e.processes {
 		private = private || p.private
@@ -166,16 +166,16 @@ func (w *worker) inherit() {
 	if files == nil {
 		return // the run has stopped
 	}
-	if !w.holdCopies(files) {
+	if !w.chargeCopies(files) {
 		return
 	}
 	thread := w.sys.Call(unix.SYS_PIDFD_OPEN, uintptr(from.tid), pidfdThread, 0)
-	if !w.hasCopies(min(thread, 0)) {
+	if !w.checkCopies(min(thread, 0)) {
 		return
 	}
 	got := files.copyTo(own, func(real uintptr) int64 { return w.sys.Call(unix.SYS_PIDFD_GETFD, uintptr(thread), real, 0) })
 	w.sys.Call(unix.SYS_CLOSE, uintptr(thread), 0, 0)
-	if !w.hasCopies(got) {
+	if !w.checkCopies(got) {
 		return
 	}
 	w.process.files.Store(own)

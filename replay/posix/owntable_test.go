@@ -12,7 +12,7 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// Seats with a table of their own close what is not kept, so a run that can't find out which
+// Slots with a table of their own close what is not kept, so a run that can't find out which
 // descriptors are open ends.
 func TestKeepDescriptors(t *testing.T) {
 	for _, errno := range []unix.Errno{0, unix.EPERM} {
@@ -23,14 +23,14 @@ func TestKeepDescriptors(t *testing.T) {
 			f.Nr = unix.SYS_FCNTL
 		}
 		e.guard.Kernel = f.Call
-		err := e.stock.keepDescriptors(e, true)
+		err := e.spares.keepDescriptors(e, true)
 		e.processes[1].private = false
 		if errno != 0 {
 			require.ErrorIs(t, err, errno)
 			continue
 		}
 		require.NoError(t, err)
-		require.Subset(t, e.stock.kept, []uintptr{0, 1, 2, math.MaxUint32})
+		require.Subset(t, e.spares.kept, []uintptr{0, 1, 2, math.MaxUint32})
 	}
 }
 
@@ -44,11 +44,11 @@ func TestPrivateFiltered(t *testing.T) {
 		}
 		private := func() bool { return e.processes[1].private || e.processes[2].private }
 		require.NoError(t, sandbox.OnThread(func() error {
-			defer e.separate()
+			defer e.choosePrivateTables()
 			return roottest.Deny(unix.EPERM, []uint32{denied})
 		}))
 		require.False(t, private())
-		e.separate()
+		e.choosePrivateTables()
 		require.True(t, private())
 	}
 }

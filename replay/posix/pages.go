@@ -89,7 +89,7 @@ func (w *worker) readyPages(r *format.Record) (worked bool) {
 	first, last := from/pageSize, (from+uint64(r.Args[2])-1)/pageSize
 	added, any := w.process.touched.mark(first, last)
 	if added > 0 && w.process.footprint != nil {
-		w.hold(added)
+		w.countTouched(added)
 	}
 	pages := arena[first*pageSize : (last+1)*pageSize]
 	switch {

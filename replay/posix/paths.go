@@ -55,14 +55,14 @@ func callOpen(w *worker, r *format.Record) int64 {
 	}
 	fd := w.guard.Open(n, openFlags(r.Args[1]), uintptr(r.Args[2])&sandbox.ModeMask)
 	if r.Args[1]&format.CREAT != 0 {
-		w.made(fd, 0)
+		w.countCreated(fd, 0)
 	}
 	return w.opened(r, fd, int32(r.Args[0]), openMarks(r.Args[1]))
 }
 
 // callReopen opens the file of a descriptor once more.
-func callReopen(w *worker, s slot, r *format.Record) int64 {
-	w.needFiles()
+func callReopen(w *worker, s fdEntry, r *format.Record) int64 {
+	w.requireProc()
 	const byName = format.CREAT | format.EXCL | format.TMPFILE | format.NOFOLLOW // what is only about a path
 	fd := w.guard.Reopen(s.real(), openFlags(r.Args[1]&^byName))
 	return w.opened(r, fd, s.name(), openMarks(r.Args[1]))
@@ -94,9 +94,9 @@ func (w *worker) parentOf(arg int64) (dir int64, last uintptr) {
 	return w.guard.Parent(n)
 }
 
-// leave releases what Guard opened for a call, and returns the call's result.
-func (w *worker) leave(opened, got int64) int64 {
-	w.guard.Leave(opened)
+// release releases what Guard opened for a call, and returns the call's result.
+func (w *worker) release(opened, got int64) int64 {
+	w.guard.Release(opened)
 	return got
 }
 
@@ -104,24 +104,24 @@ func (w *worker) leave(opened, got int64) int64 {
 // name.
 func (w *worker) byEntry(nr uintptr, arg int64, a uintptr) int64 {
 	dir, last := w.entryOf(arg)
-	if sandbox.Lost(dir) {
+	if sandbox.Unresolved(dir) {
 		return dir
 	}
-	return w.leave(dir, w.sys(nr, uintptr(dir), last, a, 0, 0, 0))
+	return w.release(dir, w.sys(nr, uintptr(dir), last, a, 0, 0, 0))
 }
 
 // renamed makes a call of renameat2.
 func (w *worker) renamed(from, to, flags int64) int64 {
 	dir, last := w.entryOf(from)
-	if sandbox.Lost(dir) {
+	if sandbox.Unresolved(dir) {
 		return dir
 	}
-	defer w.guard.Leave(dir)
+	defer w.guard.Release(dir)
 	dir2, last2 := w.entryOf(to)
-	if sandbox.Lost(dir2) {
+	if sandbox.Unresolved(dir2) {
 		return dir2
 	}
-	defer w.guard.Leave(dir2)
+	defer w.guard.Release(dir2)
 	return w.sys(unix.SYS_RENAMEAT2, uintptr(dir), last, uintptr(dir2), last2, uintptr(flags), 0)
 }
 
@@ -131,43 +131,43 @@ func callLstat(w *worker, r *format.Record) int64 { return w.status(r, false) }
 
 func (w *worker) status(r *format.Record, follow bool) int64 {
 	fd, last, flags := w.targetOf(r.Args[0], follow)
-	if sandbox.Lost(fd) {
+	if sandbox.Unresolved(fd) {
 		return fd
 	}
-	return w.leave(fd, w.sys(sysStat, uintptr(fd), last, w.scratchPointer(), flags, 0, 0))
+	return w.release(fd, w.sys(sysStat, uintptr(fd), last, w.scratchPointer(), flags, 0, 0))
 }
 
 func callStatx(w *worker, r *format.Record) int64 {
 	flags := uintptr(r.Args[2]) & statxFlags
 	fd, last, extra := w.targetOf(r.Args[1], flags&unix.AT_SYMLINK_NOFOLLOW == 0)
-	if sandbox.Lost(fd) {
+	if sandbox.Unresolved(fd) {
 		return fd
 	}
-	return w.leave(fd, w.sys(unix.SYS_STATX, uintptr(fd), last, flags|extra, uintptr(r.Args[3]), w.scratchPointer(), 0))
+	return w.release(fd, w.sys(unix.SYS_STATX, uintptr(fd), last, flags|extra, uintptr(r.Args[3]), w.scratchPointer(), 0))
 }
 
 func callAccess(w *worker, r *format.Record) int64 {
 	fd, last, flags := w.targetOf(r.Args[0], true)
-	if sandbox.Lost(fd) {
+	if sandbox.Unresolved(fd) {
 		return fd
 	}
 	if flags == 0 {
-		return w.leave(fd, w.sys.Call(unix.SYS_FACCESSAT, uintptr(fd), last, uintptr(r.Args[1])))
+		return w.release(fd, w.sys.Call(unix.SYS_FACCESSAT, uintptr(fd), last, uintptr(r.Args[1])))
 	}
-	return w.leave(fd, w.sys(unix.SYS_FACCESSAT2, uintptr(fd), last, uintptr(r.Args[1]), flags, 0, 0))
+	return w.release(fd, w.sys(unix.SYS_FACCESSAT2, uintptr(fd), last, uintptr(r.Args[1]), flags, 0, 0))
 }
 
 func callFaccessat2(w *worker, r *format.Record) int64 {
 	const known = unix.AT_SYMLINK_NOFOLLOW | unix.AT_EACCESS
 	flags := uintptr(r.Args[3]) & known
 	fd, last, extra := w.targetOf(r.Args[1], flags&unix.AT_SYMLINK_NOFOLLOW == 0)
-	if sandbox.Lost(fd) {
+	if sandbox.Unresolved(fd) {
 		return fd
 	}
-	return w.leave(fd, w.sys(unix.SYS_FACCESSAT2, uintptr(fd), last, uintptr(r.Args[2]), flags|extra, 0, 0))
+	return w.release(fd, w.sys(unix.SYS_FACCESSAT2, uintptr(fd), last, uintptr(r.Args[2]), flags|extra, 0, 0))
 }
 
-func callFaccess(w *worker, s slot, r *format.Record) int64 {
+func callFaccess(w *worker, s fdEntry, r *format.Record) int64 {
 	return w.sys(unix.SYS_FACCESSAT2, s.real(), sandbox.Pointer(sandbox.Empty), uintptr(r.Args[1]), unix.AT_EMPTY_PATH, 0, 0)
 }
 
@@ -190,24 +190,24 @@ func callTruncate(w *worker, r *format.Record) int64 {
 		return fd
 	}
 	got := w.sys.Call(unix.SYS_FTRUNCATE, uintptr(fd), uintptr(r.Args[1]), 0)
-	w.guard.Shut(fd)
+	w.guard.CloseFD(fd)
 	return got
 }
 
 func callMkdir(w *worker, r *format.Record) int64 {
-	return w.made(w.byEntry(unix.SYS_MKDIRAT, r.Args[0], uintptr(r.Args[1])&sandbox.ModeMask), spaceDirectory)
+	return w.countCreated(w.byEntry(unix.SYS_MKDIRAT, r.Args[0], uintptr(r.Args[1])&sandbox.ModeMask), spaceDirectory)
 }
 
 func callRmdir(w *worker, r *format.Record) int64 {
-	return w.gone(w.byEntry(unix.SYS_UNLINKAT, r.Args[0], unix.AT_REMOVEDIR))
+	return w.countRemoved(w.byEntry(unix.SYS_UNLINKAT, r.Args[0], unix.AT_REMOVEDIR))
 }
 
 func callUnlink(w *worker, r *format.Record) int64 {
-	return w.gone(w.byEntry(unix.SYS_UNLINKAT, r.Args[0], 0))
+	return w.countRemoved(w.byEntry(unix.SYS_UNLINKAT, r.Args[0], 0))
 }
 
 func callRename(w *worker, r *format.Record) int64 {
-	return w.moved(w.renamed(r.Args[0], r.Args[1], 0))
+	return w.chargeRename(w.renamed(r.Args[0], r.Args[1], 0))
 }
 
 func callRenameat2(w *worker, r *format.Record) int64 {
@@ -223,9 +223,9 @@ func callRenameat2(w *worker, r *format.Record) int64 {
 	if flags&^allowed != 0 {
 		return errInvalid
 	}
-	got := w.moved(w.renamed(r.Args[1], r.Args[3], flags))
+	got := w.chargeRename(w.renamed(r.Args[1], r.Args[3], flags))
 	if whiteout && got == 0 {
-		got = w.made(w.byEntry(unix.SYS_MKNODAT, r.Args[1], unix.S_IFREG|0o600), 0)
+		got = w.countCreated(w.byEntry(unix.SYS_MKNODAT, r.Args[1], unix.S_IFREG|0o600), 0)
 	}
 	if whiteout && got == errExists {
 		return 0 // both were names of one file, and rename(2) leaves them as they are
@@ -235,20 +235,20 @@ func callRenameat2(w *worker, r *format.Record) int64 {
 
 func callLink(w *worker, r *format.Record) int64 {
 	dir, last := w.parentOf(r.Args[0])
-	if sandbox.Lost(dir) {
+	if sandbox.Unresolved(dir) {
 		return dir
 	}
-	defer w.guard.Leave(dir)
+	defer w.guard.Release(dir)
 	dir2, last2 := w.entryOf(r.Args[1])
-	if sandbox.Lost(dir2) {
+	if sandbox.Unresolved(dir2) {
 		// The kernel looks for the file before it looks for the new name.
 		if got := w.sys(sysStat, uintptr(dir), last, w.scratchPointer(), unix.AT_SYMLINK_NOFOLLOW, 0, 0); got < 0 {
 			return got
 		}
 		return dir2
 	}
-	defer w.guard.Leave(dir2)
-	return w.made(w.sys(unix.SYS_LINKAT, uintptr(dir), last, uintptr(dir2), last2, 0, 0), 0)
+	defer w.guard.Release(dir2)
+	return w.countCreated(w.sys(unix.SYS_LINKAT, uintptr(dir), last, uintptr(dir2), last2, 0, 0), 0)
 }
 
 // callLinkat gives a name to the file of a descriptor.
@@ -258,15 +258,15 @@ func callLinkat(w *worker, r *format.Record) int64 {
 		return errBadFD
 	}
 	dir, last := w.entryOf(r.Args[3])
-	if sandbox.Lost(dir) {
+	if sandbox.Unresolved(dir) {
 		return dir
 	}
-	w.needFiles()
-	return w.made(w.leave(dir, w.guard.Link(s.real(), dir, last)), 0)
+	w.requireProc()
+	return w.countCreated(w.release(dir, w.guard.Link(s.real(), dir, last)), 0)
 }
 
-// needFiles ends the run if the thread cannot name its own descriptors.
-func (w *worker) needFiles() {
+// requireProc ends the run if the thread cannot name its own descriptors.
+func (w *worker) requireProc() {
 	if w.guard.LacksFiles() {
 		w.Failf("event %d of thread %d opens or names the file of a descriptor, which needs /proc: mount /proc", w.Event, w.Number)
 	}
@@ -278,10 +278,10 @@ func callSymlink(w *worker, r *format.Record) int64 {
 		return errFault
 	}
 	dir, last := w.entryOf(r.Args[1])
-	if sandbox.Lost(dir) {
+	if sandbox.Unresolved(dir) {
 		return dir
 	}
-	return w.made(w.leave(dir, w.sys.Call(unix.SYS_SYMLINKAT, target.Full(), uintptr(dir), last)), targetSpace(w.e.texts[r.Args[0]]))
+	return w.countCreated(w.release(dir, w.sys.Call(unix.SYS_SYMLINKAT, target.Full(), uintptr(dir), last)), targetSpace(w.e.texts[r.Args[0]]))
 }
 
 func callReadlink(w *worker, r *format.Record) int64 {
@@ -290,8 +290,8 @@ func callReadlink(w *worker, r *format.Record) int64 {
 		return errInvalid
 	}
 	dir, last := w.parentOf(r.Args[0])
-	if sandbox.Lost(dir) {
+	if sandbox.Unresolved(dir) {
 		return dir
 	}
-	return w.leave(dir, w.sys(unix.SYS_READLINKAT, uintptr(dir), last, w.scratchPointer(), uintptr(size), 0, 0))
+	return w.release(dir, w.sys(unix.SYS_READLINKAT, uintptr(dir), last, w.scratchPointer(), uintptr(size), 0, 0))
 }

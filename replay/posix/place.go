@@ -55,9 +55,8 @@ func BranchRoots(maps []Map) (dirs []string) {
 	return dirs
 }
 
-// places says in which root each name of a trace is. It decides by the names alone,
-// before the start. So it refuses events that would depend on the way to a file: a
-// rename, a link or a symbolic link that leads from one root to another.
+// places finds the root of each name of a trace. It decides by the names alone, before
+// the start, so it refuses events that would depend on the path to a file: a rename, a link or a symbolic link that leads from one root to another.
 type places struct {
 	trace   format.Trace   // what this process replays
 	header  *format.Header // of the whole trace
@@ -65,13 +64,13 @@ type places struct {
 	of      []place // of each map
 	matched []bool  // each map
 
-	most    int // names that known may hold
-	app     *format.AppNames
-	known   map[string]place // by clean path; all names looked up so far
-	there   map[string]bool  // paths that exist or are created and are, or may be, directories
-	files   map[string]bool  // names of the fileset
-	emptied map[string]bool  // directories that are removed
-	strays  []string         // names in another root than their directory, in order
+	maxNames    int // names that known may hold
+	app         *format.AppNames
+	known       map[string]place // by clean path; all names looked up so far
+	dirs        map[string]bool  // paths that exist or are created and are, or may be, directories
+	files       map[string]bool  // names of the fileset
+	removedDirs map[string]bool  // directories that are removed
+	boundaries  []string         // names in another root than their directory, in order
 }
 
 // cleanPath returns a path of a trace without ".", ".." and empty components, "."
@@ -89,8 +88,8 @@ func cleanPath(p string) string {
 func (e *Executor) newPlaces(ctx context.Context) (*places, error) {
 	o, h := &e.Options, e.Whole.Header()
 	p := &places{
-		trace: e.Trace, header: h, maps: o.Maps, most: int(min(4*o.Limits.Files, math.MaxInt32)), matched: make([]bool, len(o.Maps)), app: h.AppNames(), known: map[string]place{".": 0},
-		there: map[string]bool{}, files: map[string]bool{}, emptied: map[string]bool{},
+		trace: e.Trace, header: h, maps: o.Maps, maxNames: int(min(4*o.Limits.Files, math.MaxInt32)), matched: make([]bool, len(o.Maps)), app: h.AppNames(), known: map[string]place{".": 0},
+		dirs: map[string]bool{}, files: map[string]bool{}, removedDirs: map[string]bool{},
 	}
 	dirs := BranchRoots(o.Maps)
 	for _, m := range o.Maps {
@@ -100,7 +99,7 @@ func (e *Executor) newPlaces(ctx context.Context) (*places, error) {
 		f := &h.Files[i]
 		p.files[cleanPath(f.Path)] = true
 		if p.at(f.Path); f.Type == format.TypeDir || f.Type == format.TypeLnk {
-			p.there[cleanPath(f.Path)] = true
+			p.dirs[cleanPath(f.Path)] = true
 		}
 	}
 	for _, d := range h.Descriptors {
@@ -125,21 +124,21 @@ func (e *Executor) newPlaces(ctx context.Context) (*places, error) {
 		name := e.Trace.Strings()[id]
 		p.at(name)
 		if use&created != 0 {
-			p.there[cleanPath(name)] = true
+			p.dirs[cleanPath(name)] = true
 		}
 		if use&removed != 0 {
-			p.emptied[cleanPath(name)] = true
+			p.removedDirs[cleanPath(name)] = true
 		}
 	}
-	if len(p.known) > p.most {
-		return nil, fmt.Errorf("the trace has more than %d names and parent directories: %w", p.most, limit.Of("files"))
+	if len(p.known) > p.maxNames {
+		return nil, fmt.Errorf("the trace has more than %d names and parent directories: %w", p.maxNames, limit.Of("files"))
 	}
 	for name, at := range p.known {
 		if name != "." && at != p.known[path.Dir(name)] {
-			p.strays = append(p.strays, name)
+			p.boundaries = append(p.boundaries, name)
 		}
 	}
-	slices.Sort(p.strays)
+	slices.Sort(p.boundaries)
 	if e.isFirst() { // all would find the same
 		if err := p.check(); err != nil {
 			return nil, err
@@ -154,7 +153,7 @@ func (p *places) at(name string) place {
 	if at, ok := p.known[name]; ok {
 		return at
 	}
-	if len(p.known) > p.most {
+	if len(p.known) > p.maxNames {
 		return 0 // newPlaces ends with an error
 	}
 	above := path.Dir(name)
@@ -302,7 +301,7 @@ func (p *places) where(at place) string {
 	return p.maps[slices.Index(p.of, at)].Root
 }
 
-func (p *places) across(what, from, to string) error {
+func (p *places) acrossError(what, from, to string) error {
 	return fmt.Errorf("%s %s, in %s, to %s, in %s: %w", what, p.name(from), p.where(p.at(from)), p.name(to), p.where(p.at(to)), ErrAcross)
 }
 
@@ -312,7 +311,7 @@ func (p *places) check() error {
 		f := &p.header.Files[i]
 		switch {
 		case f.Link != "" && p.at(f.Link) != p.at(f.Path):
-			return p.across("hard link of", f.Link, f.Path)
+			return p.acrossError("hard link of", f.Link, f.Path)
 		case f.Type == format.TypeLnk:
 			if err := p.checkLink(f.Path, f.Target); err != nil {
 				return err
@@ -330,29 +329,29 @@ func (p *places) checkLink(name, target string) error {
 		to = path.Join("/", path.Dir(cleanPath(name)), target)
 	}
 	to = cleanPath(to)
-	switch stray := p.below(to); {
+	switch stray := p.boundaryBelow(to); {
 	case p.at(name) != p.at(to):
-		return p.across("symbolic link", name, to)
+		return p.acrossError("symbolic link", name, to)
 	case stray != "":
-		return p.across("symbolic link "+p.name(name)+" to a directory of", to, stray)
+		return p.acrossError("symbolic link "+p.name(name)+" to a directory of", to, stray)
 	case p.at(name) != 0 && strings.HasPrefix(target, "/"):
 		return fmt.Errorf("symbolic link %s, in %s, to %q: %w, because an absolute link leads to the root", p.name(name), p.where(p.at(name)), target, ErrAcross)
 	}
 	return nil
 }
 
-// below returns a name below a directory that is in another root than its parent
+// boundaryBelow returns a name below a directory that is in another root than its parent
 // directory, "" if there is none.
-func (p *places) below(dir string) string {
+func (p *places) boundaryBelow(dir string) string {
 	if dir == "." {
-		if len(p.strays) > 0 {
-			return p.strays[0]
+		if len(p.boundaries) > 0 {
+			return p.boundaries[0]
 		}
 		return ""
 	}
-	i, _ := slices.BinarySearch(p.strays, dir+"/")
-	if i < len(p.strays) && strings.HasPrefix(p.strays[i], dir+"/") {
-		return p.strays[i]
+	i, _ := slices.BinarySearch(p.boundaries, dir+"/")
+	if i < len(p.boundaries) && strings.HasPrefix(p.boundaries[i], dir+"/") {
+		return p.boundaries[i]
 	}
 	return ""
 }
@@ -370,15 +369,15 @@ func (p *places) checkEvent(thread int32, event int64, r *format.Record) (err er
 		}
 	case acts.Any(format.Renames|format.Links) && names[0] != "": // else that of a descriptor
 		from, to := cleanPath(names[0]), cleanPath(names[1])
-		moved := p.below(from)
+		moved := p.boundaryBelow(from)
 		if moved == "" {
-			moved = p.below(to)
+			moved = p.boundaryBelow(to)
 		}
 		switch {
 		case p.at(from) != p.at(to):
-			err = p.across(r.Op.Info().Name, from, to)
+			err = p.acrossError(r.Op.Info().Name, from, to)
 		case moved != "":
-			err = p.across(fmt.Sprintf("%s %s to %s, a directory of", r.Op.Info().Name, p.name(from), p.name(to)), path.Dir(moved), moved)
+			err = p.acrossError(fmt.Sprintf("%s %s to %s, a directory of", r.Op.Info().Name, p.name(from), p.name(to)), path.Dir(moved), moved)
 		}
 	}
 	if err != nil {
@@ -387,14 +386,14 @@ func (p *places) checkEvent(thread int32, event int64, r *format.Record) (err er
 	return err
 }
 
-// lies places the names of the engine in their roots. The guard must be bound.
-func (p *places) lies(e *Executor) {
+// assignRoots assigns the names of the engine to their roots. The guard must be bound.
+func (p *places) assignRoots(e *Executor) {
 	for i, text := range e.texts {
 		at, known := p.known[cleanPath(text)]
 		if !known {
 			continue // no path
 		}
-		if strings.Contains(text, "..") && (at != 0 || p.passes(text)) {
+		if strings.Contains(text, "..") && (at != 0 || p.crossesRoot(text)) {
 			// In another root, a path cannot lead through directories of the root.
 			clean := cleanPath(text)
 			if strings.HasSuffix(text, "/") {
@@ -403,14 +402,13 @@ func (p *places) lies(e *Executor) {
 			e.texts[i], e.names[i] = clean, sandbox.NewName(clean)
 		}
 		if at != 0 {
-			e.names[i].LieIn(e.guard.Branches[at-1])
+			e.names[i].SetBranch(e.guard.Branches[at-1])
 		}
 	}
 }
 
-// passes reports whether a path leads through another root than that of the
-// replay.
-func (p *places) passes(text string) bool {
+// crossesRoot reports whether a path leads through the root of a map.
+func (p *places) crossesRoot(text string) bool {
 	for i := range text {
 		if text[i] == '/' && p.at(text[:i]) != 0 {
 			return true
@@ -419,11 +417,11 @@ func (p *places) passes(text string) bool {
 	return false
 }
 
-// scattered reports, for each name of the engine, whether it is a directory with
+// splitDirs reports, for each name of the engine, whether it is a directory with
 // names in another root, which its listing lacks.
-func (p *places) scattered(e *Executor) []bool {
+func (p *places) splitDirs(e *Executor) []bool {
 	dirs := make(map[string]bool)
-	for _, name := range p.strays {
+	for _, name := range p.boundaries {
 		dirs[path.Dir(name)] = true
 	}
 	lacks := make([]bool, len(e.texts))

@@ -20,7 +20,7 @@ func (p *places) filesets(all []format.File, places int) [][]format.File {
 		name string
 	}
 	sets, listed := make([][]format.File, places), make(map[key]bool)
-	dirs := make(map[string]*format.File, len(p.there))
+	dirs := make(map[string]*format.File, len(p.dirs))
 	for i := range all {
 		f := &all[i]
 		name := cleanPath(f.Path)
@@ -29,7 +29,7 @@ func (p *places) filesets(all []format.File, places int) [][]format.File {
 		if f.Type == format.TypeDir {
 			dirs[name] = f
 		}
-		if dir := path.Dir(name); name != "." && p.at(dir) != at && !p.emptied[dir] {
+		if dir := path.Dir(name); name != "." && p.at(dir) != at && !p.removedDirs[dir] {
 			stand := format.File{Path: f.Path, Type: format.TypeReg, Mode: f.Mode, Cached: -1}
 			if f.Type == format.TypeDir {
 				stand.Type = format.TypeDir
@@ -55,7 +55,7 @@ func (p *places) filesets(all []format.File, places int) [][]format.File {
 				}
 				continue
 			}
-			if !p.there[dir] {
+			if !p.dirs[dir] {
 				break
 			}
 			if listed[key{at, dir}] {

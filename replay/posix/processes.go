@@ -11,20 +11,20 @@ import (
 
 // process is a recorded process, which its threads share.
 type process struct {
-	number  int32
-	own     atomic.Pointer[table] // its own table, in use unless it shares another's
-	files   atomic.Pointer[table] // the table in use; nil before the start of the process and after its end
-	threads atomic.Int32          // that have not ended
-	private bool                  // its only thread has a kernel table of its own
-	alone   bool                  // no other process uses the kernel table that it uses, so locks can be its own
-	left    *table                // of another process, which this one was the last to use, at its end
+	number    int32
+	own       atomic.Pointer[table] // its own table, in use unless it shares another's
+	files     atomic.Pointer[table] // the table in use; nil before the start of the process and after its end
+	threads   atomic.Int32          // that have not ended
+	private   bool                  // its only thread has a kernel table of its own
+	ownsLocks bool                  // no other process uses the kernel table that it uses, so locks can be its own
+	left      *table                // of another process, which this one was the last to use, at its end
 	memory
 
 	// The files that it has mapped. Only one thread changes the windows at a time.
 	mapping   spin.Lock
-	window    atomic.Pointer[fileSpace] // nil before its first mapping
-	inherited atomic.Pointer[fileSpace] // of the process that forked it
-	former    *fileSpace                // from before an exec
+	window    atomic.Pointer[fileWindow] // nil before its first mapping
+	inherited atomic.Pointer[fileWindow] // of the process that forked it
+	former    *fileWindow                // from before an exec
 
 	// These belong to the only thread of a private process.
 	locks    bool      // it has made record locks
@@ -50,12 +50,12 @@ func (w *worker) fork(child *process, share bool) {
 	own := child.own.Load()
 	child.files.Store(own)
 	e.sharing.Give()
-	w.hasCopies(files.copyTo(own, files.duplicate))
+	w.checkCopies(files.copyTo(own, files.duplicate))
 }
 
-// hasCopies ends the run if the kernel refused to duplicate descriptors of the worker's
+// checkCopies ends the run if the kernel refused to duplicate descriptors of the worker's
 // process or of its parent: the process would lack files. got is 0 or -errno.
-func (w *worker) hasCopies(got int64) bool {
+func (w *worker) checkCopies(got int64) bool {
 	if got < 0 && !w.e.Stopped() {
 		w.Failf("event %d of thread %d: copy the descriptors of a process: %w", w.Event, w.Number, unix.Errno(-got))
 	}
@@ -76,7 +76,7 @@ func (w *worker) unshare() *table {
 	if left != nil {
 		left.release()
 	}
-	w.hasCopies(got)
+	w.checkCopies(got)
 	return own
 }
 
@@ -143,11 +143,11 @@ func callClone(w *worker, r *format.Record) int64 {
 	}
 	share := r.Args[0]&format.CloneFiles != 0
 	w.forkWindow(child.process)
-	w.passRings(child.process, r.Args[0]&format.CloneVM != 0)
+	w.inheritRings(child.process, r.Args[0]&format.CloneVM != 0)
 	switch {
 	case w.process.private || child.process.private:
 		w.handOver(child, share)
-	case share || w.holdCopies(w.process.files.Load()):
+	case share || w.chargeCopies(w.process.files.Load()):
 		w.fork(child.process, share)
 	}
 	return r.Ret
@@ -156,13 +156,13 @@ func callClone(w *worker, r *format.Record) int64 {
 func callExecve(w *worker, r *format.Record) int64 {
 	if r.Ret == 0 {
 		w.awaitRequests()
-		w.giveUpRings(true)
-		w.holdCopies(w.process.files.Load())
+		w.releaseRings(true)
+		w.chargeCopies(w.process.files.Load())
 		if files := w.unshare(); files != nil {
 			files.closeExec()
 		}
-		w.leaveWindow(false)
-		w.giveAllBack()
+		w.releaseWindow(false)
+		w.releaseAllPages()
 	}
 	return r.Ret
 }
@@ -171,7 +171,7 @@ func callExecve(w *worker, r *format.Record) int64 {
 // unshare.
 func callUnshare(w *worker, r *format.Record) int64 {
 	if r.Ret == 0 && r.Args[0]&format.CloneFiles != 0 {
-		w.holdCopies(w.process.files.Load())
+		w.chargeCopies(w.process.files.Load())
 		w.unshare()
 	}
 	return r.Ret

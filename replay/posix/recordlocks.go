@@ -21,7 +21,7 @@ import (
 // recordLock makes a call on a record lock. Locks of a process belong to the kernel's
 // table of descriptors. So they are made as recorded if the process has its own kernel
 // table. If not, see lockFile.
-func (w *worker) recordLock(s slot, r *format.Record) int64 {
+func (w *worker) recordLock(s fdEntry, r *format.Record) int64 {
 	if r.Args[3] < 0 || r.Args[3] > unix.F_UNLCK {
 		return errInvalid
 	}
@@ -34,9 +34,9 @@ func (w *worker) recordLock(s slot, r *format.Record) int64 {
 	switch r.Args[1] {
 	case format.FGetlk, format.FSetlk, format.FSetlkw:
 		switch {
-		case w.process.alone && asks:
+		case w.process.ownsLocks && asks:
 			cmd = unix.F_GETLK
-		case w.process.alone:
+		case w.process.ownsLocks:
 			cmd = unix.F_SETLK
 		case !w.mayLock(s, r.Args[3], asks):
 			return errBadFD
@@ -58,7 +58,7 @@ func (w *worker) recordLock(s slot, r *format.Record) int64 {
 			}
 		}
 	}
-	if !asks && !w.holdLock(holdLocks) {
+	if !asks && !w.chargeLock(costLocks) {
 		return errNoLock
 	}
 	w.flock = unix.Flock_t{Type: int16(r.Args[3]), Whence: whence, Start: start, Len: r.Args[5]}
@@ -70,27 +70,27 @@ const (
 	errOverflow = -int64(unix.EOVERFLOW)
 )
 
-// mostUnmapped is how many descriptors of files a process keeps that it has unmapped. Beyond
+// maxUnmapped is how many descriptors of files a process keeps that it has unmapped. Beyond
 // that, its locks on a file can be released too early.
-const mostUnmapped = 1024
+const maxUnmapped = 1024
 
-// holdLock is holdKernel for locks.
-func (w *worker) holdLock(n int64) bool {
+// chargeLock is chargeKernel for locks.
+func (w *worker) chargeLock(n int64) bool {
 	if !w.e.kernel.locks.Load() {
 		w.e.kernel.locks.Store(true)
 	}
 	if p := w.process; p.private && !p.locks {
 		p.locks = true
 		w.Unpin()
-		p.unmapped = make([]uintptr, 0, mostUnmapped)
+		p.unmapped = make([]uintptr, 0, maxUnmapped)
 		w.Pin()
 	}
-	return w.holdKernel(n)
+	return w.chargeKernel(n)
 }
 
 // mayLock reports whether a descriptor is open in a mode that permits a lock of a type,
 // or a query of locks.
-func (w *worker) mayLock(s slot, kind int64, asks bool) bool {
+func (w *worker) mayLock(s fdEntry, kind int64, asks bool) bool {
 	flags := w.e.guard.Kernel.Call(unix.SYS_FCNTL, s.real(), unix.F_GETFL, 0)
 	if flags < 0 || flags&unix.O_PATH != 0 {
 		return false
@@ -118,9 +118,9 @@ type lockFile struct {
 	fd       uintptr
 }
 
-// look identifies the file of a descriptor. It returns its index in the list, -1 if it
+// identify identifies the file of a descriptor. It returns its index in the list, -1 if it
 // is not in it.
-func (l *lockFiles) look(sys sandbox.Kernel, fd uintptr) (f lockFile, index int, got int64) {
+func (l *lockFiles) identify(sys sandbox.Kernel, fd uintptr) (f lockFile, index int, got int64) {
 	if got = sys.Call(unix.SYS_FSTAT, fd, uintptr(unsafe.Pointer(&l.stat)), 0); got < 0 {
 		return f, -1, got
 	}
@@ -132,7 +132,7 @@ func (l *lockFiles) look(sys sandbox.Kernel, fd uintptr) (f lockFile, index int,
 // another descriptor, or -errno. Without /proc, a file that is no longer reachable by
 // its name gets a duplicate, which shares its locks with all processes that share the
 // descriptor.
-func (w *worker) lockFile(s slot) int64 {
+func (w *worker) lockFile(s fdEntry) int64 {
 	files := w.process.files.Load()
 	if files == nil {
 		return errBadFD
@@ -141,7 +141,7 @@ func (w *worker) lockFile(s slot) int64 {
 	l := &files.locks
 	l.Take()
 	defer l.Give()
-	file, i, got := l.look(sys, s.real())
+	file, i, got := l.identify(sys, s.real())
 	if i >= 0 {
 		return int64(l.open[i].fd)
 	}
@@ -162,7 +162,7 @@ func (w *worker) lockFile(s slot) int64 {
 	}
 	w.FirstCall, w.LastCall = 0, 0 // no call of the event
 	if fd >= 0 {
-		other, _, got := l.look(sys, uintptr(fd))
+		other, _, got := l.identify(sys, uintptr(fd))
 		if got < 0 || other != file {
 			sys.Call(unix.SYS_CLOSE, uintptr(fd), 0, 0)
 			fd = errBadFD
@@ -189,18 +189,18 @@ func (w *worker) lockFile(s slot) int64 {
 	return fd
 }
 
-// shut closes the real descriptor of a slot, if any, and with it the locks that the
+// unlockAndClose closes the real descriptor of an entry, if any, and with it the locks that the
 // process has on the file by any descriptor.
-func (t *table) shut(sys sandbox.Kernel, s slot) int64 {
+func (t *table) unlockAndClose(sys sandbox.Kernel, s fdEntry) int64 {
 	if t.locks.n.Load() > 0 && s != 0 {
 		t.unlock(sys, s)
 	}
 	return s.close(sys)
 }
 
-// unlock releases the locks on the file of a slot. If it can't, the run ends, because
+// unlock releases the locks on the file of an entry. If it can't, the run ends, because
 // other processes would find the file locked.
-func (t *table) unlock(sys sandbox.Kernel, s slot) {
+func (t *table) unlock(sys sandbox.Kernel, s fdEntry) {
 	l := &t.locks
 	if got := l.drop(sys, s.real()); got < 0 {
 		l.e.Fail(unlockError(-got))
@@ -212,7 +212,7 @@ func (t *table) unlock(sys sandbox.Kernel, s slot) {
 func (l *lockFiles) drop(sys sandbox.Kernel, fd uintptr) int64 {
 	l.Take()
 	defer l.Give()
-	_, i, got := l.look(sys, fd)
+	_, i, got := l.identify(sys, fd)
 	if i < 0 {
 		return got
 	}
@@ -224,7 +224,7 @@ func (l *lockFiles) drop(sys sandbox.Kernel, fd uintptr) int64 {
 	return got
 }
 
-// unlockError is why record locks could not be released. A pinned worker can make it.
+// unlockError is the error of record locks that could not be released. A pinned worker can make it.
 type unlockError unix.Errno
 
 func (e unlockError) Error() string {
@@ -241,12 +241,12 @@ func (e *Executor) ownLocks() {
 		}
 	}
 	for _, p := range e.processes {
-		p.alone = !e.InMemory && (p.private || sharing == 1)
+		p.ownsLocks = !e.InMemory && (p.private || sharing == 1)
 	}
 }
 
 // callFlock executes flock, whose locks belong to open file descriptions anyway.
-func callFlock(w *worker, s slot, r *format.Record) int64 {
+func callFlock(w *worker, s fdEntry, r *format.Record) int64 {
 	if r.Args[1]&format.FlockMandatory != 0 {
 		return r.Ret
 	}
@@ -259,7 +259,7 @@ func callFlock(w *worker, s slot, r *format.Record) int64 {
 
 // lock makes a call that takes or releases a lock. If the call got the lock in the
 // recording, it waits until it gets it.
-func (w *worker) lock(s slot, r *format.Record) int64 {
+func (w *worker) lock(s fdEntry, r *format.Record) int64 {
 	got := w.tryLock(s, r)
 	switch {
 	case got != -int64(unix.EAGAIN) && got != -int64(unix.EACCES):
@@ -273,9 +273,9 @@ func (w *worker) lock(s slot, r *format.Record) int64 {
 }
 
 // tryLock makes the call of a record that requests a lock, without waiting.
-func (w *worker) tryLock(s slot, r *format.Record) int64 {
+func (w *worker) tryLock(s fdEntry, r *format.Record) int64 {
 	if r.Op == format.OpFlock {
-		if r.Args[1]&unix.LOCK_UN == 0 && !w.holdLock(heldLock) {
+		if r.Args[1]&unix.LOCK_UN == 0 && !w.chargeLock(sizeLock) {
 			return errNoLock
 		}
 		return w.sys.Call(unix.SYS_FLOCK, s.real(), uintptr(r.Args[1])|unix.LOCK_NB, 0)
@@ -293,7 +293,7 @@ const (
 
 // lockWait waits for a lock by polling, so that a stop ends the wait. If no worker is
 // left that could release the lock, the result is EDEADLK.
-func (w *worker) lockWait(s slot, r *format.Record) int64 {
+func (w *worker) lockWait(s fdEntry, r *format.Record) int64 {
 	defer w.locking.Store(false)
 	var stuckSince int64
 	for gap := int64(firstTry); ; gap = min(gap*2, longestTry) {
@@ -303,7 +303,7 @@ func (w *worker) lockWait(s slot, r *format.Record) int64 {
 		w.locking.Store(true)
 		now := w.e.Now()
 		switch {
-		case w.e.othersMove(w):
+		case w.e.othersActive(w):
 			stuckSince = 0
 		case stuckSince == 0:
 			stuckSince = now
@@ -318,9 +318,9 @@ func (w *worker) lockWait(s slot, r *format.Record) int64 {
 	}
 }
 
-// othersMove reports whether any other worker is busy, or only waits for its
+// othersActive reports whether any other worker is busy, or only waits for its
 // due time.
-func (e *Executor) othersMove(w *worker) bool {
+func (e *Executor) othersActive(w *worker) bool {
 	for _, k := range e.workers {
 		if k != nil && k != w && !k.locking.Load() && k.IsBusy() {
 			return true

@@ -12,7 +12,7 @@ import (
 	"pianola/replay/rings"
 )
 
-// registered has the files and buffers that a ring has registered. It belongs to the taker
+// registered has the files and buffers that a ring has registered. It belongs to the submitter
 // of the ring. Lists keep their memory, because the garbage collector is off.
 type registered struct {
 	files    []int64       // recorded descriptors, -1 for an empty place or one whose file is not known
@@ -102,11 +102,11 @@ func onRing(register func(*ring, *worker, *format.List)) call {
 		if q == nil {
 			return errInvalid
 		}
-		if q.Via == format.ViaAIO || !q.Claim(w.Worker) {
+		if q.Via == format.ViaAIO || !q.Acquire(w.Worker) {
 			return r.Ret
 		}
-		defer q.Give(w.Worker)
-		if q.Reach(w.Worker) != nil {
+		defer q.Release(w.Worker)
+		if q.RequestsFor(w.Worker) != nil {
 			register(q, w, w.itemsOf(r))
 		}
 		return r.Ret
@@ -124,10 +124,10 @@ func (q *ring) setFiles(w *worker, l *format.List) {
 
 // registerFiles registers a whole table.
 func (q *ring) registerFiles(w *worker, l *format.List) {
-	q.Alone(w.Worker)
-	defer q.EndDrive()
+	q.Quiesce(w.Worker)
+	defer q.StopReaping()
 	n := l.Len()
-	if !w.holdRing(&q.holds.files, int64(n)*holdDescriptor) {
+	if !w.chargeRing(&q.kernelBytes.files, int64(n)*costDescriptor) {
 		return
 	}
 	w.Unpin()
@@ -209,8 +209,8 @@ func (q *ring) replaceFiles(w *worker, at int) {
 // data from. The kernel can update buffers only since Linux 5.13, so an update registers
 // all of them again.
 func (q *ring) registerBuffers(w *worker, l *format.List) {
-	q.Alone(w.Worker)
-	defer q.EndDrive()
+	q.Quiesce(w.Worker)
+	defer q.StopReaping()
 	w.Unpin()
 	defer w.Pin()
 	if q.buffers = q.buffers[:q.fixed]; !l.Update {
@@ -223,7 +223,7 @@ func (q *ring) registerBuffers(w *worker, l *format.List) {
 		q.buffers = append(q.buffers, unix.Iovec{})
 		setIovec(&q.buffers[q.fixed], w.e.pool.at(0, poolSize), poolSize)
 	}
-	q.holdBuffers()
+	q.chargeBuffers()
 	w.CallBegins()
 	err := q.queue.RegisterBuffers(q.buffers)
 	w.CallEnds()
@@ -234,7 +234,7 @@ func (q *ring) registerBuffers(w *worker, l *format.List) {
 	}
 }
 
-// dropBuffers forgets the buffers.
+// dropBuffers drops the buffers.
 func (q *ring) dropBuffers() {
 	q.e.pinned.Add(-q.pinned)
 	q.buffers, q.fixed, q.pinned = q.buffers[:0], 0, 0
@@ -279,12 +279,12 @@ func (q *ring) setBuffer(i int, arena region, place, size int64) bool {
 	return true
 }
 
-// holdBuffers counts what the kernel holds for registered buffers. The worker is
+// chargeBuffers counts what the kernel holds for registered buffers. The worker is
 // not pinned, so the next call finds out whether that is too much.
-func (q *ring) holdBuffers() {
+func (q *ring) chargeBuffers() {
 	var n int64
 	for _, v := range q.buffers {
-		n += heldPage * int64(v.Len/pageSize+2)
+		n += sizePage * int64(v.Len/pageSize+2)
 	}
-	q.e.kernel.exchange(&q.holds.buffers, n)
+	q.e.kernel.exchange(&q.kernelBytes.buffers, n)
 }

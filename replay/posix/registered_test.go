@@ -38,7 +38,7 @@ func (s *scriptedQueue) Reap(done []rings.Completion) int {
 	return n
 }
 
-// built returns an executor whose workers have seats, but no threads.
+// built returns an executor whose workers have slots, but no threads.
 func built(t *testing.T, r *replaykit.Trace) *Executor {
 	t.Helper()
 	l := Limits{}.Complete(1)
@@ -47,10 +47,10 @@ func built(t *testing.T, r *replaykit.Trace) *Executor {
 	require.NoError(t, e.build(t.Context()))
 	t.Cleanup(func() { require.NoError(t, e.Free()) })
 	for _, w := range e.workers {
-		require.NoError(t, e.furnish(w.process))
-		if w.seat == nil {
-			w.Worker.Seat = e.NewSeat()
-			w.seat = e.newSeat(w.Worker.Seat)
+		require.NoError(t, e.allocate(w.process))
+		if w.slotState == nil {
+			w.Worker.Slot = e.NewSlot()
+			w.slotState = e.newSlotState(w.Worker.Slot)
 		}
 	}
 	e.kernel.open(e)
@@ -64,7 +64,7 @@ func ringOn(t *testing.T, r *replaykit.Trace, s rings.Queue) ([]*worker, *ring) 
 	e := built(t, r)
 	q := e.rings[1]
 	q.owner.Store(e.workers[0].process)
-	q.hold(e.workers[0].process)
+	q.addHolder(e.workers[0].process)
 	q.queue = s
 	q.Open(q)
 	return e.workers, q
@@ -75,7 +75,7 @@ func openAs(t *testing.T, w *worker, fd int64) {
 	t.Helper()
 	real, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	require.NoError(t, err)
-	require.True(t, w.process.files.Load().set(fd, newSlot(int64(real), 0, 0)))
+	require.True(t, w.process.files.Load().set(fd, newEntry(int64(real), 0, 0)))
 }
 
 // open shows which descriptors are open.

@@ -13,22 +13,22 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// ring is what a ring of the trace has in the kernel. It implements engine.Requests, which
-// says what uses it at the same time.
+// ring is the kernel's ring of a ring of the trace. It implements engine.Requests, which
+// documents concurrent use.
 type ring struct {
 	*engine.Ring
 	e     *Executor
 	owner atomic.Pointer[process] // that opens or has opened it
 	holders
-	queue rings.Queue // nil if requests are executed as calls, one after the other
-	pool  bool        // the queue waits in Go
-	most  int         // requests in flight whose completions surely find room; 0 for any number
+	queue       rings.Queue // nil if requests are executed as calls, one after the other
+	pool        bool        // the queue waits in Go
+	maxInFlight int         // requests in flight whose completions are sure to find room; 0 for any number
 
 	registered
-	holds     struct{ ring, files, buffers int64 } // bytes of kernel memory for the ring and its registered files and buffers
-	request   rings.Request
-	iov       [maxSegments]unix.Iovec
-	completed [64]rings.Completion // of the driver
+	kernelBytes struct{ ring, files, buffers int64 } // bytes of kernel memory for the ring and its registered files and buffers
+	request     rings.Request
+	iov         [maxSegments]unix.Iovec
+	completed   [64]rings.Completion // of the reaper
 }
 
 // ringOf returns the ring that an event is about, nil if there is none, or if the thread
@@ -48,7 +48,7 @@ func callRingOpen(w *worker, r *format.Record) int64 {
 		return errInvalid
 	}
 	w.Unpin()
-	q.hold(w.process)
+	q.addHolder(w.process)
 	w.Pin()
 	if !w.e.InMemory {
 		q.open(w, r)
@@ -67,7 +67,7 @@ func callRingSubmit(w *worker, r *format.Record) int64 {
 		if q.last.Load() != w.process {
 			q.last.Store(w.process)
 			w.Unpin()
-			q.hold(w.process) // a trace need not say how it got it
+			q.addHolder(w.process) // the trace may not show how the process got it
 			w.Pin()
 		}
 	}
@@ -86,7 +86,7 @@ func (q *ring) open(w *worker, r *format.Record) {
 		w.e.Note(fmt.Sprintf("io_uring: set up without %v, because any thread of a replay can reap completions", left))
 	}
 	if flags&rings.CoopTaskrun != 0 {
-		flags |= rings.TaskrunFlag // so that look sees what the kernel holds back
+		flags |= rings.TaskrunFlag // so that tryReap sees what the kernel holds back
 	}
 	c := rings.Config{
 		Kernel: w.e.guard.Kernel, Entries: int(min(max(r.Args[1], 1), 1<<15)), CQEntries: int(min(max(r.Args[3], 0), 1<<16)), Flags: flags,
@@ -96,10 +96,10 @@ func (q *ring) open(w *worker, r *format.Record) {
 			return guard.Enter(guard.Jailed())
 		},
 	}
-	if q.Via == format.ViaUring && c.CQEntries < leastCompletions {
-		c.Flags, c.CQEntries = c.Flags|rings.CQSize, leastCompletions
+	if q.Via == format.ViaUring && c.CQEntries < minCompletions {
+		c.Flags, c.CQEntries = c.Flags|rings.CQSize, minCompletions
 	}
-	if !w.holdRing(&q.holds.ring, heldRing+int64(c.Entries)*heldEntry+int64(max(c.CQEntries, 2*c.Entries))*heldResult) {
+	if !w.chargeRing(&q.kernelBytes.ring, sizeRing+int64(c.Entries)*sizeEntry+int64(max(c.CQEntries, 2*c.Entries))*sizeResult) {
 		return
 	}
 	open := rings.OpenRing
@@ -122,15 +122,15 @@ func (q *ring) open(w *worker, r *format.Record) {
 	}
 	w.e.noteRing(queue)
 	if q.Via == format.ViaUring && !q.pool {
-		q.most = c.CQEntries - c.Entries
+		q.maxInFlight = c.CQEntries - c.Entries
 	}
 	q.Open(q)
 }
 
-// leastCompletions is for how many completions each ring of io_uring has room. The kernel
+// minCompletions is the minimum room for completions of each ring of io_uring. The kernel
 // keeps those that find no room until a thread of a process that has the ring asks for
 // them, and such a thread can wait for one that waits for them.
-const leastCompletions = 1 << 12
+const minCompletions = 1 << 12
 
 // poolThreads is the maximum number of requests in flight if threads execute them.
 const poolThreads = 64
@@ -163,15 +163,15 @@ func refused(via format.Via, k sandbox.Kernel) bool {
 	return q.Close() == nil && threads > 0
 }
 
-// Reaches implements engine.Requests: the ring has to be in the worker's table of
+// Accessible implements engine.Requests: the ring has to be in the worker's table of
 // descriptors.
-func (q *ring) Reaches(w *engine.Worker) bool {
-	return q.isIn(w.Player().(*worker).process)
+func (q *ring) Accessible(w *engine.Worker) bool {
+	return q.inTableOf(w.Player().(*worker).process)
 }
 
-// isIn reports whether the ring is in the table of descriptors that a process uses in
+// inTableOf reports whether the ring is in the table of descriptors that a process uses in
 // the kernel.
-func (q *ring) isIn(p *process) bool {
+func (q *ring) inTableOf(p *process) bool {
 	owner := q.owner.Load()
 	return p == owner || !owner.private && !p.private
 }
@@ -240,9 +240,9 @@ func (q *ring) Reap(w *engine.Worker, completed []engine.Completion) int {
 	return n
 }
 
-// Hold implements engine.Requests.
-func (q *ring) Hold(requests int) {
-	q.e.kernel.exchange(&q.holds.ring, q.holds.ring+int64(requests)*heldRequest)
+// Reserve implements engine.Requests.
+func (q *ring) Reserve(requests int) {
+	q.e.kernel.exchange(&q.kernelBytes.ring, q.kernelBytes.ring+int64(requests)*sizeRequest)
 }
 
 // Close implements engine.Requests.
@@ -255,7 +255,7 @@ func (q *ring) Close() error {
 // release gives back what the ring holds of the kernel's memory.
 func (q *ring) release() {
 	q.dropBuffers()
-	for _, n := range []*int64{&q.holds.ring, &q.holds.files, &q.holds.buffers} {
+	for _, n := range []*int64{&q.kernelBytes.ring, &q.kernelBytes.files, &q.kernelBytes.buffers} {
 		q.e.kernel.exchange(n, 0)
 	}
 }
@@ -265,7 +265,7 @@ func (q *ring) release() {
 func (e *Executor) closeRings() {
 	for _, q := range e.rings {
 		if q != nil {
-			q.Shut()
+			q.CloseQuiesced()
 		}
 	}
 }

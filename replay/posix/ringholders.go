@@ -11,37 +11,37 @@ import (
 // holders are the processes that have a ring. It is closed when the last of them gives it
 // up, by its exit or an exec, as the kernel closes a ring with its last descriptor.
 type holders struct {
-	some atomic.Bool // there are any
+	any  atomic.Bool // there are any
 	lock sync.Mutex  // of all; a worker takes it while it is not pinned
 	all  []*process
 	last atomic.Pointer[process] // that has submitted
 }
 
-// hold notes that a process has the ring. A process whose table in the kernel is not that
+// addHolder notes that a process has the ring. A process whose table in the kernel is not that
 // of the ring never has it.
-func (q *ring) hold(p *process) {
-	if !q.isIn(p) {
+func (q *ring) addHolder(p *process) {
+	if !q.inTableOf(p) {
 		return
 	}
 	q.lock.Lock()
 	defer q.lock.Unlock()
 	if !slices.Contains(q.all, p) {
 		q.all = append(q.all, p)
-		q.some.Store(true)
+		q.any.Store(true)
 	}
 }
 
-// isHeld reports whether a process has the ring.
-func (q *ring) isHeld(p *process) bool {
+// isHolder reports whether a process has the ring.
+func (q *ring) isHolder(p *process) bool {
 	q.lock.Lock()
 	defer q.lock.Unlock()
 	return slices.Contains(q.all, p)
 }
 
-// giveUp notes that a process no longer has the ring, and reports whether no other one
+// removeHolder notes that a process no longer has the ring, and reports whether no other one
 // has it. An exec of the last one that has it does not count if there are still requests
 // to come: then its descriptor outlives an exec.
-func (q *ring) giveUp(p *process, execs bool) (closes bool) {
+func (q *ring) removeHolder(p *process, execs bool) (closes bool) {
 	q.lock.Lock()
 	defer q.lock.Unlock()
 	i := slices.Index(q.all, p)
@@ -49,33 +49,33 @@ func (q *ring) giveUp(p *process, execs bool) (closes bool) {
 		return false
 	}
 	q.all = slices.Delete(q.all, i, i+1)
-	q.some.Store(len(q.all) > 0)
+	q.any.Store(len(q.all) > 0)
 	return len(q.all) == 0
 }
 
-// passRings gives a forked process the rings of the worker's process. A context of
+// inheritRings gives a forked process the rings of the worker's process. A context of
 // libaio belongs to memory, so only a process that shares the memory has it.
-func (w *worker) passRings(child *process, sharesMemory bool) {
+func (w *worker) inheritRings(child *process, sharesMemory bool) {
 	for _, q := range w.e.rings {
-		if q == nil || !q.some.Load() || q.Via == format.ViaAIO && !sharesMemory {
+		if q == nil || !q.any.Load() || q.Via == format.ViaAIO && !sharesMemory {
 			continue
 		}
 		w.Unpin()
-		if q.isHeld(w.process) {
-			q.hold(child)
+		if q.isHolder(w.process) {
+			q.addHolder(child)
 		}
 		w.Pin()
 	}
 }
 
-// giveUpRings gives up the rings of the worker's process at its exit or an exec.
-func (w *worker) giveUpRings(execs bool) {
+// releaseRings gives up the rings of the worker's process at its exit or an exec.
+func (w *worker) releaseRings(execs bool) {
 	for _, q := range w.e.rings {
-		if q == nil || !q.some.Load() {
+		if q == nil || !q.any.Load() {
 			continue
 		}
 		w.Unpin()
-		closes := q.giveUp(w.process, execs)
+		closes := q.removeHolder(w.process, execs)
 		w.Pin()
 		if closes {
 			q.Ring.Close(w.Worker)
@@ -89,7 +89,7 @@ func (w *worker) giveUpRings(execs bool) {
 func (w *worker) awaitRequests() {
 	for _, q := range w.e.rings {
 		if q != nil {
-			q.AwaitThoseOf(w.Worker, w.process.number)
+			q.AwaitRequestsOf(w.Worker, w.process.number)
 		}
 	}
 }

@@ -113,7 +113,7 @@ func TestStopEndsWaitForPipe(t *testing.T) {
 			q.pool = under.Threads() > 0
 			var pipe [2]int
 			require.NoError(t, unix.Pipe2(pipe[:], unix.O_CLOEXEC))
-			require.True(t, w.process.files.Load().set(5, newSlot(int64(pipe[0]), 0, 0)))
+			require.True(t, w.process.files.Load().set(5, newEntry(int64(pipe[0]), 0, 0)))
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
@@ -242,7 +242,7 @@ func TestQueueEndsWithLastProcess(t *testing.T) {
 		require.Empty(t, *did)
 		opener.e.closeAll()
 		require.Equal(t, closed, *did)
-		require.Nil(t, q.Reach(opener.Worker))
+		require.Nil(t, q.RequestsFor(opener.Worker))
 	})
 }
 
@@ -252,7 +252,7 @@ func TestQueueOfAnotherTableIsNotHeld(t *testing.T) {
 	opener, child, q, did := forked(t, format.ViaUring, 0)
 	child.process.private = true
 	engine.Pinned(func() {
-		q.giveUp(child.process, false)
+		q.removeHolder(child.process, false)
 		submitAs(child, 1) // as a call
 		opener.End()
 	})

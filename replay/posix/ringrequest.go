@@ -26,7 +26,7 @@ func (q *ring) Translate(k *engine.Worker, r *format.Record, how format.How, eve
 
 // Prepare implements engine.Requests.
 func (q *ring) Prepare(w *engine.Worker, user uint64) (engine.Outcome, int64) {
-	if q.most > 0 && q.queue.InFlight() >= q.most {
+	if q.maxInFlight > 0 && q.queue.InFlight() >= q.maxInFlight {
 		return engine.Busy, 0
 	}
 	q.request.User = user

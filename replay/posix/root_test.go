@@ -43,7 +43,7 @@ func TestMovedOut(t *testing.T) {
 			for i := range e.names {
 				fd := e.guard.Open(&e.names[i], unix.O_RDWR|unix.O_CREAT|unix.O_TRUNC, 0o600)
 				if got = append(got, fd); fd >= 0 {
-					e.guard.Shut(fd)
+					e.guard.CloseFD(fd)
 				}
 			}
 			e.closeStartDirs()

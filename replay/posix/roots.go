@@ -45,15 +45,15 @@ func (e *Executor) Ready() error {
 		e.bytes.Store(min(e.bytes.Load(), e.space.open(e)))
 	}
 	e.Stage.Extra += e.pools * poolThreads
-	return e.stock.keepDescriptors(e, e.SeatsLater())
+	return e.spares.keepDescriptors(e, e.ReusesSlots())
 }
 
-// MostHeld returns the largest size of the application's memory that was touched at a time,
+// PeakMemory returns the largest size of the application's memory that was touched at a time,
 // in bytes.
-func (e *Executor) MostHeld() (bytes int64) {
+func (e *Executor) PeakMemory() (bytes int64) {
 	for _, w := range e.workers {
 		if w != nil {
-			bytes = max(bytes, w.mostHeld*pageSize)
+			bytes = max(bytes, w.maxTouched*pageSize)
 		}
 	}
 	return bytes
@@ -114,12 +114,12 @@ func (e *Executor) openRoots(ctx context.Context) (err error) {
 		}
 		e.roots[i] = r
 		if e.elections[i].made {
-			r.Made()
+			r.SetCreated()
 		}
 		if e.Keep || e.Prepare == fileset.PrepareOnly {
 			r.Keep()
 		}
-		if err := fileset.Claim(r, e.Prepare, e.Compressibility); err != nil {
+		if err := fileset.InitRoot(r, e.Prepare, e.Compressibility); err != nil {
 			return err
 		}
 	}
@@ -150,7 +150,7 @@ func (e *Executor) prepare(ctx context.Context, bind func(*sandbox.Guard) error)
 			return done, err
 		}
 	}
-	if err := e.prepared(ctx); err != nil {
+	if err := e.awaitPrepared(ctx); err != nil {
 		return done, err
 	}
 	if err := e.joinRoots(); err != nil {
@@ -180,8 +180,8 @@ func (e *Executor) prepare(ctx context.Context, bind func(*sandbox.Guard) error)
 			return err
 		}
 		if e.places != nil {
-			e.lacks = e.places.scattered(e)
-			e.places.lies(e)
+			e.split = e.places.splitDirs(e)
+			e.places.assignRoots(e)
 		}
 		e.openStartDirs()
 		return e.openDescriptors(&e.guard, nil)
@@ -232,6 +232,6 @@ func (e *Executor) Plan(ctx context.Context) (err error) {
 		left.Bytes, left.Files = left.Bytes-plan.Bytes, left.Files-plan.Files
 	}
 	e.bytes.Store(left.Bytes)
-	e.unmade.Store(left.Files)
+	e.namesLeft.Store(left.Files)
 	return nil
 }

@@ -21,9 +21,9 @@ import (
 // noFile is the recorded number of a descriptor that is not a file of the trace.
 const noFile = -1
 
-// place returns the address of an offset that the kernel takes by a pointer.
+// offsetPointer returns the address of an offset that the kernel takes by a pointer.
 // For -1 it is NULL, which means the descriptor's own.
-func (w *worker) place(i int, offset int64) uintptr {
+func (w *worker) offsetPointer(i int, offset int64) uintptr {
 	if offset == -1 {
 		return 0
 	}
@@ -46,7 +46,7 @@ func callCopyFileRange(w *worker, r *format.Record) int64 {
 		return errNoSpace
 	}
 	n := w.reserve(r.Args[4])
-	got := w.sys(unix.SYS_COPY_FILE_RANGE, in.real(), w.place(0, r.Args[1]), out.real(), w.place(1, r.Args[3]), uintptr(n), uintptr(r.Args[5]))
+	got := w.sys(unix.SYS_COPY_FILE_RANGE, in.real(), w.offsetPointer(0, r.Args[1]), out.real(), w.offsetPointer(1, r.Args[3]), uintptr(n), uintptr(r.Args[5]))
 	return w.settle(r.Args[4], n, got)
 }
 
@@ -56,7 +56,7 @@ func callSendfile(w *worker, r *format.Record) int64 {
 	}
 	in := w.lookup(r.Args[1])
 	if r.Args[0] == noFile {
-		return w.drain(in, r.Args[2], r.Args[3], r.Ret)
+		return w.discard(in, r.Args[2], r.Args[3], r.Ret)
 	}
 	out := w.lookup(r.Args[0])
 	if in == 0 || out == 0 {
@@ -66,7 +66,7 @@ func callSendfile(w *worker, r *format.Record) int64 {
 		return errInvalid
 	}
 	n := w.reserve(r.Args[3])
-	return w.settle(r.Args[3], n, w.send(out.real(), in.real(), w.place(0, r.Args[2]), n))
+	return w.settle(r.Args[3], n, w.send(out.real(), in.real(), w.offsetPointer(0, r.Args[2]), n))
 }
 
 // send makes one call of sendfile, or several for more bytes than sendAtOnce,
@@ -93,9 +93,9 @@ func callSplice(w *worker, r *format.Record) int64 {
 	case r.Args[0] == noFile && r.Args[2] == noFile:
 		return r.Ret
 	case r.Args[2] == noFile:
-		return w.drain(w.lookup(r.Args[0]), r.Args[1], r.Args[4], r.Ret)
+		return w.discard(w.lookup(r.Args[0]), r.Args[1], r.Args[4], r.Ret)
 	case r.Args[0] == noFile:
-		return w.pour(r.Args[2], r.Args[3], r.Ret)
+		return w.writeFromPool(r.Args[2], r.Args[3], r.Ret)
 	case w.lookup(r.Args[0]) == 0 || w.lookup(r.Args[2]) == 0:
 		return errBadFD
 	}
@@ -117,10 +117,10 @@ func openSink() int {
 	return fd
 }
 
-// drain moves bytes from a file into the sink: as many as the recorded result
-// says, or as were asked for where that is 0, the end of the file. A recorded
-// error can be the other side's, and is kept.
-func (w *worker) drain(in slot, offset, size, recorded int64) int64 {
+// discard moves bytes from a file into the sink: as many as the recorded result
+// says, or as were requested if that is 0, the end of the file. A recorded error
+// is kept, because it can be the other side's.
+func (w *worker) discard(in fdEntry, offset, size, recorded int64) int64 {
 	switch {
 	case in == 0:
 		return errBadFD
@@ -134,12 +134,12 @@ func (w *worker) drain(in slot, offset, size, recorded int64) int64 {
 		w.Failf("event %d of thread %d copies bytes from the trace's files to another target, which needs /dev/null: it is missing or not the null device", w.Event, w.Number)
 		return errInvalid
 	}
-	return w.send(uintptr(w.e.sink), in.real(), w.place(0, offset), size)
+	return w.send(uintptr(w.e.sink), in.real(), w.offsetPointer(0, offset), size)
 }
 
-// pour moves bytes from the pool into a file, as many as the recorded result
+// writeFromPool moves bytes from the pool into a file, as many as the recorded result
 // says. A recorded error is kept.
-func (w *worker) pour(fd, offset, recorded int64) int64 {
+func (w *worker) writeFromPool(fd, offset, recorded int64) int64 {
 	if recorded < 0 {
 		return recorded
 	}

@@ -9,7 +9,7 @@ import (
 // Reserved bytes that were not used go back to the shared budget.
 func TestReserve(t *testing.T) {
 	e := bare(Options{})
-	a, b := &worker{e: e, seat: &seat{}}, &worker{e: e, seat: &seat{}}
+	a, b := &worker{e: e, slotState: &slotState{}}, &worker{e: e, slotState: &slotState{}}
 	e.bytes.Store(4 << 30)
 	n := a.reserve(1 << 62)
 	require.EqualValues(t, maxTransfer, n)

@@ -25,8 +25,7 @@ type freeSpace struct {
 	lease int64         // bytes that a worker takes from the budget at once, 0 for lease
 }
 
-// open begins a share of the space, of a replay with so many workers, and returns
-// how much it is.
+// open computes the share of the space for the workers of a replay, and returns it.
 func (s *freeSpace) open(e *Executor) int64 {
 	s.begin = s.free(e)
 	s.share = s.begin / 10 * 9
@@ -36,7 +35,7 @@ func (s *freeSpace) open(e *Executor) int64 {
 		}
 	}
 	s.share = max(s.share/int64(e.Parts), 1)
-	s.lease = max(min(lease, s.share/16/int64(max(e.MostSeats(), 1))), 1)
+	s.lease = max(min(lease, s.share/16/int64(max(e.MaxSlots(), 1))), 1)
 	return s.share
 }
 
@@ -74,7 +73,7 @@ func (e *Executor) inMemory() bool {
 	return false
 }
 
-// renew finds out what of the share is not taken, and takes n bytes of it. It
+// renew finds out how much of the share is left, and takes n bytes of it. It
 // leaves the share as used up when a small part of it is left, so that a full file
 // system is not asked at each write.
 func (s *freeSpace) renew(e *Executor, n int64) bool {

@@ -52,7 +52,7 @@ func (e *Executor) openStartDirs() {
 			}
 			n := sandbox.NewName(dir)
 			if start.in != nil {
-				n.LieIn(start.in)
+				n.SetBranch(start.in)
 			}
 			fd = e.guard.Open(&n, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 			e.startDirs[start] = fd
@@ -79,7 +79,7 @@ func isOfPath(err unix.Errno) bool {
 func (e *Executor) closeStartDirs() {
 	for _, fd := range e.startDirs {
 		if fd >= 0 {
-			e.guard.Shut(fd)
+			e.guard.CloseFD(fd)
 		}
 	}
 }

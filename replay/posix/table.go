@@ -11,48 +11,48 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// slot is the state of a recorded descriptor: the real descriptor plus one,
-// marks, and the number of the path that it was opened by. The zero slot is a
+// fdEntry is the state of a recorded descriptor: the real descriptor plus one,
+// marks, and the number of the path that it was opened by. The zero entry is a
 // closed descriptor.
-type slot int64
+type fdEntry int64
 
 const (
-	slotExec  = 1 << 0 // mark: close-on-exec in the recording; a real descriptor always is
-	slotWrite = 1 << 1 // mark: opened for writing, so it is not a directory
-	slotReal  = 2      // shift
-	slotName  = 32     // shift
-	slotMask  = 1<<30 - 1
+	entryExec  = 1 << 0 // mark: close-on-exec in the recording; a real descriptor always is
+	entryWrite = 1 << 1 // mark: opened for writing, so it is not a directory
+	entryReal  = 2      // shift
+	entryName  = 32     // shift
+	entryMask  = 1<<30 - 1
 )
 
-func newSlot(real int64, name int32, marks slot) slot {
-	return slot(real+1)<<slotReal | slot(name)<<slotName | marks
+func newEntry(real int64, name int32, marks fdEntry) fdEntry {
+	return fdEntry(real+1)<<entryReal | fdEntry(name)<<entryName | marks
 }
 
 // openMarks returns the marks of a descriptor that was opened with canonical
 // flags.
-func openMarks(flags int64) (marks slot) {
+func openMarks(flags int64) (marks fdEntry) {
 	if flags&format.CLOEXEC != 0 {
-		marks |= slotExec
+		marks |= entryExec
 	}
 	if flags&(format.WRONLY|format.RDWR) != 0 {
-		marks |= slotWrite
+		marks |= entryWrite
 	}
 	return marks
 }
 
-func (s slot) real() uintptr { return uintptr(s>>slotReal&slotMask - 1) }
-func (s slot) name() int32   { return int32(s >> slotName) }
-func (s slot) exec() bool    { return s&slotExec != 0 }
-func (s slot) marks() slot   { return s & (slotExec | slotWrite) }
+func (s fdEntry) real() uintptr  { return uintptr(s>>entryReal&entryMask - 1) }
+func (s fdEntry) name() int32    { return int32(s >> entryName) }
+func (s fdEntry) exec() bool     { return s&entryExec != 0 }
+func (s fdEntry) marks() fdEntry { return s & (entryExec | entryWrite) }
 
 // table maps the descriptors of a process to real ones. Threads of the process
 // use it concurrently. As in the kernel, the outcome of concurrent changes that
 // the recording does not order is undefined.
 type table struct {
-	sys   sandbox.Kernel
-	slots []atomic.Int64
-	high  atomic.Int64 // above every descriptor that was ever in use
-	users atomic.Int32 // processes that share it (CLONE_FILES)
+	sys     sandbox.Kernel
+	entries []atomic.Int64
+	high    atomic.Int64 // above every descriptor that was ever in use
+	users   atomic.Int32 // processes that share it (CLONE_FILES)
 
 	locks lockFiles
 
@@ -63,7 +63,7 @@ type table struct {
 		spin.Lock
 		n     atomic.Int32
 		fds   [maxLate]int64
-		slots [maxLate]slot
+		slots [maxLate]fdEntry
 	}
 }
 
@@ -71,51 +71,51 @@ type table struct {
 // two events.
 const maxLate = 64
 
-// mostDescriptors bounds the descriptors of all processes of a trace together, because
+// maxDescriptors bounds the descriptors of all processes of a trace together, because
 // they take kernel memory. Limits.Kernel bounds what they take in a run of several.
-const mostDescriptors = 1 << 20
+const maxDescriptors = 1 << 20
 
 // descriptorsOf returns how many descriptors each of a number of processes may
 // have.
 func (l *Limits) descriptorsOf(processes int) int64 {
-	return min(l.Descriptors, max(l.Descriptors, mostDescriptors)/int64(processes))
+	return min(l.Descriptors, max(l.Descriptors, maxDescriptors)/int64(processes))
 }
 
-// newTable uses a zeroed region for the slots.
+// newTable uses a zeroed region for the entries.
 func newTable(sys sandbox.Kernel, m region, length int64) *table {
-	t := &table{sys: sys, slots: unsafe.Slice((*atomic.Int64)(unsafe.Pointer(&m[0])), min(int64(len(m))/8, length))}
+	t := &table{sys: sys, entries: unsafe.Slice((*atomic.Int64)(unsafe.Pointer(&m[0])), min(int64(len(m))/8, length))}
 	t.users.Store(1)
 	return t
 }
 
-// get returns the slot of a recorded descriptor, 0 if it isn't open.
-func (t *table) get(fd int64) slot {
-	if uint64(fd) >= uint64(len(t.slots)) {
+// get returns the entry of a recorded descriptor, 0 if it isn't open.
+func (t *table) get(fd int64) fdEntry {
+	if uint64(fd) >= uint64(len(t.entries)) {
 		return 0
 	}
-	return slot(t.slots[fd].Load())
+	return fdEntry(t.entries[fd].Load())
 }
 
-// replace sets the slot of a recorded descriptor to s, and closes the old one by
+// replace sets the entry of a recorded descriptor to s, and closes the old one by
 // sys. If the number is out of bounds, it closes s and returns false.
-func (t *table) replace(sys sandbox.Kernel, fd int64, s slot) bool {
-	if !t.reach(fd) {
+func (t *table) replace(sys sandbox.Kernel, fd int64, s fdEntry) bool {
+	if !t.markUsed(fd) {
 		s.close(sys)
 		return false
 	}
-	t.shut(sys, slot(t.slots[fd].Swap(int64(s))))
+	t.unlockAndClose(sys, fdEntry(t.entries[fd].Swap(int64(s))))
 	return true
 }
 
-// set sets the slot of a recorded descriptor, which was free in the recording,
-// to s. If it is still open here, the old slot waits for its late close. That
-// close can come meanwhile, so the old slot is late before s is in its place.
-func (t *table) set(fd int64, s slot) bool {
-	if !t.reach(fd) {
+// set sets the entry of a recorded descriptor, which was free in the recording,
+// to s. If it is still open here, the old entry waits for its late close. That
+// close can happen meanwhile, so the old entry is in late before s replaces it.
+func (t *table) set(fd int64, s fdEntry) bool {
+	if !t.markUsed(fd) {
 		s.close(t.sys)
 		return false
 	}
-	if t.slots[fd].CompareAndSwap(0, int64(s)) {
+	if t.entries[fd].CompareAndSwap(0, int64(s)) {
 		return true // nearly always
 	}
 	t.late.Take()
@@ -127,9 +127,9 @@ func (t *table) set(fd int64, s slot) bool {
 			t.late.fds[n], t.late.slots[n] = fd, old
 			t.late.n.Store(n + 1)
 		}
-		if t.slots[fd].CompareAndSwap(int64(old), int64(s)) {
+		if t.entries[fd].CompareAndSwap(int64(old), int64(s)) {
 			if !kept {
-				t.shut(t.sys, old)
+				t.unlockAndClose(t.sys, old)
 			}
 			return true
 		}
@@ -137,9 +137,9 @@ func (t *table) set(fd int64, s slot) bool {
 	}
 }
 
-// takeLate removes and returns the oldest slot of a number that waits for its
+// takeLate removes and returns the oldest entry of a number that waits for its
 // close.
-func (t *table) takeLate(fd int64) (s slot) {
+func (t *table) takeLate(fd int64) (s fdEntry) {
 	t.late.Take()
 	defer t.late.Give()
 	n := int(t.late.n.Load())
@@ -155,10 +155,10 @@ func (t *table) takeLate(fd int64) (s slot) {
 	return s
 }
 
-// reach notes that a recorded descriptor is in use. It returns false if the
+// markUsed notes that a recorded descriptor is in use. It returns false if the
 // number is out of bounds.
-func (t *table) reach(fd int64) bool {
-	if uint64(fd) >= uint64(len(t.slots)) {
+func (t *table) markUsed(fd int64) bool {
+	if uint64(fd) >= uint64(len(t.entries)) {
 		return false
 	}
 	for h := t.high.Load(); h <= fd && !t.high.CompareAndSwap(h, fd+1); h = t.high.Load() {
@@ -166,9 +166,9 @@ func (t *table) reach(fd int64) bool {
 	return true
 }
 
-// take removes and returns the slot that a close of a recorded descriptor
+// take removes and returns the entry that a close of a recorded descriptor
 // closes: the oldest one that waits for its close, else the current one.
-func (t *table) take(fd int64) slot {
+func (t *table) take(fd int64) fdEntry {
 	for {
 		s := t.get(fd)
 		if t.late.n.Load() > 0 {
@@ -176,23 +176,23 @@ func (t *table) take(fd int64) slot {
 				return s
 			}
 		}
-		// If another thread has set the slot meanwhile, the one before is late.
-		if s == 0 || t.slots[fd].CompareAndSwap(int64(s), 0) {
+		// If another thread has set the entry meanwhile, the previous one is late.
+		if s == 0 || t.entries[fd].CompareAndSwap(int64(s), 0) {
 			return s
 		}
 	}
 }
 
-// empty removes and returns the slot of a recorded descriptor.
-func (t *table) empty(fd int64) slot {
-	if uint64(fd) >= uint64(len(t.slots)) {
+// remove removes and returns the entry of a recorded descriptor.
+func (t *table) remove(fd int64) fdEntry {
+	if uint64(fd) >= uint64(len(t.entries)) {
 		return 0
 	}
-	return slot(t.slots[fd].Swap(0))
+	return fdEntry(t.entries[fd].Swap(0))
 }
 
-// close closes the real descriptor of a slot, if any.
-func (s slot) close(sys sandbox.Kernel) int64 {
+// close closes the real descriptor of an entry, if any.
+func (s fdEntry) close(sys sandbox.Kernel) int64 {
 	if s == 0 {
 		return -int64(unix.EBADF)
 	}
@@ -208,7 +208,7 @@ func (t *table) copyTo(child *table, duplicate func(real uintptr) int64) int64 {
 			continue
 		}
 		real := duplicate(s.real())
-		// Another thread that closes the descriptor empties its slot first. It can have
+		// Another thread that closes the descriptor empties its entry first. It can have
 		// opened the same one again meanwhile.
 		for tries := 0; real == errBadFD && tries < closesMeanwhile; tries++ {
 			if s = t.get(fd); s == 0 {
@@ -220,7 +220,7 @@ func (t *table) copyTo(child *table, duplicate func(real uintptr) int64) int64 {
 		case s == 0:
 		case real < 0:
 			return real
-		case !child.set(fd, newSlot(real, s.name(), s.marks())):
+		case !child.set(fd, newEntry(real, s.name(), s.marks())):
 			return errNoFD
 		}
 	}
@@ -239,8 +239,8 @@ func (t *table) duplicate(real uintptr) int64 {
 // closeExec closes descriptors that are close-on-exec.
 func (t *table) closeExec() {
 	for fd := range t.high.Load() {
-		if s := t.get(fd); s.exec() && t.slots[fd].CompareAndSwap(int64(s), 0) {
-			t.shut(t.sys, s)
+		if s := t.get(fd); s.exec() && t.entries[fd].CompareAndSwap(int64(s), 0) {
+			t.unlockAndClose(t.sys, s)
 		}
 	}
 }
@@ -257,7 +257,7 @@ func (t *table) release() {
 func (t *table) closeAll() {
 	for fd := range t.high.Load() {
 		for s := t.take(fd); s != 0; s = t.take(fd) {
-			t.shut(t.sys, s)
+			t.unlockAndClose(t.sys, s)
 		}
 	}
 }
@@ -295,7 +295,7 @@ const ownDescriptors = maxStartDirs + 1024
 // RaiseDescriptors raises the process's limit of descriptors to those of a number of traces with limits, plus its own, as far
 // as it is allowed to.
 func RaiseDescriptors(each int64, traces int) {
-	n := max(each, min(each*int64(traces), mostDescriptors))
+	n := max(each, min(each*int64(traces), maxDescriptors))
 	var l unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil {
 		return

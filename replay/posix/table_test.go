@@ -32,7 +32,7 @@ func TestCopyErrors(t *testing.T) {
 	}{
 		{5, 8, 0, 0, nil},
 		{errBadFD, 8, errBadFD, 0, nil},
-		{errBadFD, 8, 0, 0, func(files *table) { files.empty(3) }},
+		{errBadFD, 8, 0, 0, func(files *table) { files.remove(3) }},
 		{-int64(unix.ENFILE), 8, -int64(unix.ENFILE), 0, nil},
 		{5, 2, errNoFD, 1, nil},
 	} {
@@ -43,7 +43,7 @@ func TestCopyErrors(t *testing.T) {
 			return 0
 		})
 		files := newTable(sys, make(region, 8*8), 8)
-		require.True(t, files.set(3, newSlot(1, 0, 0)))
+		require.True(t, files.set(3, newEntry(1, 0, 0)))
 		child := newTable(sys, make(region, 8*8), test.length)
 		require.Equal(t, test.want, files.copyTo(child, func(real uintptr) int64 {
 			if test.meanwhile != nil {
@@ -85,12 +85,12 @@ func TestLateClose(t *testing.T) {
 	require.NoError(t, err)
 	defer m.free()
 	files := newTable(sandbox.Linux, m, 16)
-	open := func() slot {
+	open := func() fdEntry {
 		fd, err := unix.Open("/", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		require.NoError(t, err)
-		return newSlot(int64(fd), 0, 0)
+		return newEntry(int64(fd), 0, 0)
 	}
-	isOpen := func(s slot) bool {
+	isOpen := func(s fdEntry) bool {
 		_, err := unix.FcntlInt(s.real(), unix.F_GETFD, 0)
 		return err == nil
 	}
@@ -116,23 +116,23 @@ func TestLateCloseOfWhatWasReplaced(t *testing.T) {
 	m, err := newRegion(4096)
 	require.NoError(t, err)
 	defer m.free()
-	w := &worker{Worker: &engine.Worker{}, process: &process{}, seat: &seat{sys: sandbox.Linux}}
+	w := &worker{Worker: &engine.Worker{}, process: &process{}, slotState: &slotState{sys: sandbox.Linux}}
 	files := newTable(sandbox.Linux, m, 16)
 	w.process.files.Store(files)
-	var opened []slot
-	isOpen := func(s slot) bool {
+	var opened []fdEntry
+	isOpen := func(s fdEntry) bool {
 		_, err := unix.FcntlInt(s.real(), unix.F_GETFD, 0)
 		return err == nil
 	}
-	open := func(enter func(int64, slot) bool) {
+	open := func(enter func(int64, fdEntry) bool) {
 		fd, err := unix.Open("/", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		require.NoError(t, err)
-		opened = append(opened, newSlot(int64(fd), 0, 0))
+		opened = append(opened, newEntry(int64(fd), 0, 0))
 		require.True(t, enter(7, opened[len(opened)-1]))
 	}
 	open(files.set)
 	open(files.set)
-	open(func(fd int64, s slot) bool { return files.replace(sandbox.Linux, fd, s) }) // as dup2 does
+	open(func(fd int64, s fdEntry) bool { return files.replace(sandbox.Linux, fd, s) }) // as dup2 does
 	require.Equal(t, []bool{true, false, true}, []bool{isOpen(opened[0]), isOpen(opened[1]), isOpen(opened[2])})
 	require.Zero(t, callCloseRange(w, &format.Record{Op: format.OpCloseRange, Args: [format.MaxArgs]int64{7, 7}}))
 	require.Equal(t, []bool{true, false}, []bool{isOpen(opened[0]), isOpen(opened[2])})
@@ -144,7 +144,7 @@ func TestLateCloseOfWhatWasReplaced(t *testing.T) {
 // A close takes what its number led to before, also where another thread gets
 // the number at the same moment.
 func TestLateCloseRaces(t *testing.T) {
-	old, again := newSlot(1, 0, 0), newSlot(2, 0, 0)
+	old, again := newEntry(1, 0, 0), newEntry(2, 0, 0)
 	files := newTable(nil, make(region, 8*8), 8)
 	const rounds = 50_000
 	var ready, taken atomic.Int64
@@ -164,7 +164,7 @@ func TestLateCloseRaces(t *testing.T) {
 		for taken.Load() == 0 {
 			runtime.Gosched()
 		}
-		require.Equal(t, old, slot(taken.Swap(0)))
+		require.Equal(t, old, fdEntry(taken.Swap(0)))
 		require.Equal(t, again, files.take(3))
 	}
 }
@@ -172,13 +172,13 @@ func TestLateCloseRaces(t *testing.T) {
 func TestSlot(t *testing.T) {
 	for _, real := range []int64{0, 1, 1<<20 - 1} {
 		for _, name := range []int32{0, 7, 1<<31 - 1} {
-			for _, marks := range []slot{0, slotExec, slotWrite, slotExec | slotWrite} {
-				s := newSlot(real, name, marks)
+			for _, marks := range []fdEntry{0, entryExec, entryWrite, entryExec | entryWrite} {
+				s := newEntry(real, name, marks)
 				require.NotZero(t, s)
 				require.Equal(t, uintptr(real), s.real())
 				require.Equal(t, name, s.name())
 				require.Equal(t, marks, s.marks())
-				require.Equal(t, marks&slotExec != 0, s.exec())
+				require.Equal(t, marks&entryExec != 0, s.exec())
 			}
 		}
 	}
@@ -220,7 +220,7 @@ func TestDescriptorsThatCannotBeCopied(t *testing.T) {
 				r.Child(2, 1)
 				e := built(t, r)
 				parent, child := e.workers[0], e.workers[1]
-				require.True(t, parent.process.files.Load().set(5, newSlot(9, 0, 0)))
+				require.True(t, parent.process.files.Load().set(5, newEntry(9, 0, 0)))
 				f := &replaykit.Failing{Nr: test.call, Errno: errno, Under: func(_, _, _, _, _, _, _ uintptr) int64 { return 9 }}
 				engine.Pinned(func() { test.copy(parent, child, f.Call) })
 				err := e.Err()
@@ -248,7 +248,7 @@ func TestUnshareRaces(t *testing.T) {
 			return 9
 		}
 	}
-	all[0].process.files.Load().set(5, newSlot(9, 0, 0))
+	all[0].process.files.Load().set(5, newEntry(9, 0, 0))
 	for range 1000 {
 		for _, w := range all[1:] {
 			w.process.files.Store(nil)

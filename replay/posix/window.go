@@ -16,29 +16,29 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// fileSpace is the address space of the mapped files of a process, each at its place.
+// fileWindow is the address space of the mapped files of a process, each at its place.
 // Parts without a file stay reserved, so that this program uses their addresses for
 // nothing else, and a call on any place is harmless. Only the kernel touches the
 // memory, because a page beyond the end of a file would crash a Go program.
 //
-// A forked process has its parent's window beneath its own: it sees the parent's
+// The window of a forked process lies on top of its parent's: it sees the parent's
 // mappings that it has not changed itself. So a fork makes no call. Mappings that the
 // parent removes after the fork are gone for the child, too.
 //
 // A window is released when its process and all processes forked from it have ended.
 // Until then late threads may still use it, even after an exec.
-type fileSpace struct {
-	e       *Executor
-	addr    uintptr
-	size    int64
-	beneath *fileSpace // of the process that forked this one; nil for none
-	before  *fileSpace // of the same process before its exec; nil for none
-	users   atomic.Int32
+type fileWindow struct {
+	e        *Executor
+	addr     uintptr
+	size     int64
+	parent   *fileWindow // of the process that forked this one; nil for none
+	previous *fileWindow // of the same process before its exec; nil for none
+	users    atomic.Int32
 
 	copies atomic.Bool // it has had a private mapping
 
-	lock spin.Lock
-	own  []extent // what this process has mapped or unmapped, by place; they don't overlap
+	lock    spin.Lock
+	extents []extent // what this process has mapped or unmapped, by place; they don't overlap
 }
 
 // extent is pages of a window that its process has mapped, or unmapped after a
@@ -56,8 +56,8 @@ type extent struct {
 // none marks the absence of a descriptor.
 const none = ^uintptr(0)
 
-// maxWindow is the address space of a window where the trace does not say how
-// much it needs.
+// maxWindow is the address space of a window if the trace does not say how much it
+// needs.
 const maxWindow = 1 << 40
 
 // mapLimit is how many mappings and parts of them a replay may make: a quarter
@@ -83,8 +83,8 @@ func windowSize(h *format.Header) int64 {
 }
 
 // newWindow reserves a window.
-func (e *Executor) newWindow(beneath, before *fileSpace) (*fileSpace, error) {
-	x := &fileSpace{e: e, beneath: beneath, before: before, size: e.windowSize}
+func (e *Executor) newWindow(beneath, before *fileWindow) (*fileWindow, error) {
+	x := &fileWindow{e: e, parent: beneath, previous: before, size: e.windowSize}
 	if e.mapped.Add(x.size) > e.Limits.Mapped {
 		e.mapped.Add(-x.size)
 		return nil, limit.Err
@@ -103,50 +103,50 @@ func (e *Executor) newWindow(beneath, before *fileSpace) (*fileSpace, error) {
 	return x, nil
 }
 
-// release ends the use of a window by its process or by one above it. It returns 0, or
+// release ends the use of a window by its process or by one on top of it. It returns 0, or
 // -errno if address space stays reserved.
-func (x *fileSpace) release() (got int64) {
+func (x *fileWindow) release() (got int64) {
 	for x != nil && x.users.Add(-1) == 0 {
 		if x.addr != 0 {
 			got = min(got, x.e.guard.Kernel.Call(unix.SYS_MUNMAP, x.addr, uintptr(x.size), 0))
 		}
 		x.e.mapped.Add(-x.size)
-		got = min(got, x.before.release())
-		x = x.beneath
+		got = min(got, x.previous.release())
+		x = x.parent
 	}
 	return got
 }
 
-// forkWindow lets the windows of a new process be above those of the worker's.
+// forkWindow puts the window of a new process on top of the window of the worker's process.
 func (w *worker) forkWindow(child *process) {
 	p := w.process
 	p.mapping.Take()
 	defer p.mapping.Give()
-	if x := p.sees(); x != nil && child.inherited.CompareAndSwap(nil, x) {
+	if x := p.visibleWindow(); x != nil && child.inherited.CompareAndSwap(nil, x) {
 		x.users.Add(1)
 	}
 }
 
 // window returns the window of the worker's process, nil if it has none or the thread
 // has exited: the window can be released while events follow the exit in a forged trace.
-func (w *worker) window() *fileSpace {
+func (w *worker) window() *fileWindow {
 	if w.exited {
 		return nil
 	}
 	return w.process.window.Load()
 }
 
-// sees returns the window in which the worker finds its process's mappings, as window does.
-func (w *worker) sees() *fileSpace {
+// visibleWindow returns the window in which the worker finds its process's mappings, as window does.
+func (w *worker) visibleWindow() *fileWindow {
 	if w.exited {
 		return nil
 	}
-	return w.process.sees()
+	return w.process.visibleWindow()
 }
 
-// sees returns the window in which the process finds its mappings, nil if it has
+// visibleWindow returns the window in which the process finds its mappings, nil if it has
 // none.
-func (p *process) sees() *fileSpace {
+func (p *process) visibleWindow() *fileWindow {
 	if x := p.window.Load(); x != nil {
 		return x
 	}
@@ -156,7 +156,7 @@ func (p *process) sees() *fileSpace {
 // openWindow returns the window of the worker's process, which it makes for its
 // first mapping, or for its first change after a fork. It is nil if that ended the
 // run, or if the thread has exited.
-func (w *worker) openWindow() *fileSpace {
+func (w *worker) openWindow() *fileWindow {
 	p := w.process
 	if x := w.window(); x != nil || w.exited {
 		return x
@@ -177,14 +177,14 @@ func (w *worker) openWindow() *fileSpace {
 	return x
 }
 
-// leaveWindow ends what the worker's process has mapped, at its exec or its end.
+// releaseWindow ends what the worker's process has mapped, at its exec or its end.
 // Threads that are late can still use the window after an exec.
-func (w *worker) leaveWindow(ended bool) {
-	w.stays(w.leftWindow(ended))
+func (w *worker) releaseWindow(ended bool) {
+	w.checkUnmapped(w.tryReleaseWindow(ended))
 }
 
-// leftWindow is leaveWindow, and returns 0, or -errno if a mapping stays.
-func (w *worker) leftWindow(ended bool) (got int64) {
+// tryReleaseWindow is releaseWindow, and returns 0, or -errno if a mapping stays.
+func (w *worker) tryReleaseWindow(ended bool) (got int64) {
 	p := w.process
 	p.mapping.Take()
 	defer p.mapping.Give()
@@ -192,7 +192,7 @@ func (w *worker) leftWindow(ended bool) (got int64) {
 	switch {
 	case x != nil:
 		p.former = x // and with it what is below
-		got = w.empty(x, !ended && x.users.Load() == 1)
+		got = w.clearWindow(x, !ended && x.users.Load() == 1)
 	case below != nil && p.former == nil:
 		p.former = below
 	case below != nil:
@@ -205,28 +205,28 @@ func (w *worker) leftWindow(ended bool) (got int64) {
 	return got
 }
 
-// stays ends the run if the kernel has not unmapped pages of a window, or not reserved
+// checkUnmapped ends the run if the kernel has not unmapped pages of a window, or not reserved
 // their addresses again: this program could get them for its own memory. got is 0, an
 // address, or -errno.
-func (w *worker) stays(got int64) {
+func (w *worker) checkUnmapped(got int64) {
 	if got < 0 {
 		w.Failf("event %d of thread %d: unmap files: %w", w.Event, w.Number, unix.Errno(-got))
 	}
 }
 
-// empty closes the descriptors of what a process has mapped, and unmaps it, if no
+// clearWindow closes the descriptors of what a process has mapped, and unmaps it, if no
 // other process sees it. It returns 0 or -errno.
-func (w *worker) empty(x *fileSpace, unmap bool) (got int64) {
+func (w *worker) clearWindow(x *fileWindow, unmap bool) (got int64) {
 	if x.addr == 0 && x.users.Load() > 1 {
 		return 0 // in memory, the descriptors are the mappings
 	}
 	x.lock.Take()
 	defer x.lock.Give()
-	for i := range x.own {
-		w.closeExtent(&x.own[i])
+	for i := range x.extents {
+		w.closeExtent(&x.extents[i])
 	}
-	w.e.mappings.Add(-int64(len(x.own)))
-	x.own = x.own[:0]
+	w.e.mappings.Add(-int64(len(x.extents)))
+	x.extents = x.extents[:0]
 	if unmap {
 		got = min(x.reserve(w.e.guard.Kernel, 0, x.size), 0)
 	}
@@ -234,8 +234,8 @@ func (w *worker) empty(x *fileSpace, unmap bool) (got int64) {
 }
 
 // reserve unmaps what is mapped from a place to another one. It returns the address, 0 in
-// memory, or -errno, for worker.stays.
-func (x *fileSpace) reserve(sys sandbox.Kernel, from, to int64) int64 {
+// memory, or -errno, for worker.checkUnmapped.
+func (x *fileWindow) reserve(sys sandbox.Kernel, from, to int64) int64 {
 	if x.addr == 0 {
 		return 0
 	}
@@ -245,7 +245,7 @@ func (x *fileSpace) reserve(sys sandbox.Kernel, from, to int64) int64 {
 
 // within returns the pages that hold size bytes at a marked place, and false if
 // the window doesn't have all of them.
-func (x *fileSpace) within(place, size int64) (from, to int64, ok bool) {
+func (x *fileWindow) within(place, size int64) (from, to int64, ok bool) {
 	if place&format.MappedFile == 0 || size <= 0 {
 		return 0, 0, false
 	}
@@ -257,45 +257,44 @@ func (x *fileSpace) within(place, size int64) (from, to int64, ok bool) {
 }
 
 // first returns the index of the first extent that ends beyond a place.
-func (x *fileSpace) first(place int64) int {
-	return sort.Search(len(x.own), func(i int) bool { return x.own[i].to > place })
+func (x *fileWindow) first(place int64) int {
+	return sort.Search(len(x.extents), func(i int) bool { return x.extents[i].to > place })
 }
 
 // find returns the extent at a place.
-func (x *fileSpace) find(place int64) (extent, bool) {
+func (x *fileWindow) find(place int64) (extent, bool) {
 	x.lock.Take()
 	defer x.lock.Give()
-	if i := x.first(place); i < len(x.own) && x.own[i].from <= place {
-		return x.own[i], true
+	if i := x.first(place); i < len(x.extents) && x.extents[i].from <= place {
+		return x.extents[i], true
 	}
 	return extent{}, false
 }
 
-// holder returns the window that has the mapping at a place, from x on downwards.
-func (x *fileSpace) holder(place int64) *fileSpace {
-	for x.beneath != nil {
+// owner returns the window that has the mapping at a place, from x on downwards.
+func (x *fileWindow) owner(place int64) *fileWindow {
+	for x.parent != nil {
 		if _, ok := x.find(place); ok {
 			break
 		}
-		x = x.beneath
+		x = x.parent
 	}
 	return x
 }
 
-// put sets what the pages of an extent are. The descriptors of what was there are
-// closed.
-func (w *worker) put(x *fileSpace, n extent) { w.holds(w.cover(x, n)) }
+// put maps an extent, and closes the descriptors of the extents that it replaces.
+func (w *worker) put(x *fileWindow, n extent) { w.requireDescriptor(w.replaceExtents(x, n)) }
 
-// cover is put, and returns 0, or -errno if a part of what was there has no descriptor.
-func (w *worker) cover(x *fileSpace, n extent) (got int64) {
+// replaceExtents is put, and returns 0, or -errno if a remaining part has no descriptor.
+func (w *worker) replaceExtents(x *fileWindow, n extent) (got int64) {
 	x.lock.Take()
 	defer x.lock.Give()
 	i := x.first(n.from)
 	j := i
 	var parts [3]extent // what is left of the first one, the new one, what is left of the last one
 	k := 0
-	for ; j < len(x.own) && x.own[j].from < n.to; j++ {
-		old := x.own[j]
+	for ; j < len(x.extents) && x.extents[j].from < n.to; j++ {
+		old := x.extents[j]
 		starts, ends := old.from < n.from, old.to > n.to
 		if starts {
 			parts[k] = old
@@ -315,7 +314,7 @@ func (w *worker) cover(x *fileSpace, n extent) (got int64) {
 			parts[2] = old
 		}
 	}
-	if n.fd != none || x.beneath != nil {
+	if n.fd != none || x.parent != nil {
 		parts[k] = n
 		k++
 	}
@@ -324,21 +323,21 @@ func (w *worker) cover(x *fileSpace, n extent) (got int64) {
 		k++
 	}
 	w.e.mappings.Add(int64(k - (j - i)))
-	x.own = slices.Replace(x.own, i, j, parts[:k]...)
+	x.extents = slices.Replace(x.extents, i, j, parts[:k]...)
 	return got
 }
 
 // copied counts pages of a private mapping that a write copies, and reports
 // whether the replay may have so much memory. If not, the run ends.
-func (w *worker) copied(x *fileSpace, from, to int64) bool {
+func (w *worker) copied(x *fileWindow, from, to int64) bool {
 	if !x.copies.Load() {
 		return true
 	}
 	x.lock.Take()
 	i := x.first(from)
-	private := i < len(x.own) && x.own[i].from <= from && x.own[i].flags&unix.MAP_PRIVATE != 0
+	private := i < len(x.extents) && x.extents[i].from <= from && x.extents[i].flags&unix.MAP_PRIVATE != 0
 	if private {
-		x.own[i].copied += to - from
+		x.extents[i].copied += to - from
 	}
 	x.lock.Give()
 	if !private || w.e.copied.Add(to-from) <= w.e.Limits.Memory {
@@ -381,10 +380,10 @@ func (w *worker) duplicate(fd uintptr) int64 {
 	return w.e.guard.Kernel.Call(unix.SYS_FCNTL, fd, unix.F_DUPFD_CLOEXEC, 0)
 }
 
-// holds ends the run if an extent could get no descriptor of its own, and reports whether
+// requireDescriptor ends the run if an extent could get no descriptor of its own, and reports whether
 // it has one: without, it could not be remapped, and its copied pages would not count. fd
 // is a descriptor or -errno.
-func (w *worker) holds(fd int64) bool {
+func (w *worker) requireDescriptor(fd int64) bool {
 	if fd < 0 {
 		w.Failf("event %d of thread %d: duplicate the descriptor of a mapped file: %w", w.Event, w.Number, unix.Errno(-fd))
 	}
@@ -392,4 +391,4 @@ func (w *worker) holds(fd int64) bool {
 }
 
 // mayMap reports whether there is room for more mappings.
-func (e *Executor) mayMap() bool { return e.mappings.Load() < e.mostMappings }
+func (e *Executor) mayMap() bool { return e.mappings.Load() < e.maxMappings }

@@ -25,10 +25,10 @@ var (
 // onFile makes a call whose first argument is the record's file.
 func (w *worker) onFile(nrs *variants, h how, r *format.Record, a, b, c, d uintptr) int64 {
 	f := w.file(r.Args[0], h)
-	if sandbox.Lost(f.opened) {
+	if sandbox.Unresolved(f.opened) {
 		return f.opened
 	}
-	return w.leave(f.opened, w.sys(nrs[f.how], f.arg, a, b, c, d, 0))
+	return w.release(f.opened, w.sys(nrs[f.how], f.arg, a, b, c, d, 0))
 }
 
 // attribute returns the name of an attribute, nil for a NULL pointer, and
@@ -40,16 +40,16 @@ func (w *worker) attribute(arg int64) (n *sandbox.Name, own bool) {
 	return n, sandbox.MayChange(w.e.texts[arg])
 }
 
-// foreign replaces a forbidden call on an attribute by a query of the length of
+// queryLength replaces a forbidden call on an attribute by a query of the length of
 // its value.
-func (w *worker) foreign(h how, n *sandbox.Name, r *format.Record) int64 {
+func (w *worker) queryLength(h how, n *sandbox.Name, r *format.Record) int64 {
 	w.onFile(&getxattrs, h, r, n.Full(), 0, 0, 0)
 	return r.Ret
 }
 
-// allow gives a file the mode that an access list gave it. The list itself is not
-// played: others than the owner, the group and all can't be known.
-func (w *worker) allow(h how, r *format.Record) int64 {
+// chmodByACL gives a file the mode that an access list gave it. The list itself is not
+// played, because the users and groups that it names are unknown.
+func (w *worker) chmodByACL(h how, r *format.Record) int64 {
 	c := change{set: uint32(r.Args[5]) & 0o777, kept: 0o7000}
 	switch h {
 	case follow:
@@ -71,13 +71,13 @@ func setxattr(h how) call {
 		case n == nil:
 			return errFault
 		case r.Ret == 0 && r.Args[5]&format.GivesMode != 0 && w.e.texts[r.Args[1]] == format.AccessList:
-			return w.allow(h, r)
+			return w.chmodByACL(h, r)
 		case !own:
-			return w.foreign(h, n, r)
+			return w.queryLength(h, n, r)
 		case !w.spendAt(max(min(r.Args[3], sandbox.MaxAttribute), 1)): // its name takes space, too
 			return errNoSpace
 		}
-		// One byte too many has the result of any number of them.
+		// One byte too many gives the same result as many.
 		size := min(uint64(r.Args[3]), sandbox.MaxAttribute+1)
 		return w.onFile(&setxattrs, h, r, n.Full(), w.e.pool.at(uint64(r.Args[2]), size), uintptr(size), uintptr(r.Args[4]))
 	}
@@ -112,7 +112,7 @@ func removexattr(h how) call {
 		case n == nil:
 			return errFault
 		case !own:
-			return w.foreign(h, n, r)
+			return w.queryLength(h, n, r)
 		}
 		return w.onFile(&removexattrs, h, r, n.Full(), 0, 0, 0)
 	}

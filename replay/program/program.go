@@ -21,7 +21,7 @@ type Player interface {
 	Close() error
 }
 
-// Executor is an engine.Executor that has a Player play all events. Requests of rings are
+// Executor is an engine.Executor whose Player plays all events. Requests of rings are
 // played one by one.
 type Executor struct {
 	to     Player
@@ -34,8 +34,8 @@ func New(e *engine.Engine, to Player) *Executor { return &Executor{to, e} }
 // Operations implements engine.Executor.
 func (x *Executor) Operations() *[format.NumOps]engine.Operation { return &engine.All }
 
-// Place implements engine.Executor.
-func (x *Executor) Place(*engine.Seat, int) engine.Place { return nil }
+// NewSlotState implements engine.Executor.
+func (x *Executor) NewSlotState(*engine.Slot, int) engine.SlotState { return nil }
 
 // Player implements engine.Executor.
 func (x *Executor) Player(w *engine.Worker) (engine.Player, error) {

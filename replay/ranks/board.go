@@ -27,7 +27,7 @@ type Board struct {
 	memory []byte
 }
 
-// Sleeper is what the carrier sleeps on while there is nothing to carry.
+// Sleeper is a futex on which the carrier sleeps while there is nothing to carry.
 type Sleeper struct {
 	_      [64]byte
 	posts  eventcount.Count
@@ -52,10 +52,10 @@ type Source struct {
 // Unawaited is Source.Awaited while no thread sleeps.
 const Unawaited = math.MaxInt64
 
-// Sizes are those of a board.
+// Sizes are the sizes of a board.
 type Sizes struct{ Sources, Out, In int }
 
-// These bound a board of another process's making, and the file with those of a session.
+// The bounds of a board from another process, and of the boards of a session.
 const (
 	maxPosts  = 1 << 32
 	maxBoards = 1 << 50
@@ -115,7 +115,7 @@ func (b *Board) Post(slot int32, due, at int64) {
 	}
 }
 
-// When returns when a slot was posted; ok is false if it was not yet.
+// When returns when a slot was posted; ok is false before that.
 func (p *Post) When() (at int64, ok bool) {
 	n := p.when.Load()
 	return n - 1, n > 0

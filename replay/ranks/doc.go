@@ -4,8 +4,8 @@
 //
 // Beside each player runs a carrier, the program pianola-ranks (package hub). It finds the
 // other ones, carries messages and ends of events, measures the offset between clocks, and
-// notices when a player has died. It is a program of its own because it allocates memory
-// and links what the main program does not need, and because a player runs without a
+// notices when a player has died. It is a program of its own because it allocates memory,
+// links packages that the main program does not need, and because a player runs without a
 // garbage collector while it replays.
 //
 //	player 0                                    player 1

@@ -100,11 +100,11 @@ func (l *Link) Receive() (FrameKind, []byte, error) {
 	return FrameKind(head[4]), b, nil
 }
 
-// Join says to a carrier what to join.
+// Join tells a carrier which run to join.
 type Join struct {
 	Rank, Size int
 	Node       string // where the player runs
-	Job        string // tells this replay from others; "" if nothing does
+	Job        string // identifies this replay; "" if it is unknown
 	Rendezvous string // a directory, a URL of a NATS server, or "" for PMI or MASTER_ADDR
 	PMI        bool   // descriptor 5 is that of PMI_FD
 	Wait       int64  // nanoseconds, at most, until all have joined
@@ -114,7 +114,7 @@ type Join struct {
 type Joined struct {
 	Run    string   // a name of this run, the same for all players
 	Nodes  []string // of all players
-	Offset int64    // nanoseconds: what the clock of rank 0 is ahead of this one's
+	Offset int64    // nanoseconds by which the clock of rank 0 is ahead of this one
 	Error  int64    // nanoseconds, at most, of the offset
 }
 
@@ -125,7 +125,7 @@ type Message struct {
 	Payload []byte
 }
 
-// MessageKind says what a message is for.
+// MessageKind is the purpose of a message.
 type MessageKind uint8
 
 const messageHead = 5
@@ -135,7 +135,7 @@ func (m *Message) AppendHead(dst []byte) []byte {
 	return append(binary.LittleEndian.AppendUint32(dst, uint32(m.Peer)), byte(m.Kind))
 }
 
-// ParseMessage returns the message in a frame, or in what a carrier got.
+// ParseMessage parses the message in a frame, or in a message of NATS.
 func ParseMessage(b []byte) (Message, error) {
 	if len(b) < messageHead {
 		return Message{}, fmt.Errorf("a message of %d bytes is not possible", len(b))
@@ -143,7 +143,7 @@ func ParseMessage(b []byte) (Message, error) {
 	return Message{Peer: int(int32(binary.LittleEndian.Uint32(b))), Kind: MessageKind(b[4]), Payload: b[messageHead:]}, nil
 }
 
-// Wiring tells a carrier where the slots of a board lead.
+// Wiring tells a carrier the destinations of the slots of a board.
 type Wiring struct {
 	Sizes
 	Replay uint32    // of this session, from 1: each has its own board
@@ -160,7 +160,7 @@ type Place struct{ Player, Slot int32 }
 // Start says when the replay starts.
 type Start struct{ Monotonic int64 } // by CLOCK_MONOTONIC of this player, in nanoseconds
 
-// Carried is what a carrier has carried to its player.
+// Carried counts the ends that a carrier has carried to its player.
 type Carried struct {
 	Edges   int64        // ends of events
 	Latency stats.Counts // of their latencies

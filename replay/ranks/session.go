@@ -18,13 +18,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Config says how a player joins the others.
+// Config describes how a player joins the others.
 type Config struct {
 	Rank, Size int
 	Node       string        // where this player runs
 	Job        string        // Join.Job
 	Rendezvous string        // Join.Rendezvous
-	Wait       time.Duration // at most, until all have joined
+	Wait       time.Duration // the maximum wait until all have joined
 }
 
 // Session is a player's part in a replay by several.
@@ -50,7 +50,7 @@ type Session struct {
 const (
 	msgGather   MessageKind = iota // to rank 0: a part of a Gather
 	msgTogether                    // from rank 0: the parts of all
-	msgWanted                      // to who plays a thread: events that are waited for
+	msgWanted                      // to the player of a thread: events that are waited for
 	msgResult                      // to rank 0: a piece of a result
 	msgTaken                       // from rank 0: the piece was taken
 	msgProgress                    // to rank 0: events so far, and all events
@@ -88,7 +88,7 @@ func NewSession(ctx context.Context, c Config) (*Session, error) {
 		return s, nil
 	}
 	for i := range s.inbox {
-		s.inbox[i] = make(chan Message, 2*c.Size+1<<14) // more would be a fault of the others
+		s.inbox[i] = make(chan Message, 2*c.Size+1<<14) // more would be an error of the others
 	}
 	if err := s.start(c); err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func (s *Session) start(c Config) error {
 	}
 	s.carrier = exec.Command(path)
 	s.carrier.ExtraFiles, s.carrier.Stderr = files, os.Stderr
-	// An interrupt of the terminal is for the player: the carrier tells the others of it.
+	// An interrupt of the terminal is for the player: the carrier tells the others.
 	s.carrier.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
 	if err := s.carrier.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", program, err)
@@ -164,15 +164,15 @@ func (s *Session) read(joined chan<- error) {
 		if err != nil {
 			s.failure = err
 			close(s.failed)
-			tell(joined, err)
+			signalJoined(joined, err)
 			return
 		}
 	}
 }
 
-// tell says once whether the players have joined; the channel has room for that. It does not wait for
-// one who has given up.
-func tell(joined chan<- error, err error) {
+// signalJoined sends once whether the players have joined. The channel has room for one
+// error, so it does not block if the receiver has gone.
+func signalJoined(joined chan<- error, err error) {
 	select {
 	case joined <- err:
 	default:
@@ -185,7 +185,7 @@ func (s *Session) take(kind FrameKind, b []byte, joined chan<- error) error {
 		if err := json.Unmarshal(b, &s.Joined); err != nil || len(s.Nodes) != s.Size {
 			return fmt.Errorf("%s sent no list of players", program)
 		}
-		tell(joined, nil)
+		signalJoined(joined, nil)
 	case FrameMessage:
 		m, err := ParseMessage(b)
 		if err != nil {
@@ -246,7 +246,7 @@ func List(list []int32) string {
 	return text.String()
 }
 
-// Name names a player for messages.
+// Name returns the name of a player in messages.
 func (s *Session) Name(rank int) string { return fmt.Sprintf("rank %d on %s", rank, s.Nodes[rank]) }
 
 // Failed is closed when the replay can't go on, because another player has failed or died.
@@ -256,7 +256,7 @@ func (s *Session) Failed() <-chan struct{} { return s.failed }
 // Failure returns why the replay can't go on, once Failed is closed.
 func (s *Session) Failure() error { return s.failure }
 
-// PeerError is a failure that rank 0 knows, too.
+// PeerError is a failure that rank 0 also knows.
 type PeerError struct{ text string }
 
 func (e *PeerError) Error() string { return e.text }
@@ -303,8 +303,8 @@ func (s *Session) receive(ctx context.Context, kind MessageKind) (Message, error
 	}
 }
 
-// Gather gives the parts of all players to each of them, in the order of ranks. All have to
-// call it.
+// Gather returns the parts of all players, in the order of ranks. All players have to call
+// it.
 func (s *Session) Gather(ctx context.Context, part []byte) ([][]byte, error) {
 	return s.gather(ctx, part, true)
 }
@@ -317,7 +317,7 @@ func (s *Session) gather(ctx context.Context, part []byte, toAll bool) ([][]byte
 	}
 	if s.Rank != 0 {
 		if err := s.send(0, msgGather, part); err != nil {
-			return nil, s.because(err)
+			return nil, s.linkError(err)
 		}
 		m, err := s.receive(ctx, msgTogether)
 		if err != nil || !toAll {
@@ -342,7 +342,7 @@ func (s *Session) gather(ctx context.Context, part []byte, toAll bool) ([][]byte
 	}
 	for to := 1; to < s.Size; to++ {
 		if err := s.send(to, msgTogether, all); err != nil {
-			return nil, s.because(err)
+			return nil, s.linkError(err)
 		}
 	}
 	return parts, nil
@@ -360,15 +360,15 @@ func (s *Session) split(all []byte) (parts [][]byte, err error) {
 	return parts, nil
 }
 
-// Union makes set the union of the sets of all players: each bit is set that one of them
-// has set. All have to call it, with sets of one length.
+// Union replaces set by the union of the sets of all players, bit by bit. All have to call
+// it, with sets of one length.
 func (s *Session) Union(ctx context.Context, set []byte) error {
 	for s.Size > 1 && len(set) > 0 {
 		piece := set[:min(len(set), pieceBytes)]
 		set = set[len(piece):]
 		if s.Rank != 0 {
 			if err := s.send(0, msgGather, piece); err != nil {
-				return s.because(err)
+				return s.linkError(err)
 			}
 			m, err := s.receive(ctx, msgTogether)
 			if err != nil {
@@ -393,7 +393,7 @@ func (s *Session) Union(ctx context.Context, set []byte) error {
 		}
 		for to := 1; to < s.Size; to++ {
 			if err := s.send(to, msgTogether, piece); err != nil {
-				return s.because(err)
+				return s.linkError(err)
 			}
 		}
 	}
@@ -402,8 +402,8 @@ func (s *Session) Union(ctx context.Context, set []byte) error {
 
 var errUnion = errors.New("a player sent a set of another length")
 
-// because returns why the link is broken.
-func (s *Session) because(err error) error {
+// linkError returns why the link is broken.
+func (s *Session) linkError(err error) error {
 	select {
 	case <-s.failed:
 		return s.failure
@@ -444,7 +444,7 @@ func gatherJSON[T any](ctx context.Context, s *Session, part T, toAll bool) ([]T
 // Start returns when the replay starts, once all players are ready: nanoseconds of
 // CLOCK_MONOTONIC. The time is the same for all, by their offsets.
 func (s *Session) Start(ctx context.Context) (int64, error) {
-	// A start that is near enough for the user, and far enough for the messages to all.
+	// The start is soon for the user, and late enough for the messages to all.
 	ahead := 20*time.Millisecond + time.Duration(s.Size)*2*time.Millisecond
 	if s.Size == 1 {
 		return Monotonic() + int64(time.Millisecond), nil
@@ -457,7 +457,7 @@ func (s *Session) Start(ctx context.Context) (int64, error) {
 		binary.LittleEndian.PutUint64(at[:], uint64(Monotonic()+int64(ahead)))
 		for to := 1; to < s.Size; to++ {
 			if err := s.send(to, msgTogether, at[:]); err != nil {
-				return 0, s.because(err)
+				return 0, s.linkError(err)
 			}
 		}
 	} else {
@@ -486,7 +486,7 @@ func (s *Session) End(ctx context.Context) (Carried, error) {
 		return Carried{}, nil
 	}
 	if err := s.link.Send(FrameEnd); err != nil {
-		return Carried{}, s.because(err)
+		return Carried{}, s.linkError(err)
 	}
 	select {
 	case c := <-s.ended:
@@ -525,7 +525,7 @@ const pieceBytes = 256 << 10
 // SendResult sends a piece of the result to rank 0, and waits until rank 0 has taken it.
 func (s *Session) SendResult(ctx context.Context, piece []byte) error {
 	if err := s.send(0, msgResult, piece); err != nil {
-		return s.because(err)
+		return s.linkError(err)
 	}
 	_, err := s.receive(ctx, msgTaken)
 	return err

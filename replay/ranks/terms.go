@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Terms is what all players must have in common.
+// Terms are the properties that all players must share.
 type Terms struct {
 	Trace   uint32   // its checksum
 	Version string   // of the program
@@ -47,8 +47,8 @@ func differing(one, other []string) string {
 	return ""
 }
 
-// Playing returns what to call with the progress of this player: it reports it to rank 0,
-// which shows the sums of all. show may be nil, and is that of a player alone.
+// Playing returns a function that reports the progress of this player to rank 0, which shows
+// the sums of all. show may be nil; a single player uses it directly.
 func (s *Session) Playing(show func(events, all int64)) func(events, all int64) {
 	switch {
 	case s == nil || s.Size == 1:

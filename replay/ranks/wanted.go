@@ -17,8 +17,8 @@ type Wanted struct {
 	Events []int64
 }
 
-// Asked are the events of an own thread that other players wait for, in order, and the
-// slots that these have for them.
+// Asked are the events of an own thread that other players wait for, in order, and their
+// slots on the boards of these players.
 type Asked struct {
 	Events []int64
 	To     [][]Place
@@ -49,7 +49,7 @@ func (s *Session) Exchange(ctx context.Context, wanted []Wanted) (map[int32]*Ask
 			}
 			if len(*list) > pieceBytes {
 				if err := s.send(w.Player, msgWanted, append(*list, more)); err != nil {
-					return nil, s.because(err)
+					return nil, s.linkError(err)
 				}
 				*list = nil
 			}
@@ -61,7 +61,7 @@ func (s *Session) Exchange(ctx context.Context, wanted []Wanted) (map[int32]*Ask
 			continue
 		}
 		if err := s.send(to, msgWanted, append(lists[to], last)); err != nil {
-			return nil, s.because(err)
+			return nil, s.linkError(err)
 		}
 	}
 	for left := s.Size - 1; left > 0; {
@@ -146,8 +146,8 @@ func (a *Asked) sort() {
 	a.Events, a.To = events, to
 }
 
-// Wire opens the board of the next replay, and has the carrier carry what is posted on it.
-// It ends the use of the board before.
+// Wire opens the board of the next replay, and makes the carrier carry its posts.
+// It ends the use of the previous board.
 func (s *Session) Wire(w *Wiring) (*Board, error) {
 	if s.Size == 1 {
 		return &Board{}, nil
@@ -170,7 +170,7 @@ func (s *Session) Wire(w *Wiring) (*Board, error) {
 	}
 	s.board = board
 	if err := s.link.SendJSON(FrameWiring, w); err != nil {
-		return nil, s.because(err)
+		return nil, s.linkError(err)
 	}
 	return board, nil
 }

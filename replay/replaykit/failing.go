@@ -11,7 +11,7 @@ import (
 )
 
 // Failing is a kernel that refuses one call: the Nth of a number, or all if N is 0. Pinned
-// workers make the calls, so it waits for nothing in Go.
+// workers make the calls, so it never waits in Go.
 type Failing struct {
 	Under func(nr, a, b, c, d, e, f uintptr) int64 // a kernel as of package sandbox
 	Nr    uintptr
@@ -43,7 +43,6 @@ func (f *Failing) Call(nr, a, b, c, d, e, g uintptr) int64 {
 }
 
 // Callers names the functions that made the refused call.
-// Call is the kernel.
 func (f *Failing) Callers() string {
 	var names []string
 	frames := runtime.CallersFrames(f.where[:])

@@ -1,4 +1,4 @@
-// Package replaykit has what tests of replays need: compiled traces in memory, and kernels
+// Package replaykit helps tests of replays: it has compiled traces in memory, and kernels
 // whose calls fail.
 package replaykit
 
@@ -15,7 +15,7 @@ type Trace struct {
 	Threads []Thread
 }
 
-// Thread is what a trace has of a thread.
+// Thread is the data of a thread in a trace.
 type Thread struct {
 	Records   []format.Record
 	Durations []int64

@@ -67,7 +67,7 @@ type syncCancel struct {
 	_     [4]uint64
 }
 
-// closing is what Close and WaitFor give the kernel: struct io_uring_sync_cancel_reg,
+// closing is the arguments of Close and WaitFor for the kernel: struct io_uring_sync_cancel_reg,
 // struct io_uring_getevents_arg with its time limit, and struct pollfd.
 type closing struct {
 	cancel syncCancel

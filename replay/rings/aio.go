@@ -29,7 +29,7 @@ type aio struct {
 
 	events      []aioEvent   // that io_getevents has returned
 	first, last int          // of those that were not reaped
-	left        atomic.Int32 // how many these are
+	left        atomic.Int32 // their number
 }
 
 // refusals are completions of requests that io_submit has refused. One thread adds
@@ -66,7 +66,7 @@ func OpenAIO(c Config) (Queue, error) {
 	case err == nil:
 		return q, nil
 	case refused(err) || errors.Is(err, unix.EAGAIN): // fs.aio-max-nr
-		return c.instead("libaio", err)
+		return c.openFallback("libaio", err)
 	}
 	return nil, fmt.Errorf("set up libaio: %w", err)
 }
@@ -166,8 +166,8 @@ func (q *aio) Submit(n int) (int, error) {
 	return batch, q.Wait(n)
 }
 
-// atHand returns how many completions can be reaped without a call.
-func (q *aio) atHand() int { return q.refused.len() + int(q.left.Load()) }
+// available returns how many completions can be reaped without a call.
+func (q *aio) available() int { return q.refused.len() + int(q.left.Load()) }
 
 // Wait implements Queue. It gets as many events as there are by one call of
 // io_getevents.
@@ -176,8 +176,8 @@ func (q *aio) Wait(n int) error {
 		return nil // another thread may reap
 	}
 	n = min(n, q.InFlight(), len(q.events))
-	for q.atHand() < n {
-		if got := q.fetch(n-q.atHand(), nil); got < 0 && got != -int64(unix.EINTR) {
+	for q.available() < n {
+		if got := q.fetch(n-q.available(), nil); got < 0 && got != -int64(unix.EINTR) {
 			return unix.Errno(-got)
 		}
 	}
@@ -186,8 +186,8 @@ func (q *aio) Wait(n int) error {
 
 // WaitFor implements Queue.
 func (q *aio) WaitFor(nanos int64) bool {
-	if q.out.Load() <= 0 || q.atHand() > 0 {
-		return q.atHand() > 0
+	if q.out.Load() <= 0 || q.available() > 0 {
+		return q.available() > 0
 	}
 	*q.limit = unix.NsecToTimespec(nanos)
 	got := q.fetch(1, q.limit)
@@ -196,7 +196,7 @@ func (q *aio) WaitFor(nanos int64) bool {
 
 // Ready implements Queue.
 func (q *aio) Ready() bool {
-	if q.atHand() > 0 {
+	if q.available() > 0 {
 		return true
 	}
 	ring := q.shared()
@@ -213,8 +213,8 @@ func (q *aio) shared() *aioRing {
 	return ring
 }
 
-// take fills done with events in the shared memory, as io_getevents would, and reports
-// whether it could look there.
+// take fills done with events from the shared memory, as io_getevents would. ok is false if
+// the memory can't be read.
 func (q *aio) take(done []Completion) (n int, ok bool) {
 	ring := q.shared()
 	if ring == nil {

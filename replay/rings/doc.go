@@ -12,7 +12,7 @@
 //		return err
 //	}
 //	for _, note := range q.Notes() {
-//		fmt.Println(note) // how the queue differs from the one that was asked for
+//		fmt.Println(note) // how the queue differs from the requested one
 //	}
 //	q.Prepare(&rings.Request{Op: rings.OpWrite, Flags: rings.Link, FD: fd, Addr: addr, Length: 4096, User: 1})
 //	q.Prepare(&rings.Request{Op: rings.OpFsync, FD: fd, User: 2})
@@ -55,21 +55,20 @@
 // # Safety
 //
 // Requests may come from a stranger's trace. Only operations of one table are executed
-// (operations.go), with the flags that it lists. They read, write and sync what a
-// descriptor or a registered file stands for, and Prepare refuses all others, so they
-// never reach the kernel. The caller makes calls that take a path, or make or close a
+// (operations.go), with the flags that it lists. They read, write and sync the files
+// of descriptors and registered files. Prepare refuses all others, so they never reach the
+// kernel. The caller makes calls that take a path, or make or close a
 // descriptor, behind its guard.
 //
 // # Why not a library
 //
-// No Go library for io_uring was found fit to be depended on for years (looked for in
-// November 2026, in stored copies of their pages). giouring is the most complete:
-// liburing in plain Go, without allocation. Nothing newer than 2023 was found of it, it
-// calls its own test coverage low, and its waits with a time limit give the kernel
-// addresses on a goroutine's stack, which can move. iouring-go (2023) sends each result
-// by a channel, gouring is of 2022, and hodgesds/iouring-go and dshulyak/uring are
-// proofs of a concept by their own words. code.hybscloud.com/uring is being developed,
-// but is a beta that needs Linux 6.18. None has libaio, a fallback without io_uring, or
-// a table of permitted operations. The interface of the kernel is three system calls
-// and a page of structs, and keeps compatible.
+// No maintained Go library for io_uring fits (as of November 2026). giouring is the most
+// complete: liburing in plain Go, without allocation. Its last release is of 2023, its own
+// documentation calls its test coverage low, and its waits with a time limit give the
+// kernel addresses on a goroutine's stack, which can move. iouring-go (2023) sends each
+// result by a channel, gouring is of 2022, and hodgesds/iouring-go and dshulyak/uring call
+// themselves proofs of concept. code.hybscloud.com/uring is a beta that needs Linux 6.18.
+// None has libaio, a fallback without io_uring, or a table of permitted operations. The
+// interface of the kernel is three system calls and a page of structs, and stays
+// compatible.
 package rings

@@ -41,7 +41,7 @@ func numbers(v []unix.Iovec) []iovec {
 	return unsafe.Slice((*iovec)(unsafe.Pointer(unsafe.SliceData(v))), len(v))
 }
 
-// slot is memory for what a request points to, besides buffers. It is used
+// slot is memory that a request points to, besides buffers. It is used
 // until the request is submitted, in a pool until it has ended.
 type slot struct{ vector [maxVector]iovec }
 

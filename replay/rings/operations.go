@@ -21,12 +21,12 @@ const (
 	OpFadvise       Op = 24
 )
 
-// operation is a row of the table of what a queue executes.
+// operation is a row of the table of operations.
 type operation struct {
 	name    string
 	opFlags uint32 // the permitted flags of the operation
 	fixed   bool   // can be on a registered file
-	moves   bool   // moves bytes: fewer than asked for break a link
+	moves   bool   // moves bytes: fewer than requested break a link
 
 	fill func(*sqe, *slot, *Request)    // sets what differs from the common fields
 	call func(*pool, *sqe, *slot) int64 // executes it by a system call

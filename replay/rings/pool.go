@@ -13,12 +13,12 @@ import (
 )
 
 // pool plays requests by system calls that wait, on as many threads as requests
-// are in flight. It keeps the order that links and drains demand.
+// are in flight. It keeps the order of links and drains.
 //
 // The submitter fills places, and hands them over in order. A thread takes the
 // next one with all that are linked to it, and executes these in turn. A drained
-// one is taken when nothing is being executed, and nothing else until it has
-// ended.
+// one is taken when no request is being executed, and blocks all others until it
+// has ended.
 type pool struct {
 	tables
 	memory  []byte
@@ -41,14 +41,14 @@ type pool struct {
 	sleeping int  // threads that sleep
 	alive    int  // threads
 
-	work  sync.Cond // there may be something to take
+	work  sync.Cond // a request may be in todo
 	ended sync.Cond // awaited completions are there or late, or the last thread ends
-	alarm *time.Timer
+	timer *time.Timer
 }
 
-// scheduled is the kernel of a pool. The Go scheduler sees its calls, so that one
-// that takes long delays neither a stop of all goroutines nor, during that, itself:
-// it may wait for what a stopped thread is about to do.
+// scheduled is the kernel of a pool. The Go scheduler sees its calls, so so a long
+// one does not delay a stop of all goroutines. Otherwise it could block for good, because
+// it may wait for a thread that is stopped.
 func scheduled(nr, a, b, c, d, e, f uintptr) int64 {
 	r, _, errno := syscall.Syscall6(nr, a, b, c, d, e, f)
 	if errno != 0 {
@@ -103,8 +103,8 @@ func openPool(c Config) (*pool, error) {
 		done:    fifo{places: make([]uint32, n)},
 	}
 	p.work.L, p.ended.L = &p.lock, &p.lock
-	p.alarm = time.AfterFunc(time.Hour, p.passes)
-	p.alarm.Stop()
+	p.timer = time.AfterFunc(time.Hour, p.timeOut)
+	p.timer.Stop()
 	p.idle = func() bool { return p.out.Load() == 0 && len(p.batch) == 0 }
 	for i := range p.places {
 		p.places[i].slot, p.free[i] = &slots[i], uint32(n-1-i)
@@ -132,7 +132,7 @@ func openPool(c Config) (*pool, error) {
 	return p, nil
 }
 
-// run is the body of a thread, which ends with it: it may be bound to a root.
+// run is the body of a thread. The thread ends with it, because it may be bound to a root.
 func (t *thread) run(enter func() error, bound chan<- error) {
 	runtime.LockOSThread()
 	var err error
@@ -319,20 +319,20 @@ func (p *pool) WaitFor(nanos int64) bool {
 	}
 	p.lock.Lock()
 	if p.late = false; p.done.len() == 0 {
-		p.alarm.Reset(time.Duration(nanos))
+		p.timer.Reset(time.Duration(nanos))
 		for p.done.len() == 0 && !p.late {
 			p.awaited = 1
 			p.ended.Wait()
 		}
 		p.awaited = 0
-		p.alarm.Stop()
+		p.timer.Stop()
 	}
 	p.lock.Unlock()
 	return true
 }
 
-// passes ends a wait whose time limit has passed.
-func (p *pool) passes() {
+// timeOut ends a wait whose time limit has passed.
+func (p *pool) timeOut() {
 	p.lock.Lock()
 	p.late = true
 	p.ended.Signal()
@@ -362,7 +362,7 @@ func (p *pool) Close() error {
 		return nil
 	}
 	p.lock.Lock()
-	p.todo.head = p.todo.tail // what has not begun is cancelled
+	p.todo.head = p.todo.tail // requests that have not begun are cancelled
 	p.closing = true
 	p.wake(len(p.threads))
 	for p.alive > 0 {
@@ -376,7 +376,7 @@ func (p *pool) Close() error {
 	return nil
 }
 
-// The calls. Each returns what the system call does.
+// The calls. Each returns the result of its system call.
 
 // vectored executes a call of one buffer as one of a vector, which has flags.
 func (p *pool) vectored(nr uintptr, e *sqe, s *slot) int64 {
@@ -392,8 +392,8 @@ func (p *pool) write(e *sqe, s *slot) int64 {
 	return p.move(e, s, unix.SYS_WRITE, unix.SYS_PWRITE64, unix.SYS_PWRITEV2)
 }
 
-// move makes the call that can do what a request asks for: at the file's own offset, at one
-// of its own, or with flags.
+// move makes the call for the offset and the flags of a request: at the file's own offset,
+// at one of its own, or with flags.
 func (p *pool) move(e *sqe, s *slot, plain, at, flagged uintptr) int64 {
 	switch {
 	case e.opFlags != 0:

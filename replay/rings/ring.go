@@ -54,7 +54,7 @@ func OpenRing(c Config) (Queue, error) {
 	case err == nil:
 		return q, nil
 	case refused(err):
-		return c.instead("io_uring", err)
+		return c.openFallback("io_uring", err)
 	}
 	return nil, fmt.Errorf("set up io_uring: %w", err)
 }
@@ -72,8 +72,8 @@ func RingRefused(k sandbox.Kernel) error {
 	return nil // OpenRing fails as well
 }
 
-// instead opens a pool because of an error.
-func (c Config) instead(of string, err error) (Queue, error) {
+// openFallback opens a pool because of an error.
+func (c Config) openFallback(of string, err error) (Queue, error) {
 	q, poolErr := openPool(c)
 	if poolErr != nil {
 		return nil, poolErr
@@ -112,7 +112,7 @@ func openRing(c Config) (_ *ring, err error) {
 	return q, nil
 }
 
-// mapRings maps what the kernel shares.
+// mapRings maps the memory that the kernel shares.
 func (q *ring) mapRings(p *ringParams) error {
 	if p.features&featuresThatAreIn != featuresThatAreIn {
 		return fmt.Errorf("the kernel is older than Linux 5.5: %w", unix.ENOSYS)
@@ -140,7 +140,7 @@ func (q *ring) mapRings(p *ringParams) error {
 	q.cqHead, q.cqTail, q.cqOverflow = field[uint32](rings, p.cq.head), field[uint32](rings, p.cq.tail), field[uint32](rings, p.cq.overflow)
 	if q.flags&NoSQArray == 0 {
 		for i, places := uint32(0), array[uint32](rings, p.sq.array, int(p.sqEntries)); i < p.sqEntries; i++ {
-			places[i] = i // for good: entries are used in turn
+			places[i] = i // permanently: entries are used in turn
 		}
 	}
 	return nil
@@ -277,10 +277,10 @@ func (q *ring) poll(p *closing) bool {
 }
 
 // Ready implements Queue.
-func (q *ring) Ready() bool { return q.ready() > 0 || q.holdsBack() }
+func (q *ring) Ready() bool { return q.ready() > 0 || q.hasUnposted() }
 
-// holdsBack reports whether the kernel has completions that it posts in the next call.
-func (q *ring) holdsBack() bool { return atomic.LoadUint32(q.sqFlags)&(sqOverflow|sqTaskrun) != 0 }
+// hasUnposted reports whether the kernel has completions that it posts in the next call.
+func (q *ring) hasUnposted() bool { return atomic.LoadUint32(q.sqFlags)&(sqOverflow|sqTaskrun) != 0 }
 
 // flush makes the kernel post completions that it holds back: those that found no room,
 // and those that it posts only in a call of this thread.
@@ -290,7 +290,7 @@ func (q *ring) flush() { q.enter(0, 0, enterGetEvents) }
 // kernel holds some back.
 func (q *ring) Reap(done []Completion) int {
 	n := q.reap(done)
-	if n == 0 && q.InFlight() > 0 && (q.flags&(IOPoll|DeferTaskrun) != 0 || q.holdsBack()) {
+	if n == 0 && q.InFlight() > 0 && (q.flags&(IOPoll|DeferTaskrun) != 0 || q.hasUnposted()) {
 		q.flush()
 		n = q.reap(done)
 	}
@@ -336,7 +336,7 @@ func (q *ring) RegisterFiles(fds []int32) error {
 	err := registerList(q, registerFiles, fds)
 	if err == nil {
 		if q.holds {
-			q.replaced(q.fds)
+			q.retire(q.fds)
 		}
 		q.fds, q.holds = append(q.fds[:0], fds...), false
 		return nil
@@ -354,7 +354,7 @@ func (q *ring) UpdateFiles(at int, fds []int32) error {
 	if q.holds {
 		return q.tables.UpdateFiles(at, fds)
 	}
-	if err := q.within(at, fds); err != nil || len(fds) == 0 {
+	if err := q.checkRange(at, fds); err != nil || len(fds) == 0 {
 		return err
 	}
 	if err := q.awaitTaken(); err != nil {
@@ -433,9 +433,9 @@ func (q *ring) Close() error {
 	return nil
 }
 
-// cancel cancels what has begun, and waits for a completion, or until something
-// else may have begun: a request that was behind the cancelled ones, or that the
-// kernel's thread had not taken. It returns 0 or -errno.
+// cancel cancels requests that have begun, and waits for a completion, or until another
+// request may have begun: one behind the cancelled ones, or one that the kernel's thread
+// had not taken. It returns 0 or -errno.
 func (q *ring) cancel() int64 {
 	p := field[closing](q.control, 0)
 	*p = closing{cancel: syncCancel{fd: -1, flags: cancelAny}, limit: unix.NsecToTimespec(cancelAgain)}

@@ -271,7 +271,7 @@ func TestCloseInFlight(t *testing.T) {
 	})
 }
 
-// Buffers beyond RLIMIT_MEMLOCK are not registered, and are used all the same.
+// Buffers beyond RLIMIT_MEMLOCK are not registered, but are still used.
 func TestMemlock(t *testing.T) {
 	runtime.LockOSThread() // for good: it loses a capability
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}

@@ -11,8 +11,7 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// tables holds what requests refer to besides descriptors and addresses: the registered
-// files and buffers, held by the kernel or, if it refuses, by the queue.
+// tables holds the registered files and buffers that requests refer to, held by the kernel or, if it refuses, by the queue.
 type tables struct {
 	kernel sandbox.Kernel
 
@@ -69,10 +68,10 @@ func (t *tables) buffer(e *sqe) unix.Errno {
 	return 0
 }
 
-// hold takes descriptors of the queue's own for files that the kernel does not hold. So
+// dupFiles takes descriptors of the queue's own for files that the kernel does not hold. So
 // a number whose file the application has closed never leads to another file. The list
 // is in t.spare.
-func (t *tables) hold(fds []int32) error {
+func (t *tables) dupFiles(fds []int32) error {
 	t.spare = append(t.spare[:0], fds...)
 	for i, fd := range fds {
 		if fd < 0 {
@@ -92,17 +91,17 @@ func (t *tables) hold(fds []int32) error {
 // maxStale bounds the replaced descriptors that are kept for requests.
 const maxStale = 1 << 12
 
-// mayReplace returns ErrBusy if too many replaced descriptors wait for requests.
-func (t *tables) mayReplace() error {
+// checkStale returns ErrBusy if too many replaced descriptors wait for requests.
+func (t *tables) checkStale() error {
 	if len(t.stale) >= maxStale && !t.idle() {
 		return ErrBusy
 	}
 	return nil
 }
 
-// replaced drops descriptors when no request uses them any more: until then their
-// numbers must not lead to other files.
-func (t *tables) replaced(fds []int32) {
+// retire drops descriptors once no request uses them: until then their numbers must
+// not lead to other files.
+func (t *tables) retire(fds []int32) {
 	if t.stale = append(t.stale, fds...); t.idle() {
 		t.drop(t.stale)
 		t.stale = t.stale[:0]
@@ -130,14 +129,14 @@ func (t *tables) drop(fds []int32) {
 
 // RegisterFiles implements Queue for one that holds the files itself.
 func (t *tables) RegisterFiles(fds []int32) error {
-	if err := t.mayReplace(); err != nil {
+	if err := t.checkStale(); err != nil {
 		return err
 	}
-	if err := t.hold(fds); err != nil {
+	if err := t.dupFiles(fds); err != nil {
 		return err
 	}
 	if t.holds {
-		t.replaced(t.fds)
+		t.retire(t.fds)
 	}
 	t.fds, t.spare, t.holds = t.spare, t.fds, len(fds) > 0
 	return nil
@@ -145,22 +144,22 @@ func (t *tables) RegisterFiles(fds []int32) error {
 
 // UpdateFiles implements Queue for one that holds the files itself.
 func (t *tables) UpdateFiles(at int, fds []int32) error {
-	if err := t.within(at, fds); err != nil {
+	if err := t.checkRange(at, fds); err != nil {
 		return err
 	}
-	if err := t.mayReplace(); err != nil {
+	if err := t.checkStale(); err != nil {
 		return err
 	}
-	if err := t.hold(fds); err != nil {
+	if err := t.dupFiles(fds); err != nil {
 		return err
 	}
-	t.replaced(t.fds[at : at+len(fds)])
+	t.retire(t.fds[at : at+len(fds)])
 	copy(t.fds[at:], t.spare)
 	return nil
 }
 
-// within returns EINVAL unless the table has these places.
-func (t *tables) within(at int, fds []int32) error {
+// checkRange returns EINVAL unless the table has these places.
+func (t *tables) checkRange(at int, fds []int32) error {
 	if at < 0 || at > len(t.fds) || len(fds) > len(t.fds)-at {
 		return unix.EINVAL
 	}

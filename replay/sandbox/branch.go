@@ -6,11 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Branch is an additional root of a replay, for some of the trace's names (Name.LieIn).
+// Branch is an additional root of a replay, for some of the trace's names (Name.SetBranch).
 // A path in it is resolved by the kernel below it: in a jail from a mount of it that
-// only the replay sees, where ".." ends as in the root; without a jail by openat2. Only
-// an absolute symbolic link differs: it leads to the root in a jail, and to the branch
-// without.
+// only the replay sees, where ".." ends as in the root; without a jail by openat2. An
+// absolute symbolic link leads to the root in a jail, and to the branch without one.
 type Branch struct {
 	Root uintptr // descriptor of the directory; the caller's
 
@@ -19,7 +18,7 @@ type Branch struct {
 	own   identity
 }
 
-// identity is what tells a directory from any other file, and its mode.
+// identity identifies a directory, and has its mode.
 type identity struct {
 	dev, ino uint64
 	mode     uint32
@@ -43,9 +42,9 @@ func (g *Guard) Roots() []uintptr {
 	return all
 }
 
-// LieIn puts a name into a branch; its path is then one below the branch. A guard with
+// SetBranch puts a name into a branch; its path is then one below the branch. A guard with
 // the branch must be bound. All guards that use the name are copies of it.
-func (n *Name) LieIn(b *Branch) {
+func (n *Name) SetBranch(b *Branch) {
 	n.branch = b
 	if b.mount == 0 {
 		return

@@ -5,7 +5,7 @@
 //	         jail or openat2, and Landlock
 //	Root: the directory, locked and marked, and removal below it
 //
-// A Guard binds a thread to the root and turns each Name into what a system call takes.
+// A Guard binds a thread to the root and turns each Name into arguments of a system call.
 // A Root is the directory itself: it is locked against other replays and marked as
 // Pianola's. Only files in a marked directory are ever removed.
 //

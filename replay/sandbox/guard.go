@@ -12,7 +12,7 @@ import (
 
 // Guard resolves the file names of a thread. No name reaches a file outside the
 // root: not by "..", an absolute path, a symbolic link, one of the kernel's magic
-// links, or a mount below the root, whenever that was made.
+// links, or a mount below the root that was made at any time.
 //
 // If the thread is allowed to, it makes the root its own root directory (a jail), so
 // that a call costs as much as in the application. That root directory is a mount of
@@ -31,22 +31,22 @@ import (
 // is called once for all copies. Only these three methods allocate or wait in
 // Go.
 type Guard struct {
-	Kernel   Kernel    // executes the calls
-	Root     uintptr   // descriptor of the root; the caller's
-	Alone    bool      // Kernel has only the files below the root, so it needs no jail
-	Landlock bool      // confine the thread by Landlock in a jail, too
-	Branches []*Branch // the other roots of the replay, which all copies share
+	Kernel        Kernel    // executes the calls
+	Root          uintptr   // descriptor of the root; the caller's
+	SelfContained bool      // Kernel has only the files below the root, so it needs no jail
+	Landlock      bool      // confine the thread by Landlock in a jail, too
+	Branches      []*Branch // the other roots of the replay, which all copies share
 
 	// Internal state.
-	jailed bool         // the root is the thread's root and working directory
-	mount  int          // descriptor of a mount of the root that only replays see; 0 until it is made
-	proc   int          // descriptor of /proc, for the threads' own files; 0 where it is missing
-	own    identity     // of the root
-	rules  int          // for Landlock, a descriptor; 0 until they are made, and where there are none
-	how    unix.OpenHow // memory for openat2
-	stat   unix.Stat_t  // and for fstat
-	link   [len(ownFiles) + 20]byte
-	away   bool // the working directory is a branch, until Leave
+	jailed   bool         // the root is the thread's root and working directory
+	mount    int          // descriptor of a mount of the root that only replays see; 0 until it is made
+	proc     int          // descriptor of /proc, for the threads' own files; 0 if it is missing
+	identity identity     // of the root
+	rules    int          // for Landlock, a descriptor; 0 until they are made, and if there are none
+	how      unix.OpenHow // memory for openat2
+	stat     unix.Stat_t  // and for fstat
+	link     [len(ownFiles) + 20]byte
+	inBranch bool // the working directory is a branch, until Release
 }
 
 // ownFiles is the directory of a thread's descriptors (proc(5)).
@@ -59,21 +59,21 @@ const (
 // "/" are then those of the root.
 func (g *Guard) Jailed() bool { return g.jailed }
 
-// LacksProc reports whether Whole fails for all files, because there is no jail
+// LacksProc reports whether Path fails for all files, because there is no jail
 // and /proc is not mounted.
 func (g *Guard) LacksProc() bool { return !g.jailed && g.proc == 0 }
 
 // LacksFiles reports whether Reopen and Link fail for all files, because /proc is
 // not mounted.
-func (g *Guard) LacksFiles() bool { return !g.Alone && g.proc == 0 }
+func (g *Guard) LacksFiles() bool { return !g.SelfContained && g.proc == 0 }
 
 // Enter binds the calling thread, in a jail or by openat2. The thread must be
 // locked to its goroutine and must not be used for anything else later. Its
 // umask becomes 0: the modes of a trace are those after the application's umask.
 func (g *Guard) Enter(jail bool) error {
-	if g.Alone {
+	if g.SelfContained {
 		g.jailed = true
-		return g.know()
+		return g.readIdentity()
 	}
 	// Only a jail needs it: without, the umask is 0 for all threads until the end
 	// of the run. Containers forbid unshare altogether.
@@ -87,7 +87,7 @@ func (g *Guard) Enter(jail bool) error {
 			g.proc = fd
 		}
 	}
-	if err := g.know(); err != nil {
+	if err := g.readIdentity(); err != nil {
 		return err
 	}
 	if jail {
@@ -147,10 +147,10 @@ func (g *Guard) Close() {
 	}
 }
 
-// know reads the identity and the mode of the root, and of branches, which don't
-// change: only the first copy that is bound writes to what all share.
-func (g *Guard) know() (err error) {
-	if g.own, err = g.identify(g.Root); err != nil {
+// readIdentity reads the identity and the mode of the root, and of branches, which don't
+// change. Only the first bound copy writes to the shared memory.
+func (g *Guard) readIdentity() (err error) {
+	if g.identity, err = g.identify(g.Root); err != nil {
 		return err
 	}
 	for _, b := range g.Branches {
@@ -186,10 +186,10 @@ func (g *Guard) confine() (err error) {
 			return err
 		}
 	}
-	return obey(g.rules)
+	return restrict(g.rules)
 }
 
-// Probe is Enter in the better of the two ways that works.
+// Probe is Enter in a jail if that works, else by openat2.
 func (g *Guard) Probe() error {
 	err := g.Enter(true)
 	if !refused(err) {
@@ -201,7 +201,7 @@ func (g *Guard) Probe() error {
 	if fd < 0 {
 		return fmt.Errorf("a thread cannot have its own root directory (%w), and its replacement openat2 (Linux 5.6) fails: %w", err, syscall.Errno(-fd))
 	}
-	g.Shut(fd)
+	g.CloseFD(fd)
 	return g.Enter(false)
 }
 
@@ -212,7 +212,7 @@ func refused(err error) bool {
 	return errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EINVAL)
 }
 
-// Open opens a path with native flags. It returns a descriptor, which Shut
+// Open opens a path with native flags. It returns a descriptor, which CloseFD
 // closes, or -errno.
 func (g *Guard) Open(n *Name, flags, mode uintptr) int64 {
 	if flags&(unix.O_CREAT|unix.O_TMPFILE&^unix.O_DIRECTORY) == 0 {
@@ -242,7 +242,7 @@ func (g *Guard) resolve(n *Name, p *byte, flags, mode uintptr) (fd int64) {
 }
 
 // Parent returns the arguments of a call that makes or reads a name, and doesn't follow
-// a link there: a directory, which Leave closes, and a name in it. The directory is
+// a link there: a directory, which Release closes, and a name in it. The directory is
 // -errno if it can't be reached. A path that ends in a slash leads to a directory,
 // through a link too. The name may be a mount point, so a call that changes its file
 // takes Target.
@@ -263,7 +263,7 @@ func (g *Guard) within(n *Name, parent, last *byte) (dir int64, name uintptr) {
 func (g *Guard) Entry(n *Name) (dir int64, entry uintptr) { return g.within(n, n.holder, n.entry) }
 
 // Target is like Parent for a call on the file of a name, and follows a link at the end
-// if it is told to. The call gets the flags. Without a jail the descriptor is the file's
+// if follow is set. The call gets the flags. Without a jail the descriptor is the file's
 // own, and the flags are AT_EMPTY_PATH.
 func (g *Guard) Target(n *Name, follow bool) (fd int64, last, flags uintptr) {
 	switch {
@@ -280,7 +280,7 @@ func (g *Guard) Target(n *Name, follow bool) (fd int64, last, flags uintptr) {
 }
 
 // OpenDir opens a directory that is a name in another one, below a root of Roots, to
-// list it. It follows no link. It returns a descriptor, which Shut closes, or -errno.
+// list it. It follows no link. It returns a descriptor, which CloseFD closes, or -errno.
 func (g *Guard) OpenDir(dir uintptr, name *byte) int64 {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	if g.jailed {
@@ -290,18 +290,18 @@ func (g *Guard) OpenDir(dir uintptr, name *byte) int64 {
 	return g.Kernel(unix.SYS_OPENAT2, dir, Pointer(name), uintptr(unsafe.Pointer(&g.how)), unix.SizeofOpenHow, 0, 0)
 }
 
-// Whole is like Target for a call that takes neither a directory nor flags, and
-// tells whether the call must follow a link at the end of the path. Without a
+// Path is like Target for a call that takes neither a directory nor flags, and
+// reports whether the call must follow a link at the end of the path. Without a
 // jail the path is that of a descriptor in /proc, valid until the next call of
-// Whole: the kernel follows it to the very file, a link too, and to no other. In
+// Path: the kernel follows it to exactly this file, also if it is a link. In
 // a jail, a path in a branch starts at the working directory, which is the
-// branch's until Leave.
-func (g *Guard) Whole(n *Name, follow bool) (fd int64, path uintptr, follows bool) {
+// branch's until Release.
+func (g *Guard) Path(n *Name, follow bool) (fd int64, path uintptr, follows bool) {
 	if g.jailed && n.branch != nil {
 		if got := g.Kernel.Call(unix.SYS_FCHDIR, uintptr(n.branch.mount), 0, 0); got < 0 {
 			return got, 0, follow
 		}
-		g.away = true
+		g.inBranch = true
 		return unix.AT_FDCWD, Pointer(n.below), follow
 	}
 	if g.jailed {
@@ -325,16 +325,16 @@ func (g *Guard) ownFile(fd int64) *byte {
 }
 
 // inProc is ownFile for a call that starts from g.proc, which works in a jail,
-// too. The kernel follows it to the very file of the descriptor.
+// too. The kernel follows it to exactly the file of the descriptor.
 func (g *Guard) inProc(fd uintptr) uintptr {
 	return Pointer(g.ownFile(int64(fd))) + uintptr(len(procFS))
 }
 
-// Reopen opens the file of a descriptor once more, with native flags, whatever
-// names it has. It returns a descriptor, which Shut closes, or -errno. Linux has
+// Reopen opens the file of a descriptor once more, with native flags, under
+// any names. It returns a descriptor, which CloseFD closes, or -errno. Linux has
 // no call for that but an open in /proc; another Kernel takes a NULL path.
 func (g *Guard) Reopen(fd, flags uintptr) int64 {
-	if g.Alone {
+	if g.SelfContained {
 		return g.Kernel(unix.SYS_OPENAT, fd, 0, flags, 0, 0, 0)
 	}
 	return g.Kernel(unix.SYS_OPENAT, uintptr(g.proc), g.inProc(fd), flags, 0, 0, 0)
@@ -343,7 +343,7 @@ func (g *Guard) Reopen(fd, flags uintptr) int64 {
 // Link gives a name to the file of a descriptor. The name is that of Parent.
 // AT_EMPTY_PATH alone would take CAP_DAC_READ_SEARCH.
 func (g *Guard) Link(fd uintptr, dir int64, last uintptr) int64 {
-	if g.Alone {
+	if g.SelfContained {
 		return g.Kernel(unix.SYS_LINKAT, fd, Pointer(Empty), uintptr(dir), last, unix.AT_EMPTY_PATH, 0)
 	}
 	return g.Kernel(unix.SYS_LINKAT, uintptr(g.proc), g.inProc(fd), uintptr(dir), last, unix.AT_SYMLINK_FOLLOW, 0)
@@ -358,7 +358,7 @@ func (g *Guard) IsRoot(s *unix.Stat_t) bool {
 			return true
 		}
 	}
-	return g.own.is(s)
+	return g.identity.is(s)
 }
 
 // KeepMode restores the mode of the root and of branches. A thread can change it
@@ -369,7 +369,7 @@ func (g *Guard) KeepMode() {
 	if !g.jailed {
 		return
 	}
-	g.keepMode(g.Root, g.own.mode)
+	g.keepMode(g.Root, g.identity.mode)
 	for _, b := range g.Branches {
 		g.keepMode(b.Root, b.own.mode)
 	}
@@ -381,20 +381,20 @@ func (g *Guard) keepMode(root uintptr, mode uint32) {
 	}
 }
 
-// Lost reports whether Parent, Target or Whole failed.
-func Lost(dir int64) bool { return dir < 0 && dir != unix.AT_FDCWD }
+// Unresolved reports whether Parent, Target or Path failed.
+func Unresolved(dir int64) bool { return dir < 0 && dir != unix.AT_FDCWD }
 
-// Leave closes what Parent, Target or Whole opened. In a jail they open
-// nothing, but Whole can have changed the working directory.
-func (g *Guard) Leave(dir int64) {
-	if g.away {
+// Release closes what Parent, Target or Path opened. In a jail they open
+// nothing, but Path can have changed the working directory.
+func (g *Guard) Release(dir int64) {
+	if g.inBranch {
 		g.Kernel.Call(unix.SYS_FCHDIR, uintptr(g.mount), 0, 0)
-		g.away = false
+		g.inBranch = false
 	}
 	if !g.jailed && dir >= 0 {
-		g.Shut(dir)
+		g.CloseFD(dir)
 	}
 }
 
-// Shut closes a descriptor of Open.
-func (g *Guard) Shut(fd int64) { g.Kernel.Call(unix.SYS_CLOSE, uintptr(fd), 0, 0) }
+// CloseFD closes a descriptor of Open.
+func (g *Guard) CloseFD(fd int64) { g.Kernel.Call(unix.SYS_CLOSE, uintptr(fd), 0, 0) }

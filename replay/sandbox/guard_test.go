@@ -71,7 +71,7 @@ func TestProbeFiltered(t *testing.T) {
 					if fd < 0 {
 						return unix.Errno(-fd)
 					}
-					defer g.Shut(fd)
+					defer g.CloseFD(fd)
 					if err := unix.Fstat(int(fd), &st); err != nil || !g.IsRoot(&st) {
 						return errors.Join(err, errors.New("out of the root"))
 					}

@@ -30,8 +30,8 @@ const (
 	landlockScope = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 )
 
-// LeastLandlock is the first version of Landlock with which a replay can be confined.
-const LeastLandlock = 2
+// MinLandlock is the first version of Landlock with which a replay can be confined.
+const MinLandlock = 2
 
 // LandlockVersion returns the version of Landlock that the kernel has, at most 0 if none.
 func LandlockVersion() int {
@@ -47,7 +47,7 @@ func LandlockVersion() int {
 // remove the root afterwards must stay free.
 func newRules(roots []uintptr) (int, error) {
 	version := LandlockVersion()
-	if version < LeastLandlock {
+	if version < MinLandlock {
 		return 0, fmt.Errorf("this kernel has no Landlock (Linux 5.19): %w", errors.ErrUnsupported)
 	}
 	handled := landlockAccess[min(version, len(landlockAccess)-1)]
@@ -67,8 +67,8 @@ func newRules(roots []uintptr) (int, error) {
 	return int(rules), nil
 }
 
-// obey confines the calling thread to the rules for good.
-func obey(rules int) error {
+// restrict confines the calling thread to the rules for good.
+func restrict(rules int) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("set no_new_privs for Landlock: %w", err)
 	}

@@ -31,7 +31,7 @@ func TestLandlock(t *testing.T) {
 	require.NoError(t, err)
 	defer unix.Close(rules)
 	require.NoError(t, OnThread(func() error {
-		if err := obey(rules); err != nil {
+		if err := restrict(rules); err != nil {
 			return err
 		}
 		_, err := unix.Open(outside, unix.O_RDONLY, 0)

@@ -196,7 +196,7 @@ func TestGuardCrossesNoMount(t *testing.T) {
 					var is unix.Stat_t
 					if fd >= 0 && assert.NoError(t, unix.Fstat(int(fd), &is)) {
 						assert.NotEqual(t, info.Sys().(*syscall.Stat_t).Ino, is.Ino)
-						g.Shut(fd)
+						g.CloseFD(fd)
 					}
 				}
 				for _, name := range []string{"d/file", "d/m/secret", "link", "d/m/link", "d/m/dir", "d/m"} {
@@ -204,20 +204,20 @@ func TestGuardCrossesNoMount(t *testing.T) {
 					outside(g.Open(&n, unix.O_WRONLY|unix.O_TRUNC|unix.O_CLOEXEC, 0))
 					outside(g.Open(&n, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0))
 					for _, follow := range []bool{false, true} {
-						if fd, last, flags := g.Target(&n, follow); !Lost(fd) {
+						if fd, last, flags := g.Target(&n, follow); !Unresolved(fd) {
 							g.Kernel(unix.SYS_FCHOWNAT, uintptr(fd), last, ^uintptr(0), ^uintptr(0), flags, 0)
 							g.Kernel(unix.SYS_UTIMENSAT, uintptr(fd), last, 0, flags, 0, 0)
-							g.Leave(fd)
+							g.Release(fd)
 						}
-						if fd, path, _ := g.Whole(&n, follow); !Lost(fd) {
+						if fd, path, _ := g.Path(&n, follow); !Unresolved(fd) {
 							g.Kernel.Call(unix.SYS_FCHMODAT, CWD, path, 0o777)
-							g.Leave(fd)
+							g.Release(fd)
 						}
 					}
-					if fd, last := g.Entry(&n); !Lost(fd) {
+					if fd, last := g.Entry(&n); !Unresolved(fd) {
 						g.Kernel.Call(unix.SYS_UNLINKAT, uintptr(fd), last, 0)
 						g.Kernel.Call(unix.SYS_UNLINKAT, uintptr(fd), last, unix.AT_REMOVEDIR)
-						g.Leave(fd)
+						g.Release(fd)
 					}
 				}
 				for _, root := range g.Roots() {
@@ -225,9 +225,9 @@ func TestGuardCrossesNoMount(t *testing.T) {
 					assert.GreaterOrEqual(t, d, int64(0))
 					if fd := g.OpenDir(uintptr(d), CString("m")); fd >= 0 {
 						assert.Equal(t, -int64(unix.ENOENT), g.OpenDir(uintptr(fd), CString("dir")))
-						g.Shut(fd)
+						g.CloseFD(fd)
 					}
-					g.Shut(d)
+					g.CloseFD(d)
 				}
 				return nil
 			}))

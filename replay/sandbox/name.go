@@ -16,7 +16,7 @@ type Name struct {
 	parent, last  *byte // a directory and a name in it, "." in the whole path if that ends in a slash
 	holder, entry *byte // the same, but the name keeps the slash
 
-	// The way to it in a jail: from an open directory, or from the root with the
+	// The path to it in a jail: from an open directory, or from the root with the
 	// whole path.
 	dir  uintptr
 	rest *byte
@@ -83,5 +83,5 @@ func Pointer(p *byte) uintptr { return uintptr(unsafe.Pointer(p)) }
 // CWD stands for the working directory (AT_FDCWD).
 const CWD = ^uintptr(99)
 
-// Empty is the path of a call that is about a descriptor itself.
+// Empty is the path of a call on a descriptor itself.
 var Empty = CString("")

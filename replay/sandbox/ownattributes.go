@@ -11,11 +11,11 @@ import (
 )
 
 // A trace can change attributes of the root directory itself: its times, and
-// extended attributes of the name space user. (Its mode and its owner it can't
-// change, see Guard.IsRoot, nor flags, access lists and other attributes of any
-// file.) They belong to who made the directory, so Close sets them as they were.
+// extended attributes of the name space user. It can't change the mode and the
+// owner of the root (see Guard.IsRoot), nor flags, access lists and other attributes
+// of any file. The root belongs to the user who made it, so Close restores them.
 
-// ownAttributes are those of a directory.
+// ownAttributes are the attributes of a directory that a trace may change.
 type ownAttributes struct {
 	times [2]unix.Timespec // of the last access and change
 	mode  uint32

@@ -18,8 +18,8 @@ import (
 const maxDescent = 64
 
 // lifted is the prefix of the names of directories that were moved up to the
-// root. They stay there until they are removed, by the next replay if this one
-// is killed.
+// root. They stay there until this replay removes them, or the next one if this
+// one is killed.
 const lifted = ".pianola-lifted-"
 
 // Remove removes a name below the root, with all below it, for any modes that a
@@ -89,7 +89,7 @@ func (m *removal) remove(at int, name string, depth int) error {
 	}
 	defer child.Close()
 	if depth == maxDescent {
-		return m.lift(at, name)
+		return m.moveToRoot(at, name)
 	}
 	for {
 		names, err := child.Readdirnames(1024)
@@ -126,10 +126,10 @@ func (r *Root) openUp(at int, name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// lift moves a directory up to the root.
-func (m *removal) lift(at int, name string) error {
+// moveToRoot moves a directory up to the root.
+func (m *removal) moveToRoot(at int, name string) error {
 	for {
-		to := lifted + strconv.FormatInt(m.root.lifts.Add(1), 10)
+		to := lifted + strconv.FormatInt(m.root.moved.Add(1), 10)
 		err := unix.Renameat2(at, name, int(m.root.below.Fd()), to, unix.RENAME_NOREPLACE)
 		if errors.Is(err, unix.EEXIST) {
 			continue

@@ -6,8 +6,8 @@ import "strings"
 // set-group-ID, because the files have another owner than the application's.
 const ModeMask = 0o1777
 
-// MaxAttribute is the most bytes of the value of an extended attribute, or of a
-// list of their names.
+// MaxAttribute is the maximum size of the value of an extended attribute, or of a
+// list of their names, in bytes.
 const MaxAttribute = 65536
 
 // MayChange reports whether a trace may change an extended attribute: only those

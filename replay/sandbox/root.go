@@ -44,27 +44,27 @@ var (
 // Root is the directory of a replay. It is used by one goroutine at a time, but
 // for Remove.
 type Root struct {
-	path    string
-	dir     *os.File   // locked, so that no other replay uses it
-	above   []*os.File // its parent directories, locked against use as a root
-	below   *os.File   // the same as dir, for operations on what is in it
-	alone   bool       // below is a mount of its own, without the mounts below dir
-	created bool       // by this run
-	joined  bool       // another process removes what was made
-	fresh   bool       // there is nothing in it but the marker
-	own     bool       // it has had the marker: what is in it is Pianola's
-	keep    bool       // what is in it at the end
-	parent  bool       // it holds the roots of several traces
-	linked  bool       // the marker has had other hard links
-	before  ownAttributes
-	lifts   atomic.Int64 // directories that were moved up to be removed
+	path       string
+	dir        *os.File   // locked, so that no other replay uses it
+	parents    []*os.File // its parent directories, locked against use as a root
+	below      *os.File   // the same as dir, for operations on its files
+	alone      bool       // below is a mount of its own, without the mounts below dir
+	created    bool       // by this run
+	joined     bool       // another process removes what was made
+	fresh      bool       // there is nothing in it but the marker
+	marked     bool       // it has had the marker: the files in it are Pianola's
+	keep       bool       // the files at the end
+	holdsRoots bool       // it holds the roots of several traces
+	linked     bool       // the marker has had other hard links
+	before     ownAttributes
+	moved      atomic.Int64 // directories that were moved up to be removed
 }
 
 // OpenRoot creates a root, or opens one that is empty or from an earlier
 // replay. If it is one of several roots of a run, it is in parent, which holds
 // the locks on the directories above; else parent is nil. The caller closes the
-// root. Close restores the attributes of the directory itself, and keeps the files of an earlier replay, and a directory that
-// OpenRoot did not create. A mount below the root is an error; the root itself may be one
+// root. Close restores the attributes of the directory itself. It keeps the files of an
+// earlier replay, and a directory that OpenRoot did not create. A mount below the root is an error; the root itself may be one
 // if it has no parent.
 func OpenRoot(path string, parent *Root) (*Root, error) {
 	r, err := lockRoot(path, parent)
@@ -72,13 +72,13 @@ func OpenRoot(path string, parent *Root) (*Root, error) {
 		return nil, err
 	}
 	if parent != nil {
-		err = parent.refuseMounts() // the root, now open, may have become one
+		err = parent.checkMounts() // the root, now open, may have become one
 	}
 	if err == nil {
-		err = r.refuseMounts()
+		err = r.checkMounts()
 	}
 	if err == nil {
-		err = r.look()
+		err = r.inspect()
 	}
 	if err == nil && !r.fresh && r.Marked(several) {
 		err = fmt.Errorf("root %s holds the files of several traces: %w", r.path, ErrShared)
@@ -99,10 +99,10 @@ func JoinRoot(path string) (*Root, error) {
 		return nil, fmt.Errorf("open the root: %w", err)
 	}
 	if err = r.enter(); err == nil {
-		err = r.refuseMounts()
+		err = r.checkMounts()
 	}
 	if err == nil {
-		err = r.look()
+		err = r.inspect()
 	}
 	if err != nil {
 		r.release()
@@ -112,14 +112,14 @@ func JoinRoot(path string) (*Root, error) {
 }
 
 // OpenParent is OpenRoot for a directory that holds several roots. They must be
-// closed before it. A mount below it is an error, also where a root would be.
+// closed before it. A mount below it is an error, also one in place of a root.
 func OpenParent(path string) (*Root, error) {
 	r, err := lockRoot(path, nil)
 	if err != nil {
 		return nil, err
 	}
-	if err = r.refuseMounts(); err == nil {
-		err = r.look()
+	if err = r.checkMounts(); err == nil {
+		err = r.inspect()
 	}
 	switch {
 	case err != nil:
@@ -132,12 +132,12 @@ func OpenParent(path string) (*Root, error) {
 		r.release()
 		return nil, err
 	}
-	r.parent = true
+	r.holdsRoots = true
 	return r, nil
 }
 
 // lockRoot makes or opens a root, and locks it and the directories above it. The
-// root of one of several traces is never what a link leads to.
+// root of one of several traces can't be a link.
 func lockRoot(path string, parent *Root) (*Root, error) {
 	r := &Root{path: path}
 	// Files have the modes of the trace, so the root itself is closed to other
@@ -200,7 +200,7 @@ func (r *Root) lock(parent *Root) error {
 		case same:
 			return up.Close()
 		}
-		r.above = append(r.above, up)
+		r.parents = append(r.parents, up)
 		if parent != nil {
 			if same, err := sameFile(up, parent.dir); err != nil || !same {
 				return fmt.Errorf("open the root: %s was replaced by another directory", r.path)
@@ -246,7 +246,7 @@ func sameFile(a, b *os.File) (bool, error) {
 // once, because threads of the replay with their own descriptor tables can hold
 // copies for a moment longer.
 func (r *Root) release() {
-	for _, dir := range append(r.above, r.dir) {
+	for _, dir := range append(r.parents, r.dir) {
 		_ = unix.Flock(int(dir.Fd()), unix.LOCK_UN)
 		_ = dir.Close()
 	}
@@ -255,8 +255,8 @@ func (r *Root) release() {
 	}
 }
 
-// enter opens the root for operations on what is in it: as a mount of its own if the
-// kernel allows that, or as it is.
+// enter opens the root for operations on its files: as a mount of its own if the kernel
+// allows that, or as it is.
 func (r *Root) enter() error {
 	fd, err := detached(r.dir.Fd())
 	r.alone = err == nil
@@ -293,9 +293,9 @@ func (r *Root) list() (*os.File, error) {
 	return os.NewFile(uintptr(fd), r.path), nil
 }
 
-// refuseMounts returns an error that names a mount below the root. Without /proc none is
-// found, and still none is crossed.
-func (r *Root) refuseMounts() error {
+// checkMounts returns an error that names a mount below the root. Without /proc it finds
+// none, but no mount is ever crossed.
+func (r *Root) checkMounts() error {
 	own := strconv.Itoa(int(r.dir.Fd()))
 	info, err := os.ReadFile(procFS + "thread-self/fdinfo/" + own)
 	if err != nil {
@@ -323,8 +323,8 @@ func (r *Root) refuseMounts() error {
 	return nil
 }
 
-// look finds out whether the root is empty or has the marker.
-func (r *Root) look() error {
+// inspect finds out whether the root is empty or has the marker.
+func (r *Root) inspect() error {
 	names, err := r.dir.Readdirnames(2)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("list the root: %w", err)
@@ -336,7 +336,7 @@ func (r *Root) look() error {
 	if err := unix.Fstatat(int(r.below.Fd()), Marker, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return fmt.Errorf("root %s: %w", r.path, ErrRoot)
 	}
-	r.own, r.keep, r.linked = true, true, st.Nlink > 1
+	r.marked, r.keep, r.linked = true, true, st.Nlink > 1
 	return nil
 }
 
@@ -347,8 +347,8 @@ func (r *Root) FD() uintptr { return r.dir.Fd() }
 // opened, or last emptied.
 func (r *Root) Fresh() bool { return r.fresh }
 
-// Made makes Close remove the directory too: this run has made it.
-func (r *Root) Made() { r.created = true }
+// SetCreated makes Close remove the directory too: this run has made it.
+func (r *Root) SetCreated() { r.created = true }
 
 // Keep makes Close leave the files in the root.
 func (r *Root) Keep() { r.keep = true }
@@ -361,7 +361,7 @@ func (r *Root) Linked() bool { return r.linked }
 func (r *Root) Joined() bool { return r.joined }
 
 // Mark writes the marker, with a text about the contents of files. It must come
-// before any other change in the root. A marker that is there is replaced by another
+// before any other change in the root. An existing marker is replaced by another
 // file, because it can have hard links outside the root.
 func (r *Root) Mark(text string) error {
 	err := r.write(Marker, text)
@@ -376,7 +376,7 @@ func (r *Root) Mark(text string) error {
 	if err != nil {
 		return fmt.Errorf("mark the root: %w", err)
 	}
-	r.own = true
+	r.marked = true
 	return nil
 }
 
@@ -409,7 +409,7 @@ func (r *Root) Marked(mark string) bool {
 // emptied root is still marked. The root must be marked again before use. A mount below
 // the root is an error, and nothing is removed.
 func (r *Root) Empty() error {
-	if err := r.refuseMounts(); err != nil {
+	if err := r.checkMounts(); err != nil {
 		return err
 	}
 	dir, err := r.list()
@@ -440,12 +440,12 @@ func (r *Root) Close() error {
 	if r.joined {
 		return nil
 	}
-	if r.parent {
-		if err := r.keepRest(); err != nil {
+	if r.holdsRoots {
+		if err := r.keepIfUsed(); err != nil {
 			return err
 		}
 	}
-	if !r.keep && r.own { // even if a trace has removed the marker
+	if !r.keep && r.marked { // even if a trace has removed the marker
 		if err := r.Empty(); err != nil {
 			return errors.Join(err, r.before.restore(r.dir))
 		}
@@ -459,9 +459,9 @@ func (r *Root) Close() error {
 	return r.before.restore(r.dir)
 }
 
-// keepRest keeps a directory of several roots if it holds more than the marker:
+// keepIfUsed keeps a directory of several roots if it holds more than the marker:
 // a root that could not be removed, or other files.
-func (r *Root) keepRest() error {
+func (r *Root) keepIfUsed() error {
 	dir, err := r.list()
 	if err != nil {
 		return err
@@ -473,13 +473,13 @@ func (r *Root) keepRest() error {
 	return nil
 }
 
-// Clear removes what replays left in a root, but not the directory.
+// Clear removes the files of replays from a root, but not the directory.
 func Clear(path string) error {
 	r, err := lockRoot(path, nil)
 	if err != nil {
 		return err
 	}
-	if err := r.look(); err != nil {
+	if err := r.inspect(); err != nil {
 		r.release()
 		return err
 	}
@@ -487,8 +487,7 @@ func Clear(path string) error {
 	return r.Close()
 }
 
-// Remove is Clear, and then removes the directory if nothing else is in it, and nothing is
-// mounted there.
+// Remove is Clear, and then removes the directory if it is empty and not a mount.
 func Remove(path string) {
 	_ = Clear(path)
 	_ = os.Remove(path) // fails unless the directory is empty

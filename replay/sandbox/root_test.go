@@ -121,7 +121,7 @@ func TestJoinedRoot(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(dir, "mine")))
 	r, err = OpenRoot(dir, nil)
 	require.NoError(t, err)
-	r.Made()
+	r.SetCreated()
 	require.NoError(t, r.Close())
 	require.NoDirExists(t, dir)
 }

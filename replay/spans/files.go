@@ -39,8 +39,8 @@ func placesOf(h *format.Header) map[string]string {
 	return byName
 }
 
-// Place returns the place of a file, whose directory it makes. It lies below the root,
-// whatever the path is. It is for Options.Place.
+// Place returns the place of a file, whose directory it makes. It lies below the root
+// for any path. It is for Options.Place.
 func (m *Files) Place(name string) (string, bool) {
 	name = path.Join("/", name)
 	for _, pseudo := range []string{"/proc/", "/sys/", "/dev/"} {
@@ -67,8 +67,8 @@ func (m *Files) Place(name string) (string, bool) {
 	return at, true
 }
 
-// Prepare makes, in the root of the options, those of the application's files with these
-// names that the trace finds, and what leads to them.
+// Prepare makes the application's files with these names that the trace finds, and their
+// directories and links, in the root of the options.
 func Prepare(ctx context.Context, t format.Trace, names []string, o replay.Options) error {
 	o.Prepare = fileset.PrepareOnly
 	_, err := replay.Run(ctx, withFiles(t, names), o)

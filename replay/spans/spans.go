@@ -3,12 +3,12 @@
 // for each process of the recording, since handles belong to a process.
 //
 //	trace ──survey──► outermost spans of each thread, and what they wait for
-//	trace ──deal────► a queue for each thread ──► worker of the engine ──► player
+//	trace ──dispatch► a queue for each thread ──► worker of the engine ──► player
 //
-// Spans that others of their layer enclose are not replayed: the outer call makes them
-// again. Those within a call with a callback of the program are the program's, and are
-// replayed before it. System calls are not replayed either. The time of those between spans is part of
-// the compute.
+// Spans within another span of their layer are not replayed: the outer call makes them
+// again. Spans within a call with a callback of the program belong to the program, and are
+// replayed before it. System calls are not replayed either. The time of system calls between
+// spans is part of the compute.
 package spans
 
 import (
@@ -60,7 +60,7 @@ type Options struct {
 	About []format.Meta
 }
 
-// Result is what became of the spans.
+// Result is the result of a replay of spans.
 type Result struct {
 	Layer     string
 	Functions []Function      // those that were called, in the order of the layer
@@ -75,7 +75,7 @@ type Result struct {
 	First     *Difference     // nil if there is none
 }
 
-// Function is what became of the calls of a function.
+// Function is the result of the calls of a function.
 type Function struct {
 	Name     string
 	Kind     string // layer.Span
@@ -87,7 +87,7 @@ type Function struct {
 	Recorded int64  // nanoseconds that these calls took in the recording
 }
 
-// Reason says why spans were not played.
+// Reason is a reason why spans were not played.
 type Reason struct {
 	Text  string
 	Count int64
@@ -104,7 +104,7 @@ type Difference struct {
 // ErrDiffers is wrapped by the error of a strict replay.
 var ErrDiffers = errors.New("result differs")
 
-// Source is a trace: what it says of itself, and its events, more than once.
+// Source is a trace: its header, and its events, which can be read several times.
 type Source interface {
 	Header() *format.Header
 	Events() format.Reader
@@ -132,8 +132,8 @@ type Replay struct {
 	args    []int64 // of the span that is accounted for
 }
 
-// New prepares a replay of the spans that a trace has of a layer. memory is how many
-// bytes it may take for what it remembers of them.
+// New prepares a replay of the spans of a layer in a trace. memory bounds the bytes for
+// their state.
 func New(s Source, l *layer.Layer, memory int64) (*Replay, error) {
 	r := &Replay{
 		layer: l, memory: memory, header: s.Header(), source: s, byName: map[string]int{}, places: map[string]string{}, players: map[int32]Player{},
@@ -206,7 +206,7 @@ func (r *Replay) open(ctx context.Context) error {
 	return nil
 }
 
-// play has the engine play the spans of each thread, and deals them out meanwhile.
+// play lets the engine play the spans of each thread, and dispatches them meanwhile.
 func (r *Replay) play(ctx context.Context) error {
 	s := engine.NewStage(engine.NewClock(posix.ReadyThread))
 	s.Sleeper, s.Collect = posix.ReadyThread, true
@@ -219,7 +219,7 @@ func (r *Replay) play(ctx context.Context) error {
 	}
 	var dealing sync.WaitGroup
 	dealing.Go(func() {
-		if err := r.deal(s.Done()); err != nil {
+		if err := r.dispatch(s.Done()); err != nil {
 			s.Fail(err)
 		}
 		for _, t := range r.threads {
@@ -227,7 +227,7 @@ func (r *Replay) play(ctx context.Context) error {
 		}
 	})
 	err := s.Play(ctx)
-	s.Stop() // deal may wait for a thread that ended early
+	s.Stop() // dispatch may wait for a thread that ended early
 	dealing.Wait()
 	r.result.Lateness = r.lateness()
 	return err
@@ -242,7 +242,7 @@ func (r *Replay) each(take func(e *format.Event) error) error {
 var ErrNoSpans = errors.New("no calls of the layer were recorded")
 
 // survey finds the spans of each thread that no other span of the layer encloses, the files
-// that they name, and what they wait for.
+// that they name, and their waits.
 func (r *Replay) survey(memory int64) error {
 	for i, th := range engine.ThreadsOf(r.header) {
 		r.threads = append(r.threads, &thread{r: r, number: int32(i + 1), process: th.Process, queue: make(chan *item, queued)})
@@ -277,7 +277,7 @@ func (r *Replay) survey(memory int64) error {
 	return r.order(memory)
 }
 
-// name remembers the files that a span names.
+// name records the files that a span names.
 func (r *Replay) name(s *format.Span) error {
 	for _, v := range s.Args {
 		if v.Kind != format.ValuePath || v.Text == nil {

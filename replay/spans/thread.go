@@ -22,10 +22,10 @@ type thread struct {
 	outer []outer // its spans that are played
 	waits []format.Wait
 
-	// For survey, order and deal.
+	// For survey, order and dispatch.
 	spans int64 // of the layer that were read
 	next  int   // of outer
-	end   int64 // of the span that was dealt last, in the recording
+	end   int64 // of the span that was dispatched last, in the recording
 
 	items  []*item // that were read and not played
 	opened bool
@@ -39,14 +39,14 @@ type player struct {
 	to     Player
 }
 
-// executor has players play spans. It implements engine.Executor.
+// executor lets players play spans. It implements engine.Executor.
 type executor struct{ *Replay }
 
 // Operations implements engine.Executor.
 func (x executor) Operations() *[format.NumOps]engine.Operation { return &engine.All }
 
-// Place implements engine.Executor.
-func (x executor) Place(*engine.Seat, int) engine.Place { return nil }
+// NewSlotState implements engine.Executor.
+func (x executor) NewSlotState(*engine.Slot, int) engine.SlotState { return nil }
 
 // Player implements engine.Executor.
 func (x executor) Player(w *engine.Worker) (engine.Player, error) {
@@ -54,7 +54,7 @@ func (x executor) Player(w *engine.Worker) (engine.Player, error) {
 	return &player{thread: t, worker: w, to: x.players[t.process]}, nil
 }
 
-// Play implements engine.Player. The duration of a span is what its program says.
+// Play implements engine.Player. The duration of a span comes from its program.
 func (p *player) Play(rec *format.Record) int64 {
 	r, w, it := p.r, p.worker, p.items[0]
 	p.items = p.items[1:]
@@ -64,14 +64,14 @@ func (p *player) Play(rec *format.Record) int64 {
 	w.CallBegins()
 	answer, err := plugin.Answer{Refused: "the layer lacks the function"}, error(nil)
 	if it.place >= 0 {
-		answer, err = p.ask(&it.event)
+		answer, err = p.call(&it.event)
 	}
 	w.CallEnds()
 	took := w.LastCall - w.FirstCall
 	switch {
 	case err != nil:
 	case answer.Refused != "":
-		// The application's time passes all the same.
+		// The application's time passes anyway.
 		w.Ran = took - int64(float64(max(it.event.Dur, 0))/r.Speed)
 		r.refused(it, answer.Refused)
 	default:
@@ -87,8 +87,8 @@ func (p *player) Play(rec *format.Record) int64 {
 	return rec.Ret
 }
 
-// ask has the player play a span, with names of files as the player knows them.
-func (p *player) ask(e *format.Event) (plugin.Answer, error) {
+// call makes the player play a span, with the player's names of files.
+func (p *player) call(e *format.Event) (plugin.Answer, error) {
 	for i := range e.Span.Args {
 		v := &e.Span.Args[i]
 		if v.Kind != format.ValuePath || v.Text == nil {

@@ -6,11 +6,10 @@ import (
 	"pianola/format"
 )
 
-// trace is the spans that are played, as the engine sees them: records that have their
-// places in time.
+// trace presents the played spans to the engine as records with their places in time.
 type trace struct{ r *Replay }
 
-// spanOp is the operation of the records. The engine asks of it only whether it starts or
+// spanOp is the operation of the records. The engine only checks whether it starts or
 // ends a thread, which no span does.
 const spanOp = format.OpRead
 
@@ -38,11 +37,11 @@ func (t *trace) Durations(thread int32) format.DurationReader {
 
 func (t *trace) of(thread int32) *thread { return t.r.threads[thread-1] }
 
-// records reads the records of a thread as deal deals its spans.
+// records reads the records of a thread as dispatch queues its spans.
 type records thread
 
 // Read implements format.RecordReader. It waits for a span only if none is left to be
-// played, and not before the start: until then, deal may wait for this thread.
+// played, and not before the start: until then, dispatch may wait for this thread.
 func (k *records) Read(batch []format.Record) (n int, err error) {
 	if !k.opened {
 		k.opened = true
@@ -63,8 +62,8 @@ func (k *records) Read(batch []format.Record) (n int, err error) {
 	return n, nil
 }
 
-// take returns the next span that was dealt, nil if there is none: yet, or, if it waits for
-// one, at the end or after a stop.
+// take returns the next dispatched span. It returns nil if there is none yet, or, if waits
+// is set, at the end or after a stop.
 func (k *records) take(waits bool) *item {
 	if !waits {
 		select {

@@ -38,7 +38,7 @@ type result struct {
 	Sides   []sideResult `json:"sides,omitempty"`
 }
 
-// origin is what the result is of, for people.
+// origin describes where the result comes from.
 func (r *result) origin() string {
 	name, changes, _ := strings.Cut(r.Commit, " ")
 	return strings.TrimSpace(fmt.Sprintf("%.10s, commit %.12s %s", r.Date, name, changes))
@@ -85,13 +85,13 @@ func summarized(values []float64) summary {
 	return s
 }
 
-// round keeps six digits: files are read by people.
+// round keeps six digits, because people read the files.
 func round(v float64) float64 {
 	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
 	return v
 }
 
-// result is what the samples of all sides say of one.
+// result returns the result of one side, from the samples of all sides.
 func (s side) result(samples map[string][]sample, leftOut string) sideResult {
 	r := sideResult{Name: s.name, On: s.on, LeftOut: leftOut}
 	for _, name := range slices.Sorted(maps.Keys(samples[s.name][0])) {
@@ -112,8 +112,8 @@ func (s side) result(samples map[string][]sample, leftOut string) sideResult {
 	return r
 }
 
-// compared sets figures of two sides beside each other, round by round. There is no
-// ratio to a figure that is 0, and none of shares.
+// compared compares the figures of two sides round by round. It returns no ratio to a
+// figure that is 0, and none of shares.
 func compared(name string, values, beside []float64) (ratio, difference *summary) {
 	var ratios, differences []float64
 	for i, v := range values {
@@ -179,7 +179,7 @@ func (d *document) put(r result, s *study) {
 	slices.SortFunc(d.Rows, func(a, b result) int { return place(a) - place(b) })
 }
 
-// write replaces the file as a whole: what stops it leaves the old one.
+// write replaces the file atomically. If it is interrupted, the old file stays.
 func (d *document) write(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -227,7 +227,7 @@ func (r result) String() string {
 	return b.String()
 }
 
-// documents are left out where a commit is looked for: figures don't depend on them.
+// documents are the paths that a search for a commit leaves out: figures don't depend on them.
 var documents = []string{"--", ".", ":!docs", ":!*.md"}
 
 // lastChange names the last commit up to a revision that changed anything but documents.
@@ -249,8 +249,8 @@ func commit(ctx context.Context) (string, error) {
 	return name, err
 }
 
-// descends says whether a commit of a result is that one, or comes after it. One that is
-// not in the repository doesn't.
+// descends reports whether a commit of a result is from or comes after it. It returns false
+// for a commit that is not in the repository.
 func descends(ctx context.Context, commit, from string) bool {
 	name, _, _ := strings.Cut(commit, " ")
 	_, err := process(ctx, ".", []string{"git", "merge-base", "--is-ancestor", from, name})

@@ -1,4 +1,4 @@
-// Database generates what a database does: clients read pages of 8 KiB and compute, a process
+// Database generates the I/O of a database: clients read pages of 8 KiB and compute, a process
 // writes the log, and another writes all pages back, each once, twice.
 //
 //	pianola compile -o database.bin 'exec:go run ./docs/plugins/database [-clients N] [-times N]'

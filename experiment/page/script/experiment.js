@@ -85,7 +85,7 @@ function meanSection(means) {
     element('li', {}, `${m.side}: ${digits(m.ratio, 3)} of ${m.base}${interval(m)}, ${count(m.subjects)} workloads`))));
 }
 
-// adviceSection shows the findings, and what became of their candidates.
+// adviceSection shows the findings, and the results of their candidates.
 function adviceSection(d) {
   const outcomes = {worth_doing: 'worth doing', beyond_program: 'beyond the program', no_gain: 'no certain gain', not_tried: 'not tried'};
   return section('advice', 'Advice', 'What takes the time, and what was tried against it.', element('ol', {}, ...d.findings.map(f =>

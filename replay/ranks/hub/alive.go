@@ -15,15 +15,15 @@ import (
 // How a lost peer is noticed: a closed connection at once, a silent one after some pings,
 // and a carrier that no longer says that it is alive.
 const (
-	pingEvery  = 2 * time.Second
-	maxPings   = 4
-	aliveEvery = time.Second
-	silence    = 20 * time.Second // longer than a busy machine suspends a process
+	pingEvery    = 2 * time.Second
+	maxPings     = 4
+	aliveEvery   = time.Second
+	aliveTimeout = 20 * time.Second // longer than a busy machine suspends a process
 )
 
-// watch says each second that this carrier is alive, and finds out who is not: rank 0
-// looks after all, and the others after rank 0.
-func (c *carrier) watch() {
+// monitor sends each second that this carrier is alive, and finds carriers that are not:
+// rank 0 monitors all, and the others monitor rank 0.
+func (c *carrier) monitor() {
 	now := time.Now()
 	c.mu.Lock()
 	for rank := range c.alive {
@@ -35,24 +35,24 @@ func (c *carrier) watch() {
 	for {
 		_ = c.conn.Load().Publish(c.subject("alive", c.join.Rank), nil)
 		time.Sleep(aliveEvery)
-		c.lookAtConnections()
+		c.checkConnections()
 		c.mu.Lock()
-		lost := slices.IndexFunc(c.alive, func(t time.Time) bool { return !t.IsZero() && time.Since(t) > silence })
+		lost := slices.IndexFunc(c.alive, func(t time.Time) bool { return !t.IsZero() && time.Since(t) > aliveTimeout })
 		over := c.leaving
 		c.mu.Unlock()
 		if over {
 			return
 		}
 		if lost >= 0 {
-			c.lose(lost, fmt.Sprintf("has said nothing for %v", silence))
+			c.failRank(lost, fmt.Sprintf("has said nothing for %v", aliveTimeout))
 		}
 	}
 }
 
-// lose ends the replay because of another rank.
-func (c *carrier) lose(rank int, why string) {
+// failRank ends the replay because of another rank.
+func (c *carrier) failRank(rank int, why string) {
 	text := fmt.Sprintf("rank %d on %s %s", rank, c.nodes[rank], why)
-	if rank == 0 { // it is the one that prints what ranks find out of others
+	if rank == 0 { // rank 0 prints what ranks find out about others
 		c.tellFailure(ranks.FromCarrier, text)
 		return
 	}
@@ -60,8 +60,8 @@ func (c *carrier) lose(rank int, why string) {
 	c.tellFailure(ranks.FromPeer, text)
 }
 
-// lookAtConnections finds the ranks whose connection with the own server has ended.
-func (c *carrier) lookAtConnections() {
+// checkConnections finds the ranks whose connection with the own server has ended.
+func (c *carrier) checkConnections() {
 	s := c.met.server.Load()
 	if s == nil {
 		return
@@ -75,7 +75,7 @@ func (c *carrier) lookAtConnections() {
 		expected := !c.alive[rank].IsZero()
 		c.mu.Unlock()
 		if expected && !here[clientName(rank)] {
-			c.lose(rank, "has died")
+			c.failRank(rank, "has died")
 			return
 		}
 	}
@@ -108,25 +108,25 @@ func (c *carrier) takeLeft(m *nats.Msg) {
 	}
 }
 
-// leave tells the others that the player has left or died, and ends the connection. Rank 0
+// leave publishes that the player has left or died, and ends the connection. Rank 0
 // waits for the others, because their messages end with its server.
 func (c *carrier) leave(left bool) {
 	if !left {
-		c.died()
+		c.publishDeath()
 	}
 	c.mu.Lock()
 	c.leaving = true
 	c.mu.Unlock()
 	_ = c.conn.Load().Publish(c.subject("left", c.join.Rank), nil)
 	_ = c.conn.Load().FlushTimeout(time.Second)
-	c.met.linger()
+	c.met.awaitOthers()
 	c.conn.Load().Close()
 }
 
-// died tells the others that the player has died.
-func (c *carrier) died() {
+// publishDeath publishes that the player has died.
+func (c *carrier) publishDeath() {
 	from := byte(ranks.FromPeer)
-	if c.join.Rank == 0 { // which prints nothing any more
+	if c.join.Rank == 0 { // which prints no more messages
 		from = ranks.FromCarrier
 	}
 	c.publishFailure(from, c.name()+" has died")

@@ -24,11 +24,11 @@ const (
 // maxPosts bounds the ends of events in a message.
 const maxPosts = 1024
 
-// wired is a board, and where its slots lead.
+// wired is a board, and the destinations of its slots.
 type wired struct {
 	ranks.Wiring
 	*ranks.Board
-	over atomic.Bool   // the player posts nothing any more
+	over atomic.Bool   // the player has posted its last end
 	done chan struct{} // closed once all is sent
 }
 

@@ -24,13 +24,13 @@ import (
 	"pianola/replay/ranks"
 )
 
-// patience is how long rank 0 waits before it says for whom.
-const patience = 20 * time.Second
+// reportAfter is how long rank 0 waits before it names the missing ranks.
+const reportAfter = 20 * time.Second
 
-// roundTrips is how many messages measure a clock: the fastest one counts.
+// roundTrips is how many messages measure a clock. The fastest one counts.
 const roundTrips = 100
 
-// carrier is the state of one.
+// carrier is the state of a carrier.
 type carrier struct {
 	link   *ranks.Link
 	memory int // file of the board
@@ -47,14 +47,14 @@ type carrier struct {
 
 	mu      sync.Mutex // of what follows
 	failed  bool       // the player knows why the replay fails
-	leaving bool       // a lost connection is no failure any more
+	leaving bool       // a lost connection is not a failure
 	edges   int64
 	latency stats.Histogram
-	alive   []time.Time // of each rank: when it was heard last; zero for none that is expected
+	alive   []time.Time // of each rank: when its last message arrived; zero if none is expected
 }
 
-// Run is the life of a carrier: link leads to its player, and memory is the file of the
-// board. It returns when the player has left or died.
+// Run runs a carrier until its player has left or died. link is the connection to the
+// player, and memory is the file of the board.
 func Run(link *ranks.Link, memory int, pmiConn io.ReadWriter) error {
 	c := &carrier{link: link, memory: memory, measured: make(chan measured, 1)}
 	kind, b, err := link.Receive()
@@ -77,13 +77,13 @@ func Run(link *ranks.Link, memory int, pmiConn io.ReadWriter) error {
 		if err == nil {
 			c.leave(left)
 		}
-		c.met.linger()
+		c.met.awaitOthers()
 		c.met.close()
 	default: // the others may never come
 		if !left {
-			c.died()
+			c.publishDeath()
 		}
-		c.met.linger()
+		c.met.awaitOthers()
 		c.met.removeFile()
 	}
 	return nil
@@ -100,7 +100,7 @@ func (c *carrier) begin(pmiConn io.ReadWriter) (err error) {
 	if err := c.connect(deadline); err != nil {
 		return err
 	}
-	// Rank 0 looks after all, and the others after rank 0.
+	// Rank 0 monitors all, and the others monitor rank 0.
 	heard := "*"
 	if c.join.Rank != 0 {
 		heard = "0"
@@ -120,7 +120,7 @@ func (c *carrier) begin(pmiConn io.ReadWriter) (err error) {
 	if err := c.meet(deadline); err != nil {
 		return err
 	}
-	go c.watch() // measuring the clocks of many ranks takes longer than a silence
+	go c.monitor() // measuring the clocks of many ranks takes longer than a silence
 	joined := ranks.Joined{Run: c.at.Run, Nodes: c.nodes}
 	if c.join.Rank == 0 {
 		err = c.measureAll()
@@ -177,7 +177,7 @@ func isRefusal(err error) bool {
 	return unverified || errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrSecureConnWanted) || errors.Is(err, errOther)
 }
 
-// explain adds to an error what a user can do.
+// explain adds a hint for the user to an error.
 func explain(err error) error {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return fmt.Errorf("%w: SSL_CERT_FILE can name a file with the certificate of that authority", err)
@@ -197,7 +197,7 @@ func (c *carrier) dial() (err error) {
 	switch {
 	case c.met.server.Load() != nil:
 		options = append(options, nats.InProcessServer(c.met.server.Load()))
-	case !c.at.theirs:
+	case !c.at.foreign:
 		encryption, err := clientTLS(c.at.Token)
 		if err != nil {
 			return err
@@ -211,7 +211,7 @@ func (c *carrier) dial() (err error) {
 	return err
 }
 
-// hello is what a rank says of itself.
+// hello introduces a rank to rank 0.
 type hello struct {
 	Rank, Size int
 	Node       string
@@ -261,7 +261,7 @@ func (c *carrier) meet(deadline time.Time) error {
 	}
 }
 
-// welcome has rank 0 wait for the others.
+// welcome makes rank 0 wait for the others.
 func (c *carrier) welcome(subject string, deadline time.Time) error {
 	c.nodes = make([]string, c.join.Size)
 	c.nodes[0] = c.join.Node
@@ -310,7 +310,7 @@ func (c *carrier) welcome(subject string, deadline time.Time) error {
 		}
 		return ranks.List(list)
 	}
-	late := time.NewTimer(patience)
+	late := time.NewTimer(reportAfter)
 	defer late.Stop()
 	for waiting := true; waiting; {
 		select {
@@ -332,30 +332,30 @@ func (c *carrier) welcome(subject string, deadline time.Time) error {
 	return c.conn.Load().Publish(subject+"all", text)
 }
 
-// measured is what the clock of rank 0 is ahead of this one's, and how far off that can be,
-// in nanoseconds.
+// measured is the offset from this clock to that of rank 0, and its maximum error, in
+// nanoseconds.
 type measured struct {
 	offset, off int64
 	err         error
 }
 
-// measureAll has the other ranks measure their clocks, one after the other, so that they
-// don't delay the messages of each other.
+// measureAll makes the other ranks measure their clocks, one after the other, so that they
+// don't delay each other's messages.
 func (c *carrier) measureAll() error {
 	for rank := 1; rank < c.join.Size; rank++ {
-		if _, err := c.conn.Load().Request(c.subject("measure", rank), nil, silence); err != nil {
+		if _, err := c.conn.Load().Request(c.subject("measure", rank), nil, aliveTimeout); err != nil {
 			return fmt.Errorf("measure the clock of rank %d on %s: %w", rank, c.nodes[rank], err)
 		}
 	}
 	return nil
 }
 
-// takeMeasure measures the clock. The round trip that takes least tells most.
+// takeMeasure measures the clock. The shortest round trip is the most precise.
 func (c *carrier) takeMeasure(m *nats.Msg) {
 	best := measured{off: 1 << 62}
 	for range roundTrips {
 		before := ranks.Monotonic()
-		answer, err := c.conn.Load().Request("pianola."+c.at.Run+".clock", nil, silence)
+		answer, err := c.conn.Load().Request("pianola."+c.at.Run+".clock", nil, aliveTimeout)
 		if err == nil && len(answer.Data) != 8 {
 			err = fmt.Errorf("want 8 bytes, got %d", len(answer.Data))
 		}
@@ -375,8 +375,8 @@ func (c *carrier) takeMeasure(m *nats.Msg) {
 	}
 }
 
-// serve does what the player says until it leaves, and reports whether it did: otherwise it
-// has died.
+// serve executes the commands of the player until it leaves or dies, and reports whether it
+// left.
 func (c *carrier) serve() (left bool) {
 	for {
 		kind, b, err := c.link.Receive()
@@ -412,7 +412,7 @@ func (c *carrier) serve() (left bool) {
 	}
 }
 
-// name names the own player for the others.
+// name returns the name of the own player in messages.
 func (c *carrier) name() string { return fmt.Sprintf("rank %d on %s", c.join.Rank, c.join.Node) }
 
 // fail ends the replay of all players.
@@ -421,7 +421,8 @@ func (c *carrier) fail(err error) {
 	c.tellFailure(ranks.FromCarrier, err.Error())
 }
 
-// publishFailure tells the others why the replay fails. from is what their players get.
+// publishFailure sends the reason of the failure to the others. from is the origin that their
+// players get.
 func (c *carrier) publishFailure(from byte, text string) {
 	c.mu.Lock()
 	over := c.failed || c.leaving
@@ -432,7 +433,7 @@ func (c *carrier) publishFailure(from byte, text string) {
 	}
 }
 
-// tellFailure tells the player why the replay fails, once.
+// tellFailure sends the reason of the failure to the player, once.
 func (c *carrier) tellFailure(from byte, text string) {
 	c.mu.Lock()
 	over := c.failed || c.leaving
@@ -463,7 +464,7 @@ func (c *carrier) takeMessage(m *nats.Msg) {
 	}
 }
 
-// end ends the carrying of edges, and tells what was carried.
+// end ends the carrying of edges, and sends what was carried to the player.
 func (c *carrier) end() error {
 	if w := c.wired.Load(); w != nil {
 		w.over.Store(true)
@@ -483,8 +484,7 @@ func peakMemory() int64 {
 	return u.Maxrss << 10
 }
 
-// Main is the program: its descriptors are those that a Session gives it. It ends the
-// process.
+// Main is the program. Its descriptors come from a Session. It ends the process.
 func Main() {
 	runtime.GOMAXPROCS(max(2, min(runtime.NumCPU(), 4))) // it mostly waits
 	// A launcher that ends a job signals this process, too. The player ends it, once all

@@ -15,7 +15,7 @@ func TestLose(t *testing.T) {
 	for rank, from := range []byte{ranks.FromCarrier, ranks.FromPeer} {
 		own, its := net.Pipe()
 		c := &carrier{link: ranks.NewLink(own), nodes: []string{"a", "b", "c"}, join: ranks.Join{Rank: 2, Size: 3}}
-		go c.lose(rank, "has said nothing")
+		go c.failRank(rank, "has said nothing")
 		kind, text, err := ranks.NewLink(its).Receive()
 		require.NoError(t, err)
 		require.Equal(t, ranks.FrameFailure, kind)

@@ -22,16 +22,16 @@ import (
 	"pianola/replay/ranks"
 )
 
-// place is where the carriers of a run meet.
+// place is the server where the carriers of a run meet.
 type place struct {
 	URLs  []string // of the NATS server, to be tried in order
 	Token string   // empty for a server of others without one
 	Run   string   // name of the run: a word
 
-	theirs bool // the server is one of others, not that of rank 0
+	foreign bool // the server is not that of rank 0
 }
 
-// tokenVariable is the environment variable with the token, where rank 0 cannot hand one out.
+// tokenVariable is the environment variable with the token, if rank 0 can't publish one.
 const tokenVariable = "PIANOLA_TOKEN"
 
 // retryEvery is how long a rank waits between attempts to find the others.
@@ -40,7 +40,7 @@ const retryEvery = 50 * time.Millisecond
 // maxPayload is the maximum size of a message on the own server, in bytes.
 const maxPayload = 1 << 20
 
-// meeting is how the carriers meet.
+// meeting is the way in which the carriers meet.
 type meeting struct {
 	join   *ranks.Join
 	pmi    *pmi                          // nil without
@@ -72,11 +72,11 @@ func (m *meeting) atServer(url string) (place, error) {
 	if m.join.Job == "" {
 		return place{}, errors.New("the launcher gives the job no number: set PIANOLA_RUN to the same new word for all ranks")
 	}
-	return place{URLs: []string{url}, Token: os.Getenv(tokenVariable), Run: word(m.join.Job), theirs: true}, nil
+	return place{URLs: []string{url}, Token: os.Getenv(tokenVariable), Run: sanitize(m.join.Job), foreign: true}, nil
 }
 
-// word makes a name part of a subject or a file.
-func word(name string) string {
+// sanitize returns a name as a part of a subject or a file name.
+func sanitize(name string) string {
 	return strings.Map(func(c rune) rune {
 		if c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c == '-' {
 			return c
@@ -85,7 +85,7 @@ func word(name string) string {
 	}, name)
 }
 
-// finalError is an error that remains, so that no second attempt makes sense.
+// finalError is a permanent error, after which no attempt can succeed.
 type finalError struct{ error }
 
 func (e *finalError) Unwrap() error { return e.error }
@@ -93,7 +93,7 @@ func (e *finalError) Unwrap() error { return e.error }
 func (m *meeting) inDirectory(dir string) (p place, err error) {
 	m.file = filepath.Join(dir, "pianola-ranks")
 	if m.join.Job != "" {
-		m.file += "-" + word(m.join.Job)
+		m.file += "-" + sanitize(m.join.Job)
 	}
 	if entry, err := os.Stat(dir); err != nil || !entry.IsDir() {
 		if err == nil {
@@ -113,7 +113,7 @@ func (m *meeting) inDirectory(dir string) (p place, err error) {
 	return p, nil
 }
 
-// readPlace reads the file of rank 0, which may not be there yet, or not as a whole.
+// readPlace reads the file of rank 0, which may be missing or incomplete.
 func readPlace(file string) (p place, err error) {
 	text, err := ownfile.Read(file, maxPlace)
 	switch {
@@ -153,7 +153,7 @@ func (m *meeting) publish(p place) error {
 		return err
 	}
 	m.published = true
-	err = f.Chmod(0o600) // whatever the umask is
+	err = f.Chmod(0o600) // for any umask
 	if err == nil {
 		_, err = f.Write(text)
 	}
@@ -247,7 +247,7 @@ func (m *meeting) serve(token, listen string) (p place, err error) {
 	s, err := server.NewServer(&server.Options{
 		Host: host, Port: number, Authorization: token, NoSigs: true, NoLog: true, MaxPayload: maxPayload,
 		PingInterval: pingEvery, MaxPingsOut: maxPings, MaxPending: 1 << 30,
-		TLSConfig: encryption, TLSTimeout: silence.Seconds(), AuthTimeout: silence.Seconds(),
+		TLSConfig: encryption, TLSTimeout: aliveTimeout.Seconds(), AuthTimeout: aliveTimeout.Seconds(),
 	})
 	if err != nil {
 		return p, fmt.Errorf("start the NATS server: %w", err)
@@ -279,10 +279,10 @@ func addresses() (list []string) {
 	return append(list, "127.0.0.1")
 }
 
-// clientName is what a rank calls itself at the server of rank 0.
+// clientName is the name of a rank at the server of rank 0.
 func clientName(rank int) string { return "rank-" + strconv.Itoa(rank) }
 
-// connected returns the names of the clients of the server of rank 0. Strangers have none: the
+// connected returns the names of the clients of the server of rank 0. Other clients have none: the
 // server closes a connection whose first message has another token.
 func connected(s *server.Server) (map[string]bool, error) {
 	open, err := s.Connz(&server.ConnzOptions{Limit: math.MaxInt32})
@@ -298,9 +298,9 @@ func connected(s *server.Server) (map[string]bool, error) {
 	return here, nil
 }
 
-// linger waits until the other ranks have left the server of rank 0, because what it sent
-// last can be on its way.
-func (m *meeting) linger() {
+// awaitOthers waits until the other ranks have left the server of rank 0, because its last
+// messages can be in flight.
+func (m *meeting) awaitOthers() {
 	s := m.server.Load()
 	if s == nil {
 		return

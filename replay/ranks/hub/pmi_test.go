@@ -49,5 +49,5 @@ func TestPMIErrors(t *testing.T) {
 }
 
 func TestWord(t *testing.T) {
-	require.Equal(t, "a-1_2_b", word("a-1.2/b"))
+	require.Equal(t, "a-1_2_b", sanitize("a-1.2/b"))
 }

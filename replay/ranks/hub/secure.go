@@ -13,10 +13,10 @@ import (
 )
 
 // The server of rank 0 encrypts its connections. Its key follows from the token of the run,
-// which all ranks have, so that the others know the server without an authority for
-// certificates, and nothing but the token needs to reach them.
+// which all ranks have, so that the others can verify the server without an
+// authority for certificates, with the token alone.
 
-// errOther says that a server has the key of another token.
+// errOther is the error of a server with the key of another token.
 var errOther = errors.New("the server there is not rank 0 of this run: it has another token")
 
 // keyOf returns the key of the server with a token.
@@ -28,7 +28,7 @@ func keyOf(token string) (ed25519.PrivateKey, error) {
 	return ed25519.NewKeyFromSeed(seed), nil
 }
 
-// serverTLS returns what the server with a token encrypts with.
+// serverTLS returns the configuration of the server with a token.
 func serverTLS(token string) (*tls.Config, error) {
 	key, err := keyOf(token)
 	if err != nil {
@@ -45,7 +45,7 @@ func serverTLS(token string) (*tls.Config, error) {
 	}, nil
 }
 
-// clientTLS returns what a client of that server encrypts with. It takes no other server.
+// clientTLS returns the configuration of a client of that server. It refuses other servers.
 func clientTLS(token string) (*tls.Config, error) {
 	key, err := keyOf(token)
 	if err != nil {

@@ -11,23 +11,23 @@ import (
 	"pianola/replay/ranks"
 )
 
-// parted is the part of a trace that this process replays. It has the thread table of the
+// partTrace is the part of a trace that this process replays. It has the thread table of the
 // whole trace, but the threads of others have no events.
-type parted struct {
+type partTrace struct {
 	format.Trace
 	header  *format.Header
 	foreign []bool // of each thread
 }
 
 // ownPart returns the part of a trace that the player of a session replays.
-func ownPart(t format.Trace, s *ranks.Session) *parted {
+func ownPart(t format.Trace, s *ranks.Session) *partTrace {
 	from := t.Header()
 	h := *from
 	h.Threads = slices.Clone(from.Threads)
 	if len(h.Threads) == 0 {
 		h.Threads = []format.Thread{{Process: 1}}
 	}
-	p := &parted{Trace: t, header: &h}
+	p := &partTrace{Trace: t, header: &h}
 	players := playersOf(from, s.Size)
 	own := make(map[int32]bool) // processes
 	for i := range h.Threads {
@@ -74,7 +74,7 @@ func playersOf(h *format.Header, players int) []int {
 	return of
 }
 
-// ThreadsOf returns what selects the threads that a player of a number of players plays.
+// ThreadsOf returns a function that selects the threads of one of a number of players.
 func ThreadsOf(player, players int) func(h *format.Header) func(thread int32) bool {
 	return func(h *format.Header) func(thread int32) bool {
 		of := playersOf(h, players)
@@ -82,34 +82,34 @@ func ThreadsOf(player, players int) func(h *format.Header) func(thread int32) bo
 	}
 }
 
-func (p *parted) Header() *format.Header { return p.header }
+func (p *partTrace) Header() *format.Header { return p.header }
 
-func (p *parted) Len(thread int32) int64 {
+func (p *partTrace) Len(thread int32) int64 {
 	if p.isForeign(thread) {
 		return 0
 	}
 	return p.Trace.Len(thread)
 }
 
-func (p *parted) Waits(thread int32) ([]format.Wait, error) {
+func (p *partTrace) Waits(thread int32) ([]format.Wait, error) {
 	if p.isForeign(thread) {
 		return nil, nil
 	}
 	return p.Trace.Waits(thread)
 }
 
-func (p *parted) isForeign(thread int32) bool { return p.foreign[thread-1] }
+func (p *partTrace) isForeign(thread int32) bool { return p.foreign[thread-1] }
 
 // isForeign reports whether another process replays a thread of a trace.
 func isForeign(t format.Trace, thread int32) bool {
-	p, ok := t.(*parted)
+	p, ok := t.(*partTrace)
 	return ok && p.isForeign(thread)
 }
 
 // peers are the other players of a session. They implement engine.Peers.
 type peers struct {
 	*ranks.Session
-	part   *parted
+	part   *partTrace
 	wanted []ranks.Wanted         // of each thread of theirs, in order of the threads
 	asked  map[int32]*ranks.Asked // of each thread here
 }

@@ -17,7 +17,7 @@ import (
 	"pianola/replay/fileset"
 )
 
-// RankResult is what one of several processes has replayed.
+// RankResult is the result of one of several processes.
 type RankResult struct {
 	Rank     int     // of the process
 	Node     string  // where it ran
@@ -31,7 +31,7 @@ type RankResult struct {
 	Carrier  int64         // the same of the process that carries its messages
 }
 
-// Edges are the events of other processes that threads have waited for, or could have.
+// Edges are the waits of threads for events of other processes, including events that had ended.
 type Edges struct {
 	Count   int64
 	Latency stats.Quantiles // from the end of an event until the other process knew
@@ -66,8 +66,8 @@ func (r *Result) collectRank(ctx context.Context, e *playing) error {
 	return nil
 }
 
-// share is a Result on its way to rank 0. Logs follow it.
-type share struct {
+// rankShare is a Result on its way to rank 0. Logs follow it.
+type rankShare struct {
 	Elapsed                    time.Duration
 	Interrupted                bool
 	Executed, Failed, Differed int64
@@ -95,8 +95,8 @@ const (
 // logPiece is how many entries of a log are sent at a time.
 const logPiece = 4096
 
-// unite brings the Results of all players together at rank 0.
-func (r *Result) unite(ctx context.Context, e *playing) error {
+// mergeRanks brings the Results of all players together at rank 0.
+func (r *Result) mergeRanks(ctx context.Context, e *playing) error {
 	if err := r.collectRank(ctx, e); err != nil {
 		return err
 	}
@@ -104,9 +104,9 @@ func (r *Result) unite(ctx context.Context, e *playing) error {
 	if s.Size > 1 {
 		var err error
 		if s.Rank == 0 {
-			err = r.takeAll(ctx, e)
+			err = r.receiveAll(ctx, e)
 		} else {
-			err = r.give(ctx, e)
+			err = r.sendParts(ctx, e)
 		}
 		if err != nil {
 			return err
@@ -117,9 +117,9 @@ func (r *Result) unite(ctx context.Context, e *playing) error {
 	return err
 }
 
-func (r *Result) give(ctx context.Context, e *playing) error {
+func (r *Result) sendParts(ctx context.Context, e *playing) error {
 	s := e.Session
-	all := share{
+	all := rankShare{
 		Elapsed: r.Elapsed, Interrupted: r.Interrupted, Executed: r.Executed, Failed: r.Failed, Differed: r.Differed, ByOp: r.ByOp,
 		Latest: r.Lateness.Max, OrderWait: r.OrderWait, LateReads: r.LateReads, MemoryBytes: r.MemoryBytes, Scheduled: r.scheduled, Prepared: r.Prepared,
 		Notes: r.Notes, Differences: r.Differences, Rank: r.Ranks[0], Edges: r.Edges.Count, Latency: r.latency.Counts(),
@@ -149,8 +149,8 @@ func (r *Result) give(ctx context.Context, e *playing) error {
 	return s.SendResult(ctx, []byte{pieceEnd})
 }
 
-// takeAll takes the Results of all others.
-func (r *Result) takeAll(ctx context.Context, e *playing) error {
+// receiveAll takes the Results of all others.
+func (r *Result) receiveAll(ctx context.Context, e *playing) error {
 	s := e.Session
 	players := playersOf(e.Whole.Header(), s.Size)
 	entries := make([]engine.Entry, logPiece)
@@ -194,7 +194,7 @@ func (r *Result) takeAll(ctx context.Context, e *playing) error {
 
 // add adds the Result of another player.
 func (r *Result) add(text []byte) error {
-	var o share
+	var o rankShare
 	if err := json.Unmarshal(text, &o); err != nil {
 		return err
 	}

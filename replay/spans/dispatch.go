@@ -43,17 +43,17 @@ type ref struct {
 // queued is how many spans of a thread are read ahead.
 const queued = 1024
 
-// thing is what spans of several threads use: a handle or a file.
-type thing struct {
+// resource is a handle or a file that spans of several threads use.
+type resource struct {
 	process int32
 	kind    string // type of the handle; "" for a file
 	value   int64
 	path    string
 }
 
-// maxThings bounds how many are remembered. Beyond that all are forgotten, so that
-// threads may come to use one in another order.
-const maxThings = 1 << 20
+// maxResources bounds the resources that are tracked. At the bound all are dropped, so
+// that threads may use one in another order.
+const maxResources = 1 << 20
 
 // outermost calls f with the spans that are played and their threads, in the order of their
 // ends, and other with the other events of threads.
@@ -79,9 +79,9 @@ func (r *Replay) outermost(f func(t *thread, e *format.Event) error, other func(
 	})
 }
 
-// deal gives each thread its spans. A queue that is full keeps it waiting; a span waits
-// only for spans that were dealt before, so the queue empties.
-func (r *Replay) deal(stopped <-chan struct{}) error {
+// dispatch gives each thread its spans. It waits while a queue is full. A span waits only
+// for spans that were dispatched before, so the queue empties.
+func (r *Replay) dispatch(stopped <-chan struct{}) error {
 	return r.outermost(func(t *thread, e *format.Event) error {
 		it := &item{event: e.Clone(), place: -1, gap: e.Start - t.end}
 		t.end = e.End()
@@ -105,31 +105,31 @@ func (r *Replay) deal(stopped <-chan struct{}) error {
 	})
 }
 
-// errStopped ends deal after a stop. It comes after the error that stopped the run.
+// errStopped ends dispatch after a stop. It comes after the error that stopped the run.
 var errStopped = errors.New("the replay was stopped")
 
-// order finds what spans wait for: the last span of another thread that used one of their
+// order finds the waits of spans: for the last span of another thread that used one of their
 // handles or files and had ended. The waits may take so many bytes.
 func (r *Replay) order(memory int64) error {
 	if len(r.threads) == 1 {
 		return nil
 	}
-	last, all := map[thing]ref{}, int64(0)
+	last, all := map[resource]ref{}, int64(0)
 	return r.outermost(func(t *thread, e *format.Event) error {
 		number := int64(t.next - 1)
-		use := func(k thing) {
+		use := func(k resource) {
 			if before, ok := last[k]; ok && before.thread != t && before.end <= e.Start {
 				t.waits = append(t.waits, format.Wait{Event: number, For: format.Edge{Thread: before.thread.number, Event: before.number}})
 				all++
 			}
-			if len(last) >= maxThings {
+			if len(last) >= maxResources {
 				clear(last)
 			}
 			last[k] = ref{t, number, e.End()}
 		}
 		for _, v := range e.Span.Args {
 			if v.Kind == format.ValuePath {
-				use(thing{path: string(v.Text)})
+				use(resource{path: string(v.Text)})
 			}
 		}
 		if i, ok := r.byName[e.Span.Function]; ok {
@@ -137,7 +137,7 @@ func (r *Replay) order(memory int64) error {
 			for _, list := range [][]layer.Handle{f.Map, f.Undefine, f.Define} {
 				for _, h := range list {
 					if n, ok := valueOf(f, h, e); ok {
-						use(thing{process: t.process, kind: h.Type, value: n})
+						use(resource{process: t.process, kind: h.Type, value: n})
 					}
 				}
 			}

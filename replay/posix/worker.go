@@ -15,7 +15,7 @@ import (
 // worker plays the events of one recorded thread, or has the process of a ring.
 type worker struct {
 	*engine.Worker
-	*seat // nil before and after the thread's life
+	*slotState // nil before and after the thread's life
 
 	e          *Executor
 	process    *process
@@ -27,23 +27,23 @@ type worker struct {
 	exited      bool
 	endsProcess bool // it was the last thread of its process, and has left the table and the memory empty
 
-	touchNanos int64 // how long a page of memory took to touch, of late
-	mostHeld   int64 // pages of all processes that were touched at a time, as seen here
+	touchNanos int64 // recent time to touch a page of memory
+	maxTouched int64 // pages of all processes that were touched at a time, as seen here
 }
 
 // Player implements engine.Executor.
 func (e *Executor) Player(k *engine.Worker) (engine.Player, error) {
 	th := engine.ThreadsOf(e.Trace.Header())[k.Number-1]
 	w := &worker{Worker: k, e: e, process: e.processes[th.Process], touchNanos: firstTouch}
-	if k.Holds() != nil {
-		e.rings[k.Number-1] = &ring{Ring: k.Holds(), e: e}
-		w.seat = e.newSeat(k.Seat)
+	if k.OwnRing() != nil {
+		e.rings[k.Number-1] = &ring{Ring: k.OwnRing(), e: e}
+		w.slotState = e.newSlotState(k.Slot)
 	}
 	e.workers[k.Number-1] = w
 	return w, nil
 }
 
-// Kind implements engine.Player: a seat has a table of descriptors of its own, or none.
+// Kind implements engine.Player: a slot has a table of descriptors of its own, or none.
 func (w *worker) Kind() int {
 	if w.process.private {
 		return 1
@@ -51,12 +51,12 @@ func (w *worker) Kind() int {
 	return 0
 }
 
-// Furnish implements engine.Player.
-func (w *worker) Furnish() error { return w.e.furnish(w.process) }
+// Allocate implements engine.Player.
+func (w *worker) Allocate() error { return w.e.allocate(w.process) }
 
-// Sit implements engine.Player.
-func (w *worker) Sit(p engine.Place) error {
-	w.seat, w.tid = p.(*seat), unix.Gettid()
+// Attach implements engine.Player.
+func (w *worker) Attach(p engine.SlotState) error {
+	w.slotState, w.tid = p.(*slotState), unix.Gettid()
 	if l, ok := w.lists.(interface{ Rewind(thread int32) }); ok { // it takes no new memory
 		l.Rewind(w.Number)
 	} else {
@@ -71,8 +71,8 @@ func (w *worker) Sit(p engine.Place) error {
 // Begin implements engine.Player.
 func (w *worker) Begin() { w.inherit() }
 
-// Ready implements engine.Player.
-func (w *worker) Ready(r *format.Record) bool { return w.readyPages(r) }
+// Prepare implements engine.Player.
+func (w *worker) Prepare(r *format.Record) bool { return w.readyPages(r) }
 
 // Play implements engine.Player. It is on the hot path.
 func (w *worker) Play(r *format.Record) int64 { return calls[r.Op](w, r) }
@@ -87,17 +87,17 @@ func (w *worker) End() {
 	if w.endsProcess = w.process.threads.Add(-1) == 0; w.endsProcess {
 		w.awaitRequests()
 		w.e.leave(w.process)
-		w.giveUpRings(false)
-		w.leaveWindow(true)
+		w.releaseRings(false)
+		w.releaseWindow(true)
 		w.closeUnmapped()
-		w.giveAllBack()
+		w.releaseAllPages()
 	}
 }
 
-// Abandon implements engine.Player.
-func (w *worker) Abandon() {
+// Recycle implements engine.Player.
+func (w *worker) Recycle() {
 	if w.endsProcess {
-		w.e.stock.reuse(w.process)
+		w.e.spares.put(w.process)
 	}
 }
 
@@ -106,18 +106,18 @@ func (w *worker) Explain(r *format.Record, got int64) (path, reason string) {
 	return w.pathOf(r), w.reason(r, got)
 }
 
-// seat is what workers need on a thread of the operating system.
-type seat struct {
-	of  *engine.Seat
-	e   *Executor
-	own bool // its thread has a kernel table of descriptors of its own
+// slotState is the state of workers on a thread of the operating system.
+type slotState struct {
+	slot *engine.Slot
+	e    *Executor
+	own  bool // its thread has a kernel table of descriptors of its own
 
-	guard     sandbox.Guard
-	sys       sandbox.Kernel    // kernel for the calls of events: timed
-	allowance int64             // bytes that may be written before asking for more
-	ahead     int64             // bytes that the kernel may come to hold, the same
-	listings  []listing         // that have begun and not ended
-	lists     format.ListReader // of the thread; nil before the first list
+	guard           sandbox.Guard
+	sys             sandbox.Kernel    // kernel for the calls of events: timed
+	allowance       int64             // bytes that may be written before asking for more
+	kernelAllowance int64             // bytes that the kernel may come to hold, the same
+	listings        []listing         // that have begun and not ended
+	lists           format.ListReader // of the thread; nil before the first list
 
 	// Memory whose address the kernel gets.
 	iov     [maxSegments]unix.Iovec
@@ -128,38 +128,38 @@ type seat struct {
 	offsets [2]int64
 }
 
-// Place implements engine.Executor.
-func (e *Executor) Place(s *engine.Seat, kind int) engine.Place {
-	k := e.newSeat(s)
+// NewSlotState implements engine.Executor.
+func (e *Executor) NewSlotState(s *engine.Slot, kind int) engine.SlotState {
+	k := e.newSlotState(s)
 	k.own = kind == 1
 	return k
 }
 
-func (e *Executor) newSeat(of *engine.Seat) *seat {
-	s := &seat{of: of, e: e, guard: e.guard}
+func (e *Executor) newSlotState(of *engine.Slot) *slotState {
+	s := &slotState{slot: of, e: e, guard: e.guard}
 	s.sys = s.timed
 	return s
 }
 
-func (s *seat) scratchPointer() uintptr { return uintptr(unsafe.Pointer(&s.scratch)) }
+func (s *slotState) scratchPointer() uintptr { return uintptr(unsafe.Pointer(&s.scratch)) }
 
 // timed makes a system call of an event, and measures its time. The worker's own time
 // before the first and after the last call is not part of the event: it is subtracted
 // from the following compute. It is a third of a short call if the code is no longer in
 // the processor's cache.
-func (s *seat) timed(nr, a, b, c, d, e, f uintptr) (got int64) {
-	s.of.CallBegins()
+func (s *slotState) timed(nr, a, b, c, d, e, f uintptr) (got int64) {
+	s.slot.CallBegins()
 	if s.e.direct {
 		got = sandbox.Linux(nr, a, b, c, d, e, f)
 	} else {
 		got = s.e.guard.Kernel(nr, a, b, c, d, e, f)
 	}
-	s.of.CallEnds()
+	s.slot.CallEnds()
 	return got
 }
 
-// Enter implements engine.Place.
-func (s *seat) Enter() error {
+// Enter implements engine.SlotState.
+func (s *slotState) Enter() error {
 	s.guard.Kernel = s.sys
 	if !s.e.InMemory {
 		if err := s.guard.Enter(s.guard.Jailed()); err != nil {
@@ -167,7 +167,7 @@ func (s *seat) Enter() error {
 		}
 	}
 	if s.own {
-		return s.e.leaveTable()
+		return s.e.unshareTable()
 	}
 	return nil
 }
@@ -195,15 +195,15 @@ func blockSignals() error {
 	return unix.PthreadSigmask(unix.SIG_BLOCK, &all, nil)
 }
 
-// furnish gives a process its table and its memory. The seats of the engine are locked, or no
+// allocate gives a process its table and its memory. The slot pool of the engine is locked, or no
 // worker has started.
-func (e *Executor) furnish(p *process) (err error) {
+func (e *Executor) allocate(p *process) (err error) {
 	if p.own.Load() != nil || p.arena != nil {
 		return nil
 	}
-	s, processes := &e.stock, len(e.processes)
-	if e.SeatsLater() { // then there are fewer at a time
-		processes = min(processes, e.MostSeats())
+	s, processes := &e.spares, len(e.processes)
+	if e.ReusesSlots() { // then there are fewer at a time
+		processes = min(processes, e.MaxSlots())
 	}
 	s.Lock()
 	defer s.Unlock()
@@ -220,7 +220,7 @@ func (e *Executor) furnish(p *process) (err error) {
 		}
 		e.regions = append(e.regions, slots)
 		t := newTable(e.guard.Kernel, slots, e.Limits.descriptorsOf(processes))
-		s.made = append(s.made, t)
+		s.all = append(s.all, t)
 		p.own.Store(t)
 	}
 	if n := len(s.spaces); n > 0 {
@@ -232,8 +232,8 @@ func (e *Executor) furnish(p *process) (err error) {
 	return err
 }
 
-// reuse takes what a process has left, for the next one.
-func (s *stock) reuse(p *process) {
+// put stores the tables and the memory of an ended process for the next one.
+func (s *spares) put(p *process) {
 	s.Lock()
 	defer s.Unlock()
 	for _, t := range []*table{p.own.Swap(nil), p.left} {
@@ -244,7 +244,7 @@ func (s *stock) reuse(p *process) {
 		}
 	}
 	p.left = nil
-	if p.arena != nil && p.forget() {
+	if p.arena != nil && p.reset() {
 		s.spaces = append(s.spaces, p.memory)
 		p.memory = memory{}
 	}

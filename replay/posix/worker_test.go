@@ -9,7 +9,7 @@ import (
 )
 
 // The table of a process goes to another one when its last thread has emptied it, even
-// where a thread that ended before leaves its seat between.
+// where a thread that ended before leaves its slot between.
 func TestTableIsEmptied(t *testing.T) {
 	e := bare(Options{Limits: defaults})
 	p := &process{}
@@ -17,11 +17,11 @@ func TestTableIsEmptied(t *testing.T) {
 	p.threads.Store(2)
 	first, last := &worker{Worker: &engine.Worker{}, e: e, process: p}, &worker{Worker: &engine.Worker{}, e: e, process: p}
 	first.End()
-	first.Abandon()
-	require.Empty(t, e.stock.tables)
+	first.Recycle()
+	require.Empty(t, e.spares.tables)
 	last.End()
-	last.Abandon()
-	require.Len(t, e.stock.tables, 1)
+	last.Recycle()
+	require.Len(t, e.spares.tables, 1)
 }
 
 // Memory that a process has left has nothing of it.
@@ -32,7 +32,7 @@ func TestMemoryIsForgotten(t *testing.T) {
 	require.NoError(t, err)
 	m.arena[5*pageSize] = 1
 	m.touched.mark(5, 5)
-	require.True(t, m.forget())
+	require.True(t, m.reset())
 	require.Equal(t, make([]bool, 8), resident(t, m.arena, 8))
 	_, any := m.touched.mark(0, 7)
 	require.False(t, any)
