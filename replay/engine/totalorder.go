@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"container/heap"
 	"errors"
 	"fmt"
 	"io"
@@ -31,8 +30,8 @@ const maxWaits = 4
 
 // ordering is the state of orderAll.
 type ordering struct {
-	threads []moment // by number, from 0
-	during  moments  // threads within an event
+	threads []moment             // by number, from 0
+	during  format.Heap[*moment] // threads within an event, by its end
 	found   [][]format.Wait
 	room    int64 // waits that may still be found
 
@@ -54,6 +53,9 @@ func (e *Engine) orderAll() error {
 	o := &ordering{
 		threads: make([]moment, len(e.Workers)), found: make([][]format.Wait, len(e.Workers)), begun: -1,
 		room: e.Memory / maxWaits / int64(unsafe.Sizeof(format.Wait{})),
+		during: format.NewHeap(func(a, b **moment) bool {
+			return (*a).to < (*b).to || (*a).to == (*b).to && (*a).w.Number < (*b).w.Number
+		}, func(m **moment, place int) { (*m).place = place }),
 	}
 	for i, w := range e.Workers {
 		o.threads[i] = moment{w: w, place: -1}
@@ -84,8 +86,8 @@ func (e *Engine) orderAll() error {
 
 // begin begins the next event of m, after those that have ended by then.
 func (o *ordering) begin(m *moment, from, to int64) {
-	for len(o.during) > 0 && o.during[0].to <= from {
-		o.end(o.during[0])
+	for len(o.during.Items) > 0 && o.during.Items[0].to <= from {
+		o.end(o.during.Items[0])
 	}
 	if m.place >= 0 { // its thread goes on at once, although the recorded duration is longer
 		o.end(m)
@@ -107,12 +109,12 @@ func (o *ordering) begin(m *moment, from, to int64) {
 	o.room -= int64(len(*all) - before)
 	m.begun++
 	m.from, m.to = from, to
-	heap.Push(&o.during, m)
+	o.during.Push(m)
 }
 
 // end ends the current event of m.
 func (o *ordering) end(m *moment) {
-	heap.Remove(&o.during, m.place)
+	o.during.Remove(m.place)
 	o.begun = max(o.begun, m.from)
 	o.newest = m.first(o.newest)
 	m.ended, m.endedAt = m.begun, m.to
@@ -134,27 +136,4 @@ func (m *moment) first(newest *moment) *moment {
 		newest.newer = m
 	}
 	return m
-}
-
-// moments is a heap by the end of the current event.
-type moments []*moment
-
-func (m moments) Len() int { return len(m) }
-func (m moments) Less(i, j int) bool {
-	return m[i].to < m[j].to || m[i].to == m[j].to && m[i].w.Number < m[j].w.Number
-}
-func (m moments) Swap(i, j int) {
-	m[i], m[j] = m[j], m[i]
-	m[i].place, m[j].place = i, j
-}
-func (m *moments) Push(x any) {
-	k := x.(*moment)
-	k.place = len(*m)
-	*m = append(*m, k)
-}
-func (m *moments) Pop() any {
-	last := len(*m) - 1
-	k := (*m)[last]
-	*m, k.place = (*m)[:last], -1
-	return k
 }
