@@ -56,7 +56,7 @@ func replayLayer(c *cli.Context) error {
 		return fmt.Errorf("%s: layer %s: %w", c.Args().First(), l.Name, err)
 	}
 	if o.Root == "" {
-		if o.Root, err = newRoot(o.Keep); err != nil {
+		if o.Root, err = newRoot(c, o.Keep); err != nil {
 			return err
 		}
 		if !o.Keep {
