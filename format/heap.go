@@ -5,12 +5,12 @@ package format
 type Heap[T any] struct {
 	Items []T
 	less  func(a, b *T) bool
-	moved func(item *T, place int) // nil if no one asks for places
+	moved func(item T, place int) // nil if no one asks for places
 }
 
 // NewHeap returns an empty heap. moved, if it is not nil, is told each new place of an item in
 // Items, for Fix and Remove; -1 for one that is taken out.
-func NewHeap[T any](less func(a, b *T) bool, moved func(item *T, place int)) Heap[T] {
+func NewHeap[T any](less func(a, b *T) bool, moved func(item T, place int)) Heap[T] {
 	return Heap[T]{less: less, moved: moved}
 }
 
@@ -34,7 +34,7 @@ func (h *Heap[T]) Remove(place int) T {
 		h.Fix(place)
 	}
 	if h.moved != nil {
-		h.moved(&item, -1)
+		h.moved(item, -1)
 	}
 	return item
 }
@@ -55,7 +55,7 @@ func (h *Heap[T]) Fix(place int) {
 		place = h.swap(place, least)
 	}
 	if h.moved != nil {
-		h.moved(&items[place], place)
+		h.moved(items[place], place)
 	}
 }
 
@@ -64,7 +64,7 @@ func (h *Heap[T]) Fix(place int) {
 func (h *Heap[T]) swap(place, other int) int {
 	h.Items[place], h.Items[other] = h.Items[other], h.Items[place]
 	if h.moved != nil {
-		h.moved(&h.Items[place], place)
+		h.moved(h.Items[place], place)
 	}
 	return other
 }

@@ -12,7 +12,7 @@ import (
 func TestHeap(t *testing.T) {
 	type item struct{ value, place int }
 	rnd := rand.New(rand.NewPCG(1, 2))
-	h := NewHeap(func(a, b **item) bool { return (*a).value < (*b).value }, func(i **item, place int) { (*i).place = place })
+	h := NewHeap(func(a, b **item) bool { return (*a).value < (*b).value }, func(i *item, place int) { i.place = place })
 	var want []int
 	for range 5000 {
 		switch n := rnd.IntN(5); {

@@ -81,7 +81,7 @@ func New(t Trace, o Options, open func(thread int32) (Source, error)) (*Schedule
 	s := &Schedule{Options: o, trace: t, open: open, strands: make([]strand, max(len(t.Header().Threads), 1)), any: make(map[format.Edge]*strand),
 		starts: format.NewHeap(func(a, b **strand) bool {
 			return (*a).start < (*b).start || (*a).start == (*b).start && (*a).thread < (*b).thread
-		}, func(s **strand, place int) { (*s).place = place })}
+		}, func(s *strand, place int) { s.place = place })}
 	for i := range s.strands {
 		if err := s.openStrand(i); err != nil {
 			return nil, err

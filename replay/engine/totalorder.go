@@ -55,7 +55,7 @@ func (e *Engine) orderAll() error {
 		room: e.Memory / maxWaits / int64(unsafe.Sizeof(format.Wait{})),
 		during: format.NewHeap(func(a, b **moment) bool {
 			return (*a).to < (*b).to || (*a).to == (*b).to && (*a).w.Number < (*b).w.Number
-		}, func(m **moment, place int) { (*m).place = place }),
+		}, func(m *moment, place int) { m.place = place }),
 	}
 	for i, w := range e.Workers {
 		o.threads[i] = moment{w: w, place: -1}
