@@ -154,11 +154,6 @@ func (set *replayedSet) close() {
 	for _, f := range set.opened {
 		_ = f.Close()
 	}
-	for _, logs := range set.logs {
-		for _, log := range logs {
-			log.Abort()
-		}
-	}
 }
 
 // newRoot makes a root in the working directory, and says so if it is kept.

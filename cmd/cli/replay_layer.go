@@ -89,7 +89,6 @@ func playLayer(c *cli.Context, t *bin.Trace, calls *spans.Replay, program *plugi
 	if err != nil {
 		return err
 	}
-	defer log.Abort()
 	with := spans.Options{
 		Timing: o.Timing, Wait: o.Wait, Speed: o.Speed, Strict: c.Bool("strict"), Place: placed.Place,
 		Open:  func(ctx context.Context, _ int32) (spans.Player, error) { return program.Spans(ctx, t.Header()) },
