@@ -1,7 +1,6 @@
 package format
 
 import (
-	"container/heap"
 	"errors"
 	"io"
 )
@@ -43,7 +42,7 @@ type Causal struct {
 	held    map[int32][]heldEvent
 	heldNum int
 	arrived int64
-	ready   readyQueues // events to return
+	ready   Heap[[]heldEvent] // events of threads that were held back and can come now, none without any
 }
 
 // heldEvent is an event that was held back. It has the number of its line among those that
@@ -53,30 +52,17 @@ type heldEvent struct {
 	arrival int64
 }
 
-// readyQueues are the events of threads that were held back and can come now. The first
-// queue, none of which is empty, begins with the earliest one (container/heap).
-type readyQueues [][]heldEvent
-
-func (q readyQueues) Len() int           { return len(q) }
-func (q readyQueues) Less(i, j int) bool { return q[i][0].arrival < q[j][0].arrival }
-func (q readyQueues) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
-func (q *readyQueues) Push(x any)        { *q = append(*q, x.([]heldEvent)) }
-func (q *readyQueues) Pop() any {
-	last := (*q)[len(*q)-1]
-	*q = (*q)[:len(*q)-1]
-	return last
-}
-
-// add adds the events of a thread, if there are any.
-func (q *readyQueues) add(events []heldEvent) {
+// release has the events of a thread come, if there are any.
+func (c *Causal) release(events []heldEvent) {
 	if len(events) > 0 {
-		heap.Push(q, events)
+		c.ready.Push(events)
 	}
 }
 
 // NewCausal returns a Causal that reads r.
 func NewCausal(r Reader) *Causal {
-	return &Causal{r: r, batch: make([]Event, causalBatch), alive: map[int32]bool{}, held: map[int32][]heldEvent{}}
+	return &Causal{r: r, batch: make([]Event, causalBatch), alive: map[int32]bool{}, held: map[int32][]heldEvent{},
+		ready: NewHeap(func(a, b *[]heldEvent) bool { return (*a)[0].arrival < (*b)[0].arrival }, nil)}
 }
 
 // Next returns the next event, valid until the next call. After the last event
@@ -84,10 +70,10 @@ func NewCausal(r Reader) *Causal {
 // then io.EOF. Other errors are those of the Reader.
 func (c *Causal) Next() (*Event, error) {
 	for {
-		if len(c.ready) > 0 {
-			queue := heap.Pop(&c.ready).([]heldEvent)
+		if len(c.ready.Items) > 0 {
+			queue := c.ready.Pop()
 			if c.admit(&queue[0].Event) {
-				c.ready.add(queue[1:])
+				c.release(queue[1:])
 				return &queue[0].Event, nil
 			}
 			c.holdAgain(queue)
@@ -95,7 +81,7 @@ func (c *Causal) Next() (*Event, error) {
 		}
 		e := c.read()
 		if e == nil {
-			if c.err != nil && (!errors.Is(c.err, io.EOF) || !c.release()) {
+			if c.err != nil && (!errors.Is(c.err, io.EOF) || !c.releaseAll()) {
 				return nil, c.err
 			}
 			continue
@@ -231,7 +217,7 @@ func (c *Causal) admit(e *Event) bool {
 		if e.Ret > 0 {
 			child := int32(e.Ret)
 			c.alive[child] = true
-			c.ready.add(c.held[child])
+			c.release(c.held[child])
 			c.heldNum -= len(c.held[child])
 			delete(c.held, child)
 		}
@@ -271,16 +257,16 @@ func (c *Causal) holdAgain(queue []heldEvent) {
 	c.heldNum += len(queue)
 }
 
-// release admits the threads whose creation never came, and reports whether
+// releaseAll admits the threads whose creation never came, and reports whether
 // there were any.
-func (c *Causal) release() bool {
+func (c *Causal) releaseAll() bool {
 	if len(c.held) == 0 {
 		return false
 	}
 	for tid, events := range c.held {
 		c.alive[tid] = true
 		c.Orphans++
-		c.ready.add(events)
+		c.release(events)
 	}
 	c.held, c.heldNum = map[int32][]heldEvent{}, 0
 	return true

@@ -1,7 +1,6 @@
 package format
 
 import (
-	"container/heap"
 	"errors"
 	"io"
 )
@@ -11,14 +10,16 @@ import (
 // and closes none. It belongs to one goroutine.
 type Merged struct {
 	all     []Reader
-	sources sources // those with events left
+	sources Heap[*mergeSource] // those with events left, by the end of the next one
 	begun   bool
 	drained *mergeSource // the last Read returned the last event of its batch
 	err     error
 }
 
 // NewMerged returns a Merged that has read nothing yet.
-func NewMerged(readers []Reader) *Merged { return &Merged{all: readers} }
+func NewMerged(readers []Reader) *Merged {
+	return &Merged{all: readers, sources: NewHeap(func(a, b **mergeSource) bool { return (*a).end() < (*b).end() }, nil)}
+}
 
 // MergedBatch is how many events of each reader are read at once.
 const MergedBatch = 64
@@ -29,6 +30,9 @@ type mergeSource struct {
 	batch []Event
 	n, i  int
 }
+
+// end returns the end of the next event.
+func (s *mergeSource) end() int64 { return s.batch[s.i].End() }
 
 // fill reads the next batch.
 func (s *mergeSource) fill() (err error) {
@@ -42,21 +46,6 @@ func (s *mergeSource) fill() (err error) {
 	return err
 }
 
-// sources implements heap.Interface by the end of the next event.
-type sources []*mergeSource
-
-func (s sources) Len() int           { return len(s) }
-func (s sources) Swap(i, j int)      { s[i], s[j] = s[j], s[i] }
-func (s sources) Less(i, j int) bool { return s[i].batch[s[i].i].End() < s[j].batch[s[j].i].End() }
-func (s *sources) Push(any)          { panic("internal error: no reader is added") }
-
-func (s *sources) Pop() any {
-	last := len(*s) - 1
-	top := (*s)[last]
-	*s = (*s)[:last]
-	return top
-}
-
 // Read returns events as Reader.Read does. It returns before it must read more of a reader
 // whose events it returns, because that would overwrite them.
 func (m *Merged) Read(events []Event) (int, error) {
@@ -67,15 +56,15 @@ func (m *Merged) Read(events []Event) (int, error) {
 		return 0, m.err
 	}
 	n := 0
-	for n < len(events) && len(m.sources) > 0 && m.drained == nil {
-		s := m.sources[0]
+	for n < len(events) && len(m.sources.Items) > 0 && m.drained == nil {
+		s := m.sources.Items[0]
 		events[n] = s.batch[s.i]
 		n++
 		if s.i++; s.i == s.n {
 			m.drained = s
 			break
 		}
-		heap.Fix(&m.sources, 0)
+		m.sources.Fix(0)
 	}
 	if n == 0 && len(events) > 0 {
 		m.err = io.EOF
@@ -93,12 +82,11 @@ func (m *Merged) ready() error {
 			s := &mergeSource{r: r, batch: make([]Event, MergedBatch)}
 			switch err := s.fill(); {
 			case err == nil:
-				m.sources = append(m.sources, s)
+				m.sources.Push(s)
 			case !errors.Is(err, io.EOF):
 				return err
 			}
 		}
-		heap.Init(&m.sources)
 		return nil
 	}
 	s := m.drained
@@ -108,11 +96,11 @@ func (m *Merged) ready() error {
 	m.drained = nil
 	switch err := s.fill(); {
 	case errors.Is(err, io.EOF):
-		heap.Pop(&m.sources) // it is the first
+		m.sources.Pop() // it is the first
 	case err != nil:
 		return err
 	default:
-		heap.Fix(&m.sources, 0)
+		m.sources.Fix(0)
 	}
 	return nil
 }

@@ -38,6 +38,11 @@ type bin struct {
 	moment int64 // sum of the end times less that of the start times; may wrap around
 }
 
+func (b *bin) add(o *bin) {
+	b.calls += o.calls
+	b.moment += o.moment
+}
+
 func (tl *timeline) add(k Category, start, end int64) {
 	for end>>tl.shift >= numBins {
 		tl.widen()
@@ -55,12 +60,7 @@ func (tl *timeline) add(k Category, start, end int64) {
 func (tl *timeline) widen() {
 	tl.shift++
 	for k := range tl.bins {
-		bins := &tl.bins[k]
-		for i := range numBins / 2 {
-			a, b := bins[2*i], bins[2*i+1]
-			bins[i] = bin{a.calls + b.calls, a.moment + b.moment}
-		}
-		clear(bins[numBins/2:])
+		halve(tl.bins[k][:], (*bin).add)
 	}
 }
 
@@ -73,8 +73,7 @@ func (tl *timeline) curve(k Category, runTime, total int64) Curve {
 	c := Curve{{}}
 	var sum bin
 	for i, b := range tl.bins[k] {
-		sum.calls += b.calls
-		sum.moment += b.moment
+		sum.add(&b)
 		t := int64(i+1) << tl.shift
 		if t >= runTime {
 			break

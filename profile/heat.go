@@ -43,14 +43,26 @@ func (h *heat) add(k Category, start, begin, end int64) {
 		h.heighten()
 	}
 	h.used = true
-	column := &h.cells[k][start>>h.colShift]
+	spread(h.cells[k][start>>h.colShift][:], h.rowShift, begin, end)
+}
+
+// spread adds what there is from a begin to an end, one for each nanosecond or byte, to columns
+// that are 1<<shift wide.
+func spread(columns []int64, shift uint, begin, end int64) {
 	for begin < end {
-		row := begin >> h.rowShift
-		top := min((row+1)<<h.rowShift, end)
-		column[row] += top - begin
-		begin = top
+		at := begin >> shift
+		next := min((at+1)<<shift, end)
+		columns[at] += next - begin
+		begin = next
 	}
 }
+
+// halve adds each column to its neighbour, and leaves the second half of a list empty.
+func halve[T any](list []T, add func(into, from *T)) {
+	clear(list[len(paired(list, 0, add)):])
+}
+
+func addCount(into, from *int64) { *into += *from }
 
 func (h *heat) widen() {
 	h.colShift++
@@ -58,14 +70,11 @@ func (h *heat) widen() {
 		return
 	}
 	for k := range h.cells {
-		cells := &h.cells[k]
-		for i := range heatSide / 2 {
-			a, b := &cells[2*i], &cells[2*i+1]
-			for row := range a {
-				cells[i][row] = a[row] + b[row]
+		halve(h.cells[k][:], func(into, from *[heatSide]int64) {
+			for row, n := range from {
+				into[row] += n
 			}
-		}
-		clear(cells[heatSide/2:])
+		})
 	}
 }
 
@@ -76,11 +85,7 @@ func (h *heat) heighten() {
 	}
 	for k := range h.cells {
 		for i := range h.cells[k] {
-			column := &h.cells[k][i]
-			for row := range heatSide / 2 {
-				column[row] = column[2*row] + column[2*row+1]
-			}
-			clear(column[heatSide/2:])
+			halve(h.cells[k][i][:], addCount)
 		}
 	}
 }

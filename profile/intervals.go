@@ -191,8 +191,7 @@ func (s *slice) merge(o *slice) {
 		}
 	}
 	for k := range s.changes {
-		s.changes[k].calls += o.changes[k].calls
-		s.changes[k].moment += o.changes[k].moment
+		s.changes[k].add(&o.changes[k])
 	}
 	for _, id := range o.files[:o.nfiles] {
 		s.touch(id)
@@ -244,8 +243,7 @@ func (s *sliced) intervals(runTime int64, choose bool, place []int) Intervals {
 		copy(v.Categories[:], at.totals[:])
 		until := min(v.Start+width, runTime)
 		for k := range sum {
-			sum[k].calls += at.changes[k].calls
-			sum[k].moment += at.changes[k].moment
+			sum[k].add(&at.changes[k])
 			now := sum[k].calls*until + sum[k].moment
 			passed := now - spent[k]
 			spent[k] = now

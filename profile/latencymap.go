@@ -62,13 +62,11 @@ func (m *latencyMap) add(start, nanos int64) {
 // widen adds each column to its neighbour.
 func (m *latencyMap) widen() {
 	m.shift++
-	for i := range mapColumns / 2 {
-		a, b := &m.cells[2*i], &m.cells[2*i+1]
-		for row := range a {
-			m.cells[i][row] = a[row] + b[row]
+	halve(m.cells[:], func(into, from *[mapRows]int64) {
+		for row, n := range from {
+			into[row] += n
 		}
-	}
-	clear(m.cells[mapColumns/2:])
+	})
 }
 
 // snapshot returns nil where nothing was added.

@@ -150,24 +150,15 @@ func (r *ranks) spread(columns *[rankMapColumns]int64, from, to int64) {
 	for to>>r.shift >= rankMapColumns {
 		r.widen()
 	}
-	for from < to {
-		column := from >> r.shift
-		next := min((column+1)<<r.shift, to)
-		columns[column] += next - from
-		from = next
-	}
+	spread(columns[:], r.shift, from, to)
 }
 
 // widen makes columns twice as wide.
 func (r *ranks) widen() {
 	r.shift++
 	for _, row := range r.rows {
-		for _, columns := range []*[rankMapColumns]int64{&row.io, &row.mpi} {
-			for i := range rankMapColumns / 2 {
-				columns[i] = columns[2*i] + columns[2*i+1]
-			}
-			clear(columns[rankMapColumns/2:])
-		}
+		halve(row.io[:], addCount)
+		halve(row.mpi[:], addCount)
 	}
 }
 

@@ -6,9 +6,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"strings"
+
 	"pianola/format"
 	scripts "pianola/format/script"
-	"strings"
 )
 
 // spanOf returns a span, with times in microseconds.

@@ -1,7 +1,7 @@
 package replay
 
 import (
-	"container/heap"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -86,7 +86,8 @@ type events struct {
 	rings   []format.Thread
 	strings []string
 	memory  format.SpanMemory // of the lists of a batch
-	cursors cursors           // of threads that have events left; nil before the first Read
+	opened  bool
+	cursors format.Heap[*cursor] // of threads that have events left, by the time of completion, and by thread where it is equal
 	err     error
 }
 
@@ -99,15 +100,15 @@ func (e *events) Read(batch []format.Event) (int, error) {
 	if e.err != nil {
 		return 0, e.err
 	}
-	if e.cursors == nil {
+	if !e.opened {
 		if e.err = e.open(); e.err != nil {
 			return 0, e.err
 		}
 	}
 	n := 0
 	e.memory.Reset()
-	for ; n < len(batch) && len(e.cursors) > 0 && len(e.memory.Numbers) < batchNumbers; n++ {
-		c := e.cursors[0]
+	for ; n < len(batch) && len(e.cursors.Items) > 0 && len(e.memory.Numbers) < batchNumbers; n++ {
+		c := e.cursors.Items[0]
 		if e.err = c.load(); e.err != nil {
 			break
 		}
@@ -117,9 +118,9 @@ func (e *events) Read(batch []format.Event) (int, error) {
 		err := c.next()
 		switch {
 		case err == nil:
-			heap.Fix(&e.cursors, 0)
+			e.cursors.Fix(0)
 		case errors.Is(err, io.EOF):
-			heap.Pop(&e.cursors)
+			e.cursors.Pop()
 		default:
 			e.err = err
 			return n + 1, nil
@@ -135,7 +136,10 @@ func (e *events) Read(batch []format.Event) (int, error) {
 }
 
 func (e *events) open() error {
-	e.cursors = cursors{}
+	e.opened = true
+	e.cursors = format.NewHeap(func(a, b **cursor) bool {
+		return cmp.Or(cmp.Compare((*a).end(), (*b).end()), cmp.Compare((*a).thread, (*b).thread)) < 0
+	}, nil)
 	e.strings = e.result.trace.Strings()
 	e.rings = e.result.trace.Header().Threads
 	for i := range e.result.logs {
@@ -151,9 +155,8 @@ func (e *events) open() error {
 		if err != nil {
 			return err
 		}
-		e.cursors = append(e.cursors, c)
+		e.cursors.Push(c)
 	}
-	heap.Init(&e.cursors)
 	return nil
 }
 
@@ -245,24 +248,6 @@ func (c *cursor) load() error {
 	}
 	c.record, c.nrec = 0, n
 	return nil
-}
-
-// cursors is a heap by the time of completion, and by thread where it is equal.
-type cursors []*cursor
-
-func (c cursors) Len() int { return len(c) }
-func (c cursors) Less(i, j int) bool {
-	a, b := c[i].end(), c[j].end()
-	return a < b || a == b && c[i].thread < c[j].thread
-}
-func (c cursors) Swap(i, j int) { c[i], c[j] = c[j], c[i] }
-func (c *cursors) Push(x any)   { *c = append(*c, x.(*cursor)) }
-func (c *cursors) Pop() any {
-	old := *c
-	last := old[len(old)-1]
-	old[len(old)-1] = nil
-	*c = old[:len(old)-1]
-	return last
 }
 
 func (c *cursor) end() int64 { return c.entries[c.entry].Start + c.entries[c.entry].Dur }

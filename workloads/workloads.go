@@ -6,7 +6,7 @@
 //	profile.svg     its profile
 //
 // The library of Pianola is in the directory of this package. The figures of a card are
-// computed from its trace (FiguresOf); a test holds that they are.
+// computed from its trace (figuresOf); a test holds that they are.
 package workloads
 
 import (

@@ -59,7 +59,7 @@ func TestCards(t *testing.T) {
 	for _, card := range cards {
 		t.Run(card.Name, func(t *testing.T) {
 			trace := openTrace(t, card.Trace())
-			figures, err := FiguresOf(trace)
+			figures, err := figuresOf(trace)
 			require.NoError(t, err)
 			if *update {
 				card.Figures = *figures

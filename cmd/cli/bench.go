@@ -71,7 +71,6 @@ func runBench(c *cli.Context) (err error) {
 		subjects = []*experiment.Subject{e.subject(c.String("trace"))}
 	default:
 		b := &commanded{experimenter: e}
-		defer b.close()
 		subjects, err = b.subjects()
 	}
 	if err == nil {
@@ -126,7 +125,6 @@ func (e *experimenter) compareWithSaved(subjects []*experiment.Subject) error {
 type commanded struct {
 	*experimenter
 	recorder *runs.Recorder
-	temp     string   // directory of the recordings, if they are not left; "" before the first
 	names    []string // of the recordings
 	taken    int      // recordings
 }
@@ -147,11 +145,10 @@ func (b *commanded) subjects() ([]*experiment.Subject, error) {
 		return nil, err
 	}
 	if o.Temporary {
-		if b.temp, err = os.MkdirTemp("", "pianola-bench-"); err != nil {
+		if dir, err = os.MkdirTemp("", "pianola-bench-"); err != nil {
 			return nil, console.WithHint(err, "set TMPDIR to a directory that can be written to")
 		}
-		session.files.Unfinished(b.temp)
-		dir = b.temp
+		session.files.Unfinished(dir)
 	}
 	b.names = output.Names(filepath.Join(dir, "trace.txt"), n)
 	s := b.subject(b.names[0])
@@ -160,12 +157,6 @@ func (b *commanded) subjects() ([]*experiment.Subject, error) {
 		s.Name = format.CommandLine(b.Args().Slice())
 	}
 	return []*experiment.Subject{s}, nil
-}
-
-func (b *commanded) close() {
-	if b.temp != "" {
-		os.RemoveAll(b.temp)
-	}
 }
 
 // record records the command once more, and reports whether it did what it did first.

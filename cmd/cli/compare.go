@@ -78,17 +78,14 @@ func runCompare(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	defer save.Abort()
 	plot, err := session.files.CreateIf(c.String("plot"), files.Public)
 	if err != nil {
 		return err
 	}
-	defer plot.Abort()
 	html, err := session.files.CreateIf(c.String("html"), files.Public)
 	if err != nil {
 		return err
 	}
-	defer html.Abort()
 	if err := s.Read(); err != nil {
 		return err
 	}

@@ -94,12 +94,10 @@ func runCompile(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	defer dst.Abort()
 	text, err := session.files.CreateIf(c.String("script"), files.Private) // private, because it holds the whole trace
 	if err != nil {
 		return err
 	}
-	defer text.Abort()
 	mode := files.Public
 	if o.Key != nil {
 		mode = files.Private // it says which name stands for which
@@ -108,7 +106,6 @@ func runCompile(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	defer report.Abort()
 
 	// A trace that is read again goes to a temporary file, unless the output
 	// itself can be read.

@@ -68,7 +68,6 @@ func runConvert(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	defer dst.Abort()
 	if kind == "csv" {
 		dst.HoldsCSV()
 	}

@@ -64,7 +64,7 @@ func newExperimenter(c *cli.Context, candidates []experiment.Candidate) (e *expe
 	}
 	e.Experiment = &experiment.Experiment{
 		Runs: c.Int("runs"), Candidates: append([]experiment.Candidate{nil}, candidates...), Keep: c.Bool("keep"),
-		NewRoot: e.newRoot, Clear: sandbox.Clear,
+		NewRoot: func() (string, error) { return newRoot(c, c.Bool("keep")) }, Clear: sandbox.Clear,
 		Warn:   func(err error) { console.Warn("%s: %v", c.Command.Name, err) },
 		Report: experiment.Report{Options: replayOptionsOf(c)},
 	}
@@ -134,7 +134,7 @@ func (e *experimenter) usable() error {
 		}
 	}
 	if len(e.roots) == 0 && e.options.Backend.Has().Roots {
-		dir, err := e.makeRoot()
+		dir, err := newRoot(e.Context, false)
 		if err != nil {
 			return err
 		}
@@ -307,23 +307,6 @@ func checkTransform(c *cli.Context, flag, step string) error {
 
 // memoryOf returns how many bytes of memory a trace may take, which its copies share.
 func memoryOf(o *replay.Options) int64 { return o.Limits.Complete(o.Copies).Memory }
-
-// newRoot makes a root for replays if the command line names none.
-func (e *experimenter) newRoot() (string, error) {
-	dir, err := e.makeRoot()
-	if err == nil && e.Bool("keep") {
-		session.Say("%s: keeping %s", e.Command.Name, dir)
-	}
-	return dir, err
-}
-
-func (e *experimenter) makeRoot() (string, error) {
-	dir, err := os.MkdirTemp(".", "pianola-root-")
-	if err != nil {
-		return "", console.WithHint(err, "--root chooses another directory")
-	}
-	return dir, nil
-}
 
 // Making returns the transforms, and then the programs.
 func (s *setup) Making() []string {

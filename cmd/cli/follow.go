@@ -25,7 +25,6 @@ func followProfile(c *cli.Context, o *profileReport) error {
 	if err != nil {
 		return err
 	}
-	defer plot.Abort()
 	watched := o.form == "text" && console.IsScreen(os.Stdout)
 	collector := &profile.Collector{Interval: o.interval, Tails: o.by == "interval" || watched, NoParts: true}
 	if watched && o.interval == 0 {

@@ -122,7 +122,6 @@ func writePlayer(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	defer w.Abort()
 	if err := l.Player(w); err != nil {
 		return err
 	}

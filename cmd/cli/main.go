@@ -158,6 +158,7 @@ func command(c *cli.Command) *cli.Command {
 	action := c.Action
 	c.Action = func(ctx *cli.Context) error {
 		session.files = files.Set{}
+		defer session.files.RemoveUnfinished()
 		session.Quiet = ctx.Bool("quiet")
 		recordings = source.Reader{Console: &session.Console, Files: &session.files, Importers: extensions.importers, Transforms: extensions.transforms}
 		if err := checkOptions(ctx); err != nil {

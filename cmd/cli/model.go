@@ -66,7 +66,6 @@ func fitModel(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	defer out.Abort()
 	here, err := os.Getwd()
 	if err != nil {
 		here = "."

@@ -66,12 +66,10 @@ func runProfile(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	defer plot.Abort()
 	html, err := session.files.CreateIf(o.html, files.Public)
 	if err != nil {
 		return err
 	}
-	defer html.Abort()
 	var series []profile.Series
 	var runs []page.Run
 	for _, name := range c.Args().Slice() {

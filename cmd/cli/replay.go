@@ -19,6 +19,7 @@ import (
 	"pianola/experiment/replays"
 	"pianola/format"
 	"pianola/format/provenance"
+	"pianola/internal/console"
 	"pianola/internal/files"
 	"pianola/internal/launcher"
 	"pianola/replay"
@@ -153,20 +154,18 @@ func (set *replayedSet) close() {
 	for _, f := range set.opened {
 		_ = f.Close()
 	}
-	for _, logs := range set.logs {
-		for _, log := range logs {
-			log.Abort()
-		}
-	}
 }
 
 // newRoot makes a root in the working directory, and says so if it is kept.
-func newRoot(keep bool) (string, error) {
+func newRoot(c *cli.Context, keep bool) (string, error) {
 	dir, err := os.MkdirTemp(".", "pianola-root-")
-	if err == nil && keep {
-		session.Say("replay: keeping %s", dir)
+	if err != nil {
+		return "", console.WithHint(err, "--root chooses another directory")
 	}
-	return dir, err
+	if keep {
+		session.Say("%s: keeping %s", c.Command.Name, dir)
+	}
+	return dir, nil
 }
 
 // replay replays what was opened, and prints the results.
@@ -180,7 +179,7 @@ func (set *replayedSet) replay(c *cli.Context, o replay.Options) (err error) {
 		}
 	default:
 		keep := o.Keep || o.Prepare == fileset.PrepareOnly
-		if o.Root, err = newRoot(keep); err != nil {
+		if o.Root, err = newRoot(c, keep); err != nil {
 			return err
 		}
 		if !keep {

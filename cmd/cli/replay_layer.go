@@ -56,7 +56,7 @@ func replayLayer(c *cli.Context) error {
 		return fmt.Errorf("%s: layer %s: %w", c.Args().First(), l.Name, err)
 	}
 	if o.Root == "" {
-		if o.Root, err = newRoot(o.Keep); err != nil {
+		if o.Root, err = newRoot(c, o.Keep); err != nil {
 			return err
 		}
 		if !o.Keep {
@@ -89,7 +89,6 @@ func playLayer(c *cli.Context, t *bin.Trace, calls *spans.Replay, program *plugi
 	if err != nil {
 		return err
 	}
-	defer log.Abort()
 	with := spans.Options{
 		Timing: o.Timing, Wait: o.Wait, Speed: o.Speed, Strict: c.Bool("strict"), Place: placed.Place,
 		Open:  func(ctx context.Context, _ int32) (spans.Player, error) { return program.Spans(ctx, t.Header()) },

@@ -113,11 +113,7 @@ func (n *node) survey() error {
 		return err
 	}
 	defer r.Close()
-	batch := make([]format.Event, format.MergedBatch)
-	for err == nil {
-		_, err = r.Read(batch)
-	}
-	if !errors.Is(err, io.EOF) {
+	if err := format.Each(r, func(*format.Event) error { return nil }); err != nil {
 		return err
 	}
 	n.head = *r.Header()

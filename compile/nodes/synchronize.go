@@ -213,19 +213,10 @@ func (n *node) hasCalls() bool {
 
 // read reads the recordings for messages of TCP.
 func (c *crossings) read(m *Reader) error {
-	batch := make([]format.Event, format.MergedBatch)
-	for {
-		n, err := m.Read(batch)
-		for i := range batch[:n] {
-			c.add(transform.NodeOf(&batch[i]), &batch[i])
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
+	return format.Each(m, func(e *format.Event) error {
+		c.add(transform.NodeOf(e), e)
+		return nil
+	})
 }
 
 // readCalls reads the recordings for messages of TCP and calls of MPI.

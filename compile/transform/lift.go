@@ -2,7 +2,6 @@ package transform
 
 import (
 	"cmp"
-	"container/heap"
 	"errors"
 	"io"
 	"slices"
@@ -38,11 +37,11 @@ type lifted struct {
 	n, i  int
 	err   error
 
-	open    []format.Event   // that have not ended, a heap by their ends
-	stopped [][]format.Event // by thread: events that come after one of it
-	count   []int64          // events of each thread that were read
-	given   []int64          // and that were returned
-	out     []format.Event   // to be returned
+	open    format.Heap[format.Event] // that have not ended, by their ends; events of one thread by line
+	stopped [][]format.Event          // by thread: events that come after one of it
+	count   []int64                   // events of each thread that were read
+	given   []int64                   // and that were returned
+	out     []format.Event            // to be returned
 	files   *noter
 	floors  []int64 // of each thread, at its newest event
 	floor   int64   // the highest
@@ -62,6 +61,9 @@ func newLifted(t Trace) (*lifted, error) {
 	}
 	threads := len(h.Threads)
 	l := &lifted{
+		open: format.NewHeap(func(a, b *format.Event) bool {
+			return cmp.Or(cmp.Compare(a.End(), b.End()), cmp.Compare(a.Start, b.Start), cmp.Compare(a.TID, b.TID), cmp.Compare(a.Line, b.Line)) < 0
+		}, nil),
 		trace: t, events: format.WithoutSpans(t.Events()), header: h, files: newNoter(&h), lines: &lineage{threads: make([]threadLineage, threads)}, batch: make([]format.Event, 256),
 		stopped: make([][]format.Event, threads), count: make([]int64, threads), given: make([]int64, threads), floors: make([]int64, threads),
 	}
@@ -122,14 +124,14 @@ func (l *lifted) Read(events []format.Event) (int, error) {
 func (l *lifted) advance() error {
 	next := l.peek()
 	switch {
-	case len(l.open) > 0 && (next == nil || next.Start > l.open[0].End()):
-		l.pass(heap.Pop((*byEnd)(&l.open)).(format.Event))
+	case len(l.open.Items) > 0 && (next == nil || next.Start > l.open.Items[0].End()):
+		l.pass(l.open.Pop())
 	case next != nil:
 		l.i++
 		e := next.Clone()
 		l.count[e.TID-1]++
 		e.Line = l.count[e.TID-1]
-		heap.Push((*byEnd)(&l.open), e)
+		l.open.Push(e)
 	case !errors.Is(l.err, io.EOF):
 		return l.err
 	default:
@@ -263,24 +265,6 @@ func (l *lifted) measure(e *format.Event, b *threadLineage) {
 	case e.Did().Any(format.Starts) && int(e.Ret) <= len(l.floors):
 		l.floors[e.Ret-1] = at
 	}
-}
-
-// byEnd is a heap of events by their ends. Events of one thread are ordered by line.
-type byEnd []format.Event
-
-func (h *byEnd) Len() int { return len(*h) }
-func (h *byEnd) Less(i, j int) bool {
-	a, b := &(*h)[i], &(*h)[j]
-	return cmp.Or(cmp.Compare(a.End(), b.End()), cmp.Compare(a.Start, b.Start), cmp.Compare(a.TID, b.TID), cmp.Compare(a.Line, b.Line)) < 0
-}
-func (h *byEnd) Swap(i, j int) { (*h)[i], (*h)[j] = (*h)[j], (*h)[i] }
-func (h *byEnd) Push(e any)    { *h = append(*h, e.(format.Event)) }
-func (h *byEnd) Pop() any {
-	last := len(*h) - 1
-	e := (*h)[last]
-	(*h)[last] = format.Event{}
-	*h = (*h)[:last]
-	return e
 }
 
 // noter gives opened files the notes of a recorder, from the fileset of a trace and

@@ -1,7 +1,6 @@
 package bin
 
 import (
-	"container/heap"
 	"io"
 	"unsafe"
 
@@ -16,24 +15,25 @@ import (
 // It holds buffers for threads that have begun and not ended. They count
 // against the limit of the trace.
 func (t *Trace) Events() format.Reader {
-	m := &merged{trace: t, text: make([]byte, 0, 1<<10)}
+	m := &merged{trace: t, text: make([]byte, 0, 1<<10), heap: format.NewHeap(func(a, b *turn) bool {
+		return a.start < b.start || a.start == b.start && a.thread < b.thread
+	}, nil)}
 	for i := range t.threads {
 		if t.threads[i].events > 0 || len(t.threads[i].of(kindSpans)) > 0 {
 			// A thread is opened, and its first event gets a start, at its
 			// first turn.
-			m.heap = append(m.heap, turn{start: t.header.Threads[i].Start, thread: int32(i + 1)})
+			m.heap.Push(turn{start: t.header.Threads[i].Start, thread: int32(i + 1)})
 		}
 	}
-	heap.Init(&m.heap)
 	return m
 }
 
 // merged implements format.Reader.
 type merged struct {
 	trace *Trace
-	heap  turns
-	text  []byte        // memory of the strings of a batch
-	edges []format.Edge // memory of the edges of a batch
+	heap  format.Heap[turn] // by the start of the next event
+	text  []byte            // memory of the strings of a batch
+	edges []format.Edge     // memory of the edges of a batch
 	spans format.SpanMemory
 	err   error // sticky
 }
@@ -89,10 +89,10 @@ const batchNumbers = 1 << 16
 
 // next fills e with the next event, unless it only opens a thread.
 func (m *merged) next(e *format.Event) (filled bool, err error) {
-	if len(m.heap) == 0 {
+	if len(m.heap.Items) == 0 {
 		return false, io.EOF
 	}
-	top := &m.heap[0]
+	top := &m.heap.Items[0]
 	if top.line == nil {
 		top.line, err = m.trace.line(top.thread)
 		if err == nil {
@@ -120,7 +120,7 @@ func (m *merged) next(e *format.Event) (filled bool, err error) {
 	switch err {
 	case nil:
 		top.start += top.line.recs[top.line.rec].Compute
-		heap.Fix(&m.heap, 0)
+		m.heap.Fix(0)
 	case io.EOF:
 		if top.line.ended, err = true, nil; top.line.spans == nil {
 			m.close(top)
@@ -132,7 +132,7 @@ func (m *merged) next(e *format.Event) (filled bool, err error) {
 // close ends the first thread, which has no more events.
 func (m *merged) close(top *turn) {
 	top.line.close(m.trace)
-	heap.Pop(&m.heap)
+	m.heap.Pop()
 }
 
 func (t *Trace) line(thread int32) (*line, error) {
@@ -258,25 +258,4 @@ func (m *merged) string(id int64) []byte {
 	from := len(m.text)
 	m.text = append(m.text, m.trace.strings[id]...)
 	return m.text[from:len(m.text):len(m.text)]
-}
-
-// turns is a heap by the start of the next event.
-type turns []turn
-
-func (h turns) Len() int { return len(h) }
-
-func (h turns) Less(i, j int) bool {
-	return h[i].start < h[j].start || h[i].start == h[j].start && h[i].thread < h[j].thread
-}
-
-func (h turns) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-
-func (h *turns) Push(x any) { *h = append(*h, x.(turn)) }
-
-func (h *turns) Pop() any {
-	last := len(*h) - 1
-	t := (*h)[last]
-	(*h)[last] = turn{} // its buffers are garbage now
-	*h = (*h)[:last]
-	return t
 }

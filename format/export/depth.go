@@ -1,15 +1,11 @@
 package export
 
-import (
-	"container/heap"
-
-	"pianola/format"
-)
+import "pianola/format"
 
 // depth finds the maximum number of requests of each kind in flight. Memory grows with
 // that number.
 type depth struct {
-	ends [format.NumVias]ends
+	ends [format.NumVias]format.Heap[int64] // of those in flight, the earliest first
 	most [format.NumVias]int
 }
 
@@ -19,23 +15,9 @@ func (d *depth) add(e *format.Event) {
 		return
 	}
 	of := &d.ends[e.Via]
-	for len(*of) > 0 && (*of)[0] <= e.Start {
-		heap.Pop(of)
+	for len(of.Items) > 0 && of.Items[0] <= e.Start {
+		of.Pop()
 	}
-	heap.Push(of, e.End())
-	d.most[e.Via] = max(d.most[e.Via], len(*of))
-}
-
-// ends is a heap of times, the earliest first.
-type ends []int64
-
-func (h ends) Len() int           { return len(h) }
-func (h ends) Less(i, j int) bool { return h[i] < h[j] }
-func (h ends) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *ends) Push(x any)        { *h = append(*h, x.(int64)) }
-func (h *ends) Pop() any {
-	last := len(*h) - 1
-	x := (*h)[last]
-	*h = (*h)[:last]
-	return x
+	of.Push(e.End())
+	d.most[e.Via] = max(d.most[e.Via], len(of.Items))
 }

@@ -27,6 +27,9 @@ const maxLayout = 1 << 40
 func newLayout(w io.Writer, h *format.Header) (Writer, error) {
 	l := &layout{out: newText(w), log: newIolog(h, func(*logged, string, int64, int64) {})}
 	l.log.files.start()
+	for i := range l.depth.ends {
+		l.depth.ends[i] = format.NewHeap(func(a, b *int64) bool { return *a < *b }, nil)
+	}
 	return l, nil
 }
 

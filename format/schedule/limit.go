@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"container/heap"
 	"slices"
 
 	"pianola/format"
@@ -68,5 +67,5 @@ func (s *strand) limited() bool { return s.due && s.limit.waits != nil }
 // move sets the start of a strand's next event, which has one.
 func (r *Schedule) move(s *strand, start int64) {
 	s.start = start
-	heap.Fix(&r.starts, s.place)
+	r.starts.Fix(s.place)
 }

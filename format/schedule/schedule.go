@@ -8,7 +8,6 @@
 package schedule
 
 import (
-	"container/heap"
 	"fmt"
 	"io"
 	"math"
@@ -65,8 +64,8 @@ type Schedule struct {
 	Options
 	trace   Trace
 	open    func(thread int32) (Source, error)
-	strands []strand // by the number of the thread, from 0
-	starts  strands  // those whose next event has a start
+	strands []strand             // by the number of the thread, from 0
+	starts  format.Heap[*strand] // those whose next event has a start, by that, and by thread where it is equal
 	ready   []*strand
 	any     map[format.Edge]*strand // by thread and event: the one that waits for this or another end, see anyOf
 	now     int64                   // start of the last event
@@ -79,7 +78,10 @@ func New(t Trace, o Options, open func(thread int32) (Source, error)) (*Schedule
 	if o.Pace.Recorded() {
 		o.Pace.Speed = 1
 	}
-	s := &Schedule{Options: o, trace: t, open: open, strands: make([]strand, max(len(t.Header().Threads), 1)), any: make(map[format.Edge]*strand)}
+	s := &Schedule{Options: o, trace: t, open: open, strands: make([]strand, max(len(t.Header().Threads), 1)), any: make(map[format.Edge]*strand),
+		starts: format.NewHeap(func(a, b **strand) bool {
+			return (*a).start < (*b).start || (*a).start == (*b).start && (*a).thread < (*b).thread
+		}, func(s *strand, place int) { s.place = place })}
 	for i := range s.strands {
 		if err := s.openStrand(i); err != nil {
 			return nil, err
@@ -190,7 +192,7 @@ func (r *Schedule) Start() (int64, error) {
 	if err := r.settle(); err != nil {
 		return 0, err
 	}
-	return r.starts[0].start, nil
+	return r.starts.Items[0].start, nil
 }
 
 // Ended returns when the last event of a thread that has begun ends, or ended. Once no
@@ -217,7 +219,7 @@ func (r *Schedule) settle() error {
 				return err
 			}
 		}
-		if len(r.starts) > 0 {
+		if len(r.starts.Items) > 0 {
 			return nil
 		}
 		s := r.stuck()
@@ -298,7 +300,7 @@ func (r *Schedule) schedule(s *strand) error {
 	if s.limit = (limit{}); early > 0 && s.via == format.ViaCall && !r.AFAP && !r.Pace.Schedule {
 		r.shorten(s, r.Pace.Scale(early))
 	}
-	heap.Push(&r.starts, s)
+	r.starts.Push(s)
 	return nil
 }
 
@@ -440,7 +442,7 @@ var unknown format.Info
 
 // play begins the earliest event that has a start.
 func (r *Schedule) play() (Event, error) {
-	s := heap.Pop(&r.starts).(*strand)
+	s := r.starts.Pop()
 	r.now = s.start
 	rec, nanos, err := s.source.Peek()
 	if err != nil {
@@ -490,28 +492,4 @@ func (r *Schedule) play() (Event, error) {
 	s.recorded, s.began, s.due = recordedEnd, false, false
 	r.ready = append(r.ready, s)
 	return e, nil
-}
-
-// strands is a heap by the start of the next event, and by thread where it is equal.
-type strands []*strand
-
-func (h strands) Len() int { return len(h) }
-func (h strands) Less(i, j int) bool {
-	return h[i].start < h[j].start || h[i].start == h[j].start && h[i].thread < h[j].thread
-}
-func (h strands) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].place, h[j].place = i, j
-}
-func (h *strands) Push(x any) {
-	s := x.(*strand)
-	s.place = len(*h)
-	*h = append(*h, s)
-}
-func (h *strands) Pop() any {
-	last := len(*h) - 1
-	s := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	return s
 }

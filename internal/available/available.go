@@ -19,6 +19,8 @@ import (
 	"strconv"
 	"strings"
 
+	"pianola/internal/mounts"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -140,22 +142,17 @@ func (g groups) find(controller string, version int) (top, dir string, ok bool) 
 	if !ok {
 		return "", "", false
 	}
-	mounts, _ := os.ReadFile(filepath.Join(g.root, "proc/self/mountinfo"))
-	for line := range strings.Lines(string(mounts)) {
-		before, after, _ := strings.Cut(line, " - ")
-		place, kind := strings.Fields(before), strings.Fields(after)
-		if len(place) < 5 || len(kind) < 3 || kind[0] != [3]string{1: "cgroup", 2: "cgroup2"}[version] {
-			continue
-		}
-		if version == 1 && !has(kind[2], controller) {
+	text, _ := os.ReadFile(filepath.Join(g.root, "proc/self/mountinfo"))
+	for _, m := range mounts.Parse(string(text)) {
+		if m.Type != [3]string{1: "cgroup", 2: "cgroup2"}[version] || version == 1 && !slices.Contains(m.Options, controller) {
 			continue
 		}
 		// Only the part of the hierarchy below the mount's root is visible.
-		below, err := filepath.Rel(place[3], path)
+		below, err := filepath.Rel(m.Root, path)
 		if err != nil || !filepath.IsLocal(below) {
 			below = "."
 		}
-		top = filepath.Join(g.root, place[4])
+		top = filepath.Join(g.root, m.Point)
 		return top, filepath.Join(top, below), true
 	}
 	return "", "", false
@@ -179,15 +176,12 @@ func (g groups) path(controller string, version int) (string, bool) {
 	text, _ := os.ReadFile(filepath.Join(g.root, "proc/self/cgroup"))
 	for line := range strings.Lines(string(text)) {
 		f := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
-		if len(f) == 3 && (version == 2 && f[1] == "" || version == 1 && has(f[1], controller)) {
+		if len(f) == 3 && (version == 2 && f[1] == "" || version == 1 && slices.Contains(strings.Split(f[1], ","), controller)) {
 			return f[2], true
 		}
 	}
 	return "", false
 }
-
-// has reports whether a comma-separated list contains a word.
-func has(list, word string) bool { return slices.Contains(strings.Split(list, ","), word) }
 
 // number reads a file that holds a number. ok is false for "max".
 func number(name string) (int64, bool) {

@@ -175,10 +175,8 @@ func Spool(dir string) (*os.File, error) {
 // Unfinished notes a temporary file or directory that RemoveUnfinished removes.
 func (s *Set) Unfinished(name string) { s.unfinished.Store(name, true) }
 
-// Finished drops that note.
-func (s *Set) Finished(name string) { s.unfinished.Delete(name) }
-
-// RemoveUnfinished removes what is not complete, for a program that ends early.
+// RemoveUnfinished removes what is not complete: at the end of a command, or of a program that ends
+// early.
 func (s *Set) RemoveUnfinished() {
 	s.unfinished.Range(func(name, _ any) bool {
 		_ = os.RemoveAll(name.(string))

@@ -12,7 +12,7 @@ import (
 type Mount struct {
 	ID, Parent   int      // Parent is the ID of the mount that Point is in
 	Major, Minor uint32   // of the device; Major is 0 if the file system has no device
-	Point        string   // absolute
+	Root, Point  string   // which directory of the file system is mounted, and where; absolute
 	Type         string   // ext4
 	Source       string   // "/dev/sda1", or any text
 	Options      []string // of the mount, then those of the file system, each once
@@ -55,7 +55,7 @@ func parse(line string) (m Mount, ok bool) {
 	if err != nil {
 		return m, false
 	}
-	m = Mount{ID: id, Parent: parent, Major: uint32(a), Minor: uint32(b), Point: unescape(place[4]), Type: kind[0], Source: unescape(kind[1])}
+	m = Mount{ID: id, Parent: parent, Major: uint32(a), Minor: uint32(b), Root: unescape(place[3]), Point: unescape(place[4]), Type: kind[0], Source: unescape(kind[1])}
 	m.Options = strings.Split(place[5], ",")
 	if len(kind) > 2 {
 		for option := range strings.SplitSeq(kind[2], ",") {

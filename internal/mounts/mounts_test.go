@@ -18,7 +18,7 @@ odd line
 func TestParse(t *testing.T) {
 	all := Parse(text)
 	require.Len(t, all, 5)
-	require.Equal(t, Mount{24, 22, 8, 2, "/a b", "xfs", "/dev/sda2", []string{"rw", "noatime", "attr2"}}, all[2])
+	require.Equal(t, Mount{24, 22, 8, 2, "/", "/a b", "xfs", "/dev/sda2", []string{"rw", "noatime", "attr2"}}, all[2])
 	require.Equal(t, []string{"rw", "relatime", "errors=remount-ro"}, all[0].Options)
 }
 

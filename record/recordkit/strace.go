@@ -13,6 +13,7 @@ import (
 
 	"pianola/format"
 	"pianola/format/script"
+	"pianola/internal/testkit"
 	"pianola/record"
 )
 
@@ -106,18 +107,9 @@ func ReadScript(tb testing.TB, path string) (events []format.Event) {
 	f, err := os.Open(path)
 	require.NoError(tb, err)
 	defer f.Close()
-	r := script.NewReader(f, path)
-	batch := make([]format.Event, 100)
-	for {
-		n, err := r.Read(batch)
-		for i := range batch[:n] {
-			events = append(events, batch[i].Clone())
-		}
-		if err == io.EOF {
-			return events
-		}
-		require.NoError(tb, err)
-	}
+	events, err = testkit.ReadAll(script.NewReader(f, path), 100)
+	require.NoError(tb, err)
+	return events
 }
 
 // SameAsStrace runs all Programs under a recorder and under strace, in the same

@@ -4,7 +4,6 @@ import (
 	"container/list"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"math/bits"
 
@@ -116,34 +115,19 @@ func Walk(r format.Reader, c Cache, each func(e *format.Event, position int64, d
 		c.Readahead = linuxReadahead
 	}
 	r = format.WithoutSpans(format.WithoutNames(r)) // the fileset has names below the root
-	var (
-		w         *walk
-		positions = map[int32]int64{}
-		batch     = make([]format.Event, 256)
-	)
-	for {
-		n, err := r.Read(batch)
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	var w *walk
+	positions := map[int32]int64{}
+	return format.Each(r, func(e *format.Event) error {
 		if w == nil {
 			w = newWalk(r.Header(), c)
 		}
-		for i := range batch[:n] {
-			e := &batch[i]
-			d, err := w.event(e)
-			if err == nil {
-				err = each(e, positions[e.TID], d)
-			}
-			if err != nil {
-				return err
-			}
-			positions[e.TID]++
+		d, err := w.event(e)
+		if err == nil {
+			err = each(e, positions[e.TID], d)
 		}
-	}
+		positions[e.TID]++
+		return err
+	})
 }
 
 func newWalk(h *format.Header, c Cache) *walk {

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"container/heap"
 	"errors"
 	"fmt"
 	"io"
@@ -31,8 +30,8 @@ const maxWaits = 4
 
 // ordering is the state of orderAll.
 type ordering struct {
-	threads []cursor   // by number, from 0
-	running cursorHeap // threads within an event
+	threads []cursor             // by number, from 0
+	running format.Heap[*cursor] // threads within an event, by its end
 	found   [][]format.Wait
 	left    int64 // waits that may still be found
 
@@ -54,6 +53,9 @@ func (e *Engine) orderAll() error {
 	o := &ordering{
 		threads: make([]cursor, len(e.Workers)), found: make([][]format.Wait, len(e.Workers)), begun: -1,
 		left: e.Memory / maxWaits / int64(unsafe.Sizeof(format.Wait{})),
+		running: format.NewHeap(func(a, b **cursor) bool {
+			return (*a).to < (*b).to || (*a).to == (*b).to && (*a).w.Number < (*b).w.Number
+		}, func(m *cursor, place int) { m.place = place }),
 	}
 	for i, w := range e.Workers {
 		o.threads[i] = cursor{w: w, place: -1}
@@ -84,8 +86,8 @@ func (e *Engine) orderAll() error {
 
 // begin begins the next event of m, after those that have ended by then.
 func (o *ordering) begin(m *cursor, from, to int64) {
-	for len(o.running) > 0 && o.running[0].to <= from {
-		o.end(o.running[0])
+	for len(o.running.Items) > 0 && o.running.Items[0].to <= from {
+		o.end(o.running.Items[0])
 	}
 	if m.place >= 0 { // its thread goes on at once, although the recorded duration is longer
 		o.end(m)
@@ -107,12 +109,12 @@ func (o *ordering) begin(m *cursor, from, to int64) {
 	o.left -= int64(len(*all) - before)
 	m.begun++
 	m.from, m.to = from, to
-	heap.Push(&o.running, m)
+	o.running.Push(m)
 }
 
 // end ends the current event of m.
 func (o *ordering) end(m *cursor) {
-	heap.Remove(&o.running, m.place)
+	o.running.Remove(m.place)
 	o.begun = max(o.begun, m.from)
 	o.newest = m.moveToFront(o.newest)
 	m.ended, m.endedAt = m.begun, m.to
@@ -134,27 +136,4 @@ func (m *cursor) moveToFront(newest *cursor) *cursor {
 		newest.newer = m
 	}
 	return m
-}
-
-// cursorHeap is a heap by the end of the current event.
-type cursorHeap []*cursor
-
-func (m cursorHeap) Len() int { return len(m) }
-func (m cursorHeap) Less(i, j int) bool {
-	return m[i].to < m[j].to || m[i].to == m[j].to && m[i].w.Number < m[j].w.Number
-}
-func (m cursorHeap) Swap(i, j int) {
-	m[i], m[j] = m[j], m[i]
-	m[i].place, m[j].place = i, j
-}
-func (m *cursorHeap) Push(x any) {
-	k := x.(*cursor)
-	k.place = len(*m)
-	*m = append(*m, k)
-}
-func (m *cursorHeap) Pop() any {
-	last := len(*m) - 1
-	k := (*m)[last]
-	*m, k.place = (*m)[:last], -1
-	return k
 }

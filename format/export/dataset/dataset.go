@@ -106,7 +106,6 @@ func (d *Dataset) Add(name string, open func() (Input, error)) (err error) {
 		if gone := os.RemoveAll(tmp); err == nil {
 			err = gone
 		}
-		d.Files.Finished(tmp)
 		if err != nil && missing != nil {
 			_ = os.Remove(dir) // fails if there is something in it
 		}
