@@ -272,7 +272,7 @@ type Info struct {
 	// working directory). They are never in a compiled trace.
 	Dropped bool
 
-	// Sys are the numbers of the system call, -1 where the architecture has
+	// Sys are the numbers of the system call, -1 if the architecture has
 	// none or the operation is not one system call.
 	Sys [numArch]int
 

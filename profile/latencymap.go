@@ -71,7 +71,7 @@ func (m *latencyMap) widen() {
 	clear(m.cells[mapColumns/2:])
 }
 
-// snapshot returns nil where nothing was added.
+// snapshot returns nil if nothing was added.
 func (m *latencyMap) snapshot() *LatencyMap {
 	if m == nil {
 		return nil

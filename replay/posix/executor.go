@@ -69,7 +69,7 @@ type Executor struct {
 	kernel       kernelBudget
 	_            [64]byte
 	namesLeft    atomic.Int64 // names that may still be made
-	census       census       // of those that there are
+	census       census       // of the existing names
 	touching     atomic.Bool  // some worker touches memory
 	mapped       atomic.Int64 // bytes of address space that windows take
 	copied       atomic.Int64 // bytes of private mappings that were written
