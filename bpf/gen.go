@@ -13,7 +13,7 @@ import (
 	"pianola/format"
 )
 
-// flags are the sets of which the program looks at some, as the kernel has them.
+// flags are the sets of the kernel's flags that the program uses.
 var flags = []*format.FlagSet{format.FcntlCmd, format.IoctlRequest, format.MessageFlags, format.MmapFlags, format.MmapProt,
 	format.UringEnterFlags, format.UringRegister, format.UringSetupFlags}
 

@@ -100,7 +100,8 @@ func (ts *titles) take(c *claim, force bool) bool {
 		}
 		ts.there(a, k)
 	case saysMissing:
-		// If it is forced, the path led to another place, such as into a directory that was removed.
+		// If it is forced, the path led to another place, such as into a directory that was
+		// removed.
 		if !force && !c.above && b == nil && a.now() == kindUnknown && !a.lost() {
 			ts.set(a, kindAbsent)
 		}

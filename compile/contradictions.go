@@ -16,7 +16,7 @@ import (
 type judgement struct {
 	against    int64     // contradictions so far
 	doubts     []string  // texts about some of them
-	overlaps   *overlaps // nil where the events come in the order of their lines
+	overlaps   *overlaps // nil if the events come in the order of their lines
 	disordered bool      // a result shows that calls had their effects in another order than that of their lines
 }
 

@@ -108,7 +108,7 @@ func (ds *descriptors) copied(s *simEvent) {
 	}
 }
 
-// made makes descriptors of what is no file: both ends of a pipe, or another one.
+// made makes descriptors that are not of files: both ends of a pipe, or another one.
 func (ds *descriptors) made(s *simEvent) {
 	does := process.FactOf(s.e)
 	one, other := does.Made()

@@ -26,7 +26,7 @@ type pass struct {
 	trail    []*entry // that it passes through
 	args     argMaps
 	row      simEvent // see rowOf
-	coming   simEvent // the next event, before anything is known of it
+	coming   simEvent // the next event, before it is resolved
 	cost     int64    // that its thread had to subtract before it
 	seemed   int64    // when it seemed to begin on the clock of the trace, before that was changed
 	more     more     // of the fact being told

@@ -18,7 +18,7 @@ import (
 	"pianola/internal/testkit"
 )
 
-// file returns the compiled trace of a recording, nil where it can't be compiled.
+// file returns the compiled trace of a recording, nil if it can't be compiled.
 func file(recording string) []byte {
 	var out bytes.Buffer
 	_, err := compile.Compile(script.NewReader(strings.NewReader(recording), "in"), new(testkit.Spool), bin.NewWriter(&out, new(testkit.Spool)), compile.Options{Compensate: true, Names: true})

@@ -30,7 +30,7 @@ func Suggested(findings []profile.Finding) (all []Candidate) {
 // outcome is the result of a suggested candidate.
 type outcome string
 
-// The outcomes. Only a change of which the experiment is certain is worth doing: the
+// The outcomes. Only a certain change is worth doing: the
 // interval of its gain excludes zero, and all results stay the same.
 const (
 	worthDoing    outcome = "worth_doing"

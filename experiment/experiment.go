@@ -43,7 +43,7 @@ type Experiment struct {
 	Report Report
 }
 
-// Subject is a recording, and what is known of its sides.
+// Subject is a recording, with its sides.
 type Subject struct {
 	Name     string  // of its file, or of the workload
 	Workload bool    // it is one of several: whichever of its sides can't be replayed, the others can
@@ -55,7 +55,7 @@ type Subject struct {
 	Saved *Side                          // runs of another experiment, to compare with; nil for none
 	Setup func(Candidate) (Setup, error) // of a candidate
 
-	// Record records the application once more. It is nil where there is a recording.
+	// Record records the application once more. It is nil if there is a recording.
 	// Before Compile it is called once, and then in turn with the replays until there are
 	// Recordings of them, or it returns false, because the application can't run again.
 	Record     func(ctx context.Context) (run Run, again bool, err error)

@@ -24,7 +24,7 @@ type Side struct {
 	Kind      Kind
 	Name      string    // of a saved side; Report.Label has that of any side
 	Candidate Candidate // of a replayed side; without steps it is the recording as it is
-	Root      Root      // of a replayed side; zero where the backend has none, or the command line names none
+	Root      Root      // of a replayed side; zero if the backend has none, or the command line names none
 	Err       error     // why it was given up; nil if it was not
 	Unchanged bool      // it has steps that change the trace, but its trace equals the baseline's
 	Idle      bool      // and it has no other steps: its replays would be those of the baseline, and are not made

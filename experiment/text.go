@@ -193,7 +193,7 @@ func (r *Report) cells(k profile.Category) [][]string {
 	return rows
 }
 
-// digits prints a ratio: with three decimals, or more where it is small, and none where it
+// digits prints a ratio: with three decimals, or more where it is small, and none if it
 // is large.
 func digits(v float64) string {
 	switch {

@@ -184,7 +184,7 @@ func (c *Causal) begin() {
 	c.enter(c.r.Header())
 }
 
-// enter admits the threads of the processes that already run when a header tells of them.
+// enter admits the threads of processes that already run when a header names them.
 func (c *Causal) enter(h *Header) {
 	for _, p := range h.Running() {
 		for _, tid := range p.Threads {

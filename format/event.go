@@ -79,7 +79,7 @@ func (e *Event) End() int64 { return e.Start + max(e.Dur, 0) }
 // of processes that enter.
 func (e *Event) Valid() bool { return e.Op.Valid() || e.Span != nil || e.Enters != nil }
 
-// Entry returns the event of processes that enter the recording, as h tells of them: a
+// Entry returns the event of processes that enter the recording by the header h: a
 // header with the remark of at least one, and the descriptors that they have open. It is
 // an event of the first thread of these.
 func Entry(h *Header, start int64) Event {

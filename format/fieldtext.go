@@ -185,7 +185,7 @@ func appendText(dst []byte, form Form, text []byte) []byte {
 	return AppendQuoted(dst, text)
 }
 
-// ParseDecimal returns the value of decimal digits, and false where it is none of the
+// ParseDecimal returns the value of decimal digits, and false if it is none of the
 // numbers from 0 to MaxNote.
 func ParseDecimal(digits []byte) (n int64, ok bool) {
 	for _, d := range digits {

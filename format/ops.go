@@ -272,7 +272,7 @@ type Info struct {
 	// working directory). They are never in a compiled trace.
 	Dropped bool
 
-	// Sys are the numbers of the system call, -1 where the architecture has
+	// Sys are the numbers of the system call, -1 if the architecture has
 	// none or the operation is not one system call.
 	Sys [numArch]int
 
@@ -543,10 +543,10 @@ var table = laidOut([numOps]Info{
 	OpIOCancel:     {Name: "io_cancel", Class: ClassSubmit, Args: []Arg{argCtx, {Name: "request", Kind: Addr}, {Name: "event", Kind: Addr}}, Effect: EffectSubmit, Dropped: true, Reads: ReadBatch, Sys: [numArch]int{210, 3}},
 	OpIODestroy:    {Name: "io_destroy", Class: ClassSubmit, Args: []Arg{argCtx}, Effect: EffectSubmit, Dropped: true, Reads: ReadBatch, Sys: [numArch]int{207, 1}},
 
-	// The operations that replace these calls in a trace. The queue is a ring of the
-	// thread table. Lists have the trace's descriptors and places of buffers. A thread submits a number of requests of the queue after a number of
-	// completions were reaped, and after the compute since the last of them. Then it
-	// waits for further completions.
+	// The operations that replace these calls in a trace. The queue is a ring of the thread table.
+	// Lists have the trace's descriptors and places of buffers. A thread submits a number of
+	// requests of the queue after a number of completions were reaped, and after the compute since
+	// the last of them. Then it waits for further completions.
 	OpRingOpen:    {Name: "ring_open", Kind: MadeKind, Class: ClassSubmit, Args: []Arg{argQueue, {Name: "entries", Kind: Count}, {Name: "flags", Kind: Flags, Flags: UringSetupFlags}, {Name: "completions", Kind: Count}, {Name: "idle", Kind: Count}}, Effect: EffectQueue, Sys: [numArch]int{none, none}},
 	OpRingFiles:   {Name: "ring_files", Kind: MadeKind, Class: ClassSubmit, Args: []Arg{argQueue, argList}, Effect: EffectQueue, Sys: [numArch]int{none, none}},
 	OpRingBuffers: {Name: "ring_buffers", Kind: MadeKind, Class: ClassSubmit, Args: []Arg{argQueue, argList}, Effect: EffectQueue, Sys: [numArch]int{none, none}},

@@ -38,7 +38,7 @@ func ParseVia(name []byte) (Via, bool) {
 	return Via(v + 1), v >= 0
 }
 
-// Request is what is known of a request besides its operation. Calls that make
+// Request is the data of a request besides its operation. Calls that make
 // rings, submit or wait have Ring, those that submit or wait also Batch.
 type Request struct {
 	Ring      int32  // number of the ring or of the context of libaio, from 1, unique in a recording
@@ -104,7 +104,7 @@ var (
 		"IORING_REGISTER_MEM_REGION", 34)}
 )
 
-// What io_uring_register registers that a list tells of: descriptors or buffers.
+// The lists of io_uring_register: descriptors or buffers.
 const (
 	RegisterBuffers       = 0
 	UnregisterBuffers     = 1

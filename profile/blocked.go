@@ -35,7 +35,7 @@ var waysOfWaits = [...]way{format.WaitOther: wayRest, format.WaitFutex: wayFutex
 // says that it was.
 const shortestBlock = 20_000
 
-// Explained returns the time of which the recording says what ended it.
+// Explained returns the time whose end the recording explains.
 func (b *Blocked) Explained() int64 {
 	sum := b.Timer + b.Storage
 	for _, nanos := range b.By {

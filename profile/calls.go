@@ -25,10 +25,10 @@ type Call struct {
 	File     int // place in Profile.Files, or PartOthers or PartNone
 	Waker    int32
 	Start    int64
-	Nanos    int64 // -1 where the source does not hold it
+	Nanos    int64 // -1 if the source does not hold it
 	Gap      int64 // nanoseconds since the thread's last call, or its creation
 	Off      format.Off
-	Offset   int64 // -1 where there is none, or it is not known
+	Offset   int64 // -1 if there is none, or it is not known
 	Ret      int64
 }
 

@@ -82,7 +82,7 @@ type heatDocument struct {
 	Row     int64   `json:"row_bytes"`
 	Columns int     `json:"columns"`
 	Rows    int     `json:"rows"`
-	Read    []int64 `json:"read"`    // bytes by column, then row; empty where nothing was
+	Read    []int64 `json:"read"`    // bytes by column, then row; empty if nothing was
 	Written []int64 `json:"written"` // the same
 	Missed  float64 `json:"missed_seconds"`
 }

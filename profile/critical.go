@@ -425,7 +425,7 @@ func (p *path) settle(rest func(*path)) {
 }
 
 // path returns the critical path, by steps with the longest first, and by
-// threads; nil where it is not known, since there are several threads and no
+// threads; nil if it is not known, since there are several threads and no
 // recorder has noted who woke whom.
 func (c *critical) path() ([]Step, []walk) {
 	c.flush(0)

@@ -318,7 +318,7 @@ func handing(threads, n int) []format.Event {
 	return events
 }
 
-// However often threads wake one another, and however many there are, what is
+// For any number of threads and wake-ups, what is
 // kept is bounded, and the path goes from the start to the end.
 func TestTimelineIsBounded(t *testing.T) {
 	h := &format.Header{}

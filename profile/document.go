@@ -24,7 +24,7 @@ type document struct {
 	OverTime    []mapDocument       `json:"latency_over_time"`
 	Activity    activityDocument    `json:"thread_time_over_time"`
 	Access      []accessDocument    `json:"access"`
-	Critical    []stepDocument      `json:"critical_path"` // empty where it is not known
+	Critical    []stepDocument      `json:"critical_path"` // empty if it is not known
 	Segments    []segmentDocument   `json:"critical_path_segments"`
 	Blocked     *blockedDocument    `json:"blocked,omitempty"`
 	Interval    float64             `json:"interval_seconds"`

@@ -17,7 +17,7 @@ type File struct {
 	Access [2]Access // Reads and Writes
 	Flags  int64     // canonical flags that all descriptors have by which it was read or written
 	Synced Total     // those of its writes that moved bytes through descriptors with O_SYNC or O_DSYNC
-	Heat   *Heat     // nil where nothing was moved, and where others took more time
+	Heat   *Heat     // nil if nothing was moved, and where others took more time
 }
 
 // maxFiles bounds the files that are told apart.

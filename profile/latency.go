@@ -47,7 +47,7 @@ func NewLatency(c stats.Counts) (*Latency, error) {
 	return distribution(h), nil
 }
 
-// distribution returns nil where there are no durations.
+// distribution returns nil if there are no durations.
 func distribution(h *stats.Histogram) *Latency {
 	if h.Count() == 0 {
 		return nil

@@ -69,7 +69,7 @@ func (m *latencyMap) widen() {
 	})
 }
 
-// snapshot returns nil where nothing was added.
+// snapshot returns nil if nothing was added.
 func (m *latencyMap) snapshot() *LatencyMap {
 	if m == nil {
 		return nil

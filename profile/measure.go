@@ -5,7 +5,7 @@ import (
 	"pianola/internal/stats"
 )
 
-// Measure is what a comparison or a document tells of calls. In that of a whole
+// Measure is the figures of calls in a comparison or a document. In that of a whole
 // run calls, errors and bytes are those of I/O.
 type Measure struct {
 	Seconds *float64 `json:"seconds,omitempty"`           // nil where no call has a duration

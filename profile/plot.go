@@ -14,7 +14,7 @@ import (
 type Series struct {
 	Name    string
 	Profile *Profile
-	Start   time.Time // when the recording began, zero where it does not say
+	Start   time.Time // when the recording began, zero if it does not say
 }
 
 // plotPoints bounds the points of a curve: about two for each pixel of the width.

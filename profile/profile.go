@@ -176,7 +176,7 @@ type Profile struct {
 	// Calls are nil unless a part of the run was asked for (Collector.To).
 	Calls *Calls
 
-	// SpanCalls are nil where there are none in that part.
+	// SpanCalls are nil if there are none in that part.
 	SpanCalls *SpanCalls
 
 	// Diagnosis is what to look at first, for who reads the profile. Package
@@ -187,7 +187,7 @@ type Profile struct {
 	// a replay's log is its recording's.
 	Coverage coverage.Account
 
-	// The following are nil where the log of a replay does not tell, and for recordings.
+	// The following are nil if the log of a replay does not tell, and for recordings.
 	Floor    *format.Floor    // the replay's minimum run time
 	Grouping *format.Grouping // how threads share syncs
 }

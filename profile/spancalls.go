@@ -145,7 +145,7 @@ func (s *spanCalls) short(c *spanCall) {
 	s.lanes.short(c.lane, s.kind(c.function.kind), c.self, c.start, c.end)
 }
 
-// snapshot returns nil where there are none.
+// snapshot returns nil if there are none.
 func (s *spanCalls) snapshot() *SpanCalls {
 	if len(s.list) > MaxSpanCalls {
 		s.thin()

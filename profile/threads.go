@@ -112,7 +112,7 @@ type Thread struct {
 type Process struct {
 	ID      int32
 	Rank    int32  // in a parallel program, -1 for none
-	Command string // the program that it ran last, empty where the recording doesn't say
+	Command string // the program that it ran last, empty if the recording doesn't say
 	Threads int
 	Usage
 	Times Times

@@ -12,13 +12,13 @@ type Timeline struct {
 	All         []Doing   // what all threads together did, for each column up to the last
 	Lanes       []Lane    // of the threads on the critical path and the busiest ones, by their creation
 	Others      int       // how many threads have none
-	Segments    []Segment // of the critical path; nil where that is not known
+	Segments    []Segment // of the critical path; nil if that is not known
 }
 
 // Lane is what one thread did.
 type Lane struct {
 	TID, Process int32
-	Command      string // the program that its process ran last, empty where the recording doesn't say
+	Command      string // the program that its process ran last, empty if the recording doesn't say
 	First        int    // column of the first cell
 	Cells        []Cell // one for each column up to the last in which the thread had an event
 

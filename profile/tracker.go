@@ -16,7 +16,7 @@ type tracker struct {
 	heats   heats
 	path    critical
 	ranks   ranks
-	blocked *Blocked // nil where the recording does not tell
+	blocked *Blocked // nil if the recording does not tell
 }
 
 // newTracker makes a tracker of so many files and threads at most, 0 for the usual bounds.

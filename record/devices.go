@@ -31,7 +31,7 @@ func (d *devices) add(dev uint32) {
 }
 
 // fileSystems says where the devices are mounted and with what: "/"=ext4
-// "/mnt"=xfs. It is empty where none is mounted in the recorder's namespace.
+// "/mnt"=xfs. It is empty if none is mounted in the recorder's namespace.
 func fileSystems(d *devices) string {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {

@@ -15,7 +15,7 @@ import "context"
 // Recorder records what the options say to s. It returns when the command and
 // all its descendants have ended. Its errors are a *StartError where there is
 // no command to run, ErrPermission, errors of the sink, and failures of the
-// kernel; a command that fails is no error. Where the command ran, the Result
+// kernel; a command that fails is not an error. Where the command ran, the Result
 // holds its status even if there is an error.
 //
 // SIGINT and SIGQUIT are left to the command, which a terminal sends them as

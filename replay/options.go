@@ -143,8 +143,8 @@ func (o Options) complete(traces int) (Options, error) {
 		return o, fmt.Errorf("the backend %s has no device to model", o.Backend)
 	case o.Device != nil && !o.Backend.Has().Recorded && o.Device.SlowerOnly() != nil:
 		return o, o.Device.SlowerOnly()
-	case len(posix.BranchRoots(o.Maps)) > posix.MaxPlaces:
-		return o, fmt.Errorf("paths are mapped to more than %d directories", posix.MaxPlaces)
+	case len(posix.BranchRoots(o.Maps)) > posix.MaxRoots:
+		return o, fmt.Errorf("paths are mapped to more than %d directories", posix.MaxRoots)
 	case o.Compressibility < 0 || o.Compressibility > 100:
 		return o, fmt.Errorf("compressibility %d is not from 0 to 100", o.Compressibility)
 	case o.Prepare > fileset.PrepareOnly || o.Cache > fileset.CacheAsIs || !o.Timing.Valid() || !o.Wait.Valid() || !o.Order.Valid() || !o.Outside.Valid():

@@ -17,8 +17,8 @@ import (
 	"pianola/replay/replaykit"
 )
 
-// Registrations and updates allocate nothing, however many there are and however long
-// the lists: the garbage collector is off.
+// Registrations and updates allocate nothing, for any number of them and any length of
+// the lists, because the garbage collector is off.
 func TestRegistrationsDoNotAllocate(t *testing.T) {
 	trace := func(events int) *replaykit.Trace {
 		r := replaykit.New(1)

@@ -45,8 +45,8 @@ func TestCopies(t *testing.T) {
 	})
 }
 
-// A call that asks for all that there is takes no more from the limit than it
-// wrote, a 4096 for the place and the name, but cannot be told from one that was cut short by using all of it.
+// A call that requests a whole file takes no more from the limit than it wrote, a 4096 for the
+// place and the name, but cannot be told from one that was cut short by using all of it.
 func TestCopiesWithinTheLimit(t *testing.T) {
 	r := replaykit.New(1)
 	r.File(format.File{Path: "f", Type: format.TypeReg, Mode: 0o600, Size: 10})

@@ -109,7 +109,7 @@ func TestSeatIsEmpty(t *testing.T) {
 	})
 }
 
-// Threads that no event creates start when their parent ends, however many they are, and
+// Threads that no event creates start when their parent ends, for any number of them, and
 // those that are created out of their order start when they are created.
 func TestOrderOfBirth(t *testing.T) {
 	eachBackend(t, func(t *testing.T, p player) {

@@ -24,7 +24,7 @@ import (
 	"pianola/internal/glob"
 )
 
-// Card is what is known of a workload.
+// Card describes a workload.
 type Card struct {
 	Name      string   `yaml:"-" json:"name"`
 	Dir       string   `yaml:"-" json:"directory"`

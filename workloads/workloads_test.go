@@ -97,7 +97,7 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// private matches what would tell of the machine or the user that recorded.
+// private matches texts that identify the recording machine or user.
 var private = regexp.MustCompile(`(?m)(^|[" =:])/?(root|home|work|tmp)(/.*|[" ]|$)`)
 
 // No trace, card or picture has names of the machine that recorded.

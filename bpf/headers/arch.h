@@ -65,7 +65,7 @@ INLINE int is_compat(const struct task_struct *task)
 	return task->thread_info.status & 2;
 }
 
-/* Returns the number of the call that a thread is in, -1 where it entered the
+/* Returns the number of the call that a thread is in, -1 if it entered the
  * kernel by an exception. */
 INLINE s64 call_of(const struct pt_regs *regs)
 {

@@ -295,7 +295,7 @@ struct replacement {
 
 /* Reads the list of what is registered to data, and returns where it ends: the
  * number of the first, and descriptors or segments. Argument 4 becomes the bytes
- * of one of them, 0 where there is no list. */
+ * of one of them, 0 if there is no list. */
 INLINE u32 read_registered(struct scratch *s)
 {
 	u64 *args = s->event.args, data = args[2], n = (u32)args[3], size = sizeof(s32);

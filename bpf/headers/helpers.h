@@ -29,7 +29,7 @@ typedef long long s64;
 #define BOUND(n, max) asm volatile("if %0 <= %1 goto +1\n\t%0 = %1" : "+r"(n) : "i"(max))
 
 /* Reads a field of a kernel structure through a pointer the verifier does not
- * trust; zero where that fails. The offset is relocated at load. */
+ * trust; zero if that fails. The offset is relocated at load. */
 #define FIELD(ptr, field)                                                                                              \
 	({                                                                                                             \
 		typeof((ptr)->field) v_ = {};                                                                          \

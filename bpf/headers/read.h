@@ -197,7 +197,7 @@ static long add_segment(u64 i, void *context)
 }
 
 /* Returns the bytes that n segments ask for, as far as a call can take them. They are read to v,
- * which has room for UIO_MAXIOV. Sets FLAG_UNREADABLE where that fails. */
+ * which has room for UIO_MAXIOV. Sets FLAG_UNREADABLE if that fails. */
 INLINE u64 sum_iovec(struct iovec *v, u64 ptr, u64 n, u16 *flags)
 {
 	struct segments s = {.v = v};

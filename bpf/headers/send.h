@@ -147,7 +147,7 @@ INLINE void fill_wide(struct event *e, struct thread *t, u64 start, u64 end, s64
 	}
 }
 
-/* Begins the record of a call, whose first argument is fd, with so many bytes; NULL where the
+/* Begins the record of a call, whose first argument is fd, with so many bytes; NULL if the
  * ring has no room. */
 INLINE void *begin_wide(struct thread *t, u64 fd, u64 start, u64 end, s64 ret, u64 size)
 {

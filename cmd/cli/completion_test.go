@@ -102,7 +102,7 @@ func TestCompleteProcesses(t *testing.T) {
 	require.Contains(t, found, "--pid=1")
 }
 
-// The table names commands that there are.
+// The table names existing commands.
 func TestOperandFiles(t *testing.T) {
 	for name := range operandFiles {
 		require.Contains(t, commandNames(), name)

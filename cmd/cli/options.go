@@ -37,8 +37,8 @@ type option struct {
 	short, long, also string
 
 	with     string    // --ranks of record or --play-layer of replay, which exclude what doesn't name them
-	oneOf    []string  // all values that there are; nil for others. set refuses others itself
-	complete completer // offers values, and is nil where it can offer only those of oneOf
+	oneOf    []string  // all values; nil for others. set refuses others itself
+	complete completer // offers values, and is nil if it can offer only those of oneOf
 	own      bool      // ranks of one replay can have different values
 	output   bool      // names an output, so what is written need not say it
 

@@ -27,7 +27,7 @@ var free = []string{
 	"max-size", "rotate", "last-memory", "ring", "fold", "capacity", "dirty", "readahead", "bandwidth", // sizes
 }
 
-// Each row is an option of commands that there are, each of them once, and has a text, a
+// Each row is an option of existing commands, each of them once, and has a text, a
 // group, and completion where its value is text.
 func TestOptions(t *testing.T) {
 	commands := commandNames()

@@ -113,7 +113,7 @@ func newSwap(pairs [][2]string) (stop chan struct{}, swapped chan int) {
 	return stop, swapped
 }
 
-// TestAttackRootAttributes changes all that there is to change of the root
+// TestAttackRootAttributes changes all attributes of the root
 // directory itself.
 func TestAttackRootAttributes(t *testing.T) {
 	eachUser(t, func(t *testing.T, u attacker) {

@@ -198,7 +198,7 @@ func TestAttackRoot(t *testing.T) {
 }
 
 // TestAttackFileset prepares files through links of the fileset itself, twice
-// under one name, and with links to what is no file of it.
+// under one name, and with links to other files.
 func TestAttackFileset(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: one thread at a time")

@@ -639,7 +639,7 @@ func TestRanksAfterKilledOnes(t *testing.T) {
 	require.Empty(t, left, "the directory is the user's")
 	require.NoFileExists(t, filepath.Join(dir, "pianola-ranks"))
 
-	// Files of others stay: such a directory is no root.
+	// Files of others stay: such a directory is not a root.
 	own := filepath.Join(root, "mine")
 	require.NoError(t, os.WriteFile(own, nil, 0o600))
 	all = startPlayers(t, 2, nil, "--rendezvous", dir, "--root", root, ranksTrace(t, ringScript(2, 2, ringGap)))

@@ -28,7 +28,7 @@ type passing struct {
 	pos  uint32
 }
 
-// unpaired are the messages of a channel of which only one side was seen, the newest of each
+// unpaired are the messages of a channel with only one known side, the newest of each
 // side.
 type unpaired struct{ sent, received []passing }
 

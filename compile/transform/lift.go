@@ -277,7 +277,7 @@ type noter struct {
 	tangled bool                    // a name may be that of another file
 }
 
-// noted is what is known of the file of a name.
+// noted is the known state of the file of a name.
 type noted struct {
 	ino   uint64
 	typ   format.FileType

@@ -114,7 +114,7 @@ func (b *threadLineage) search(line int64) (int, bool) {
 	return slices.BinarySearchFunc(b.origins, line, func(o origin, line int64) int { return cmp.Compare(o.line, line) })
 }
 
-// target returns what is known of an event that edges lead to, nil for another one.
+// target returns the state of an event that edges lead to, nil for another one.
 func (b *threadLineage) target(event int64) *target {
 	i, ok := slices.BinarySearchFunc(b.targets, event, func(t target, event int64) int { return cmp.Compare(t.event, event) })
 	if !ok {

@@ -31,7 +31,7 @@ type lower struct {
 	threads []*outThread   // by number-1, with those of rings
 	born    []where        // by thread: the event that makes it
 	knows   map[[2]int32]int64
-	closed  []*handle // descriptions of which the current event closes a descriptor
+	closed  []*handle // descriptions whose descriptor the current event closes
 	late    []moved   // what came out late, where names don't tell files apart
 	tangled bool
 	floor   int64
@@ -84,7 +84,7 @@ type moved struct {
 	line int64
 }
 
-// handle is what is known of an open file description.
+// handle is the state of an open file description.
 type handle struct {
 	serial int64
 	made   []where // by what threads its descriptors were made

@@ -68,7 +68,7 @@ func (s onlySpans) lineage() *lineage { return lineageOf(s.Reader) }
 type only struct {
 	meant filter.Filter
 	want  bool
-	spans *around // nil where the filter does not use spans
+	spans *around // nil if the filter does not use spans
 	ready bool
 	out   format.Counts // taken out
 	ended bool
@@ -217,7 +217,7 @@ func remaps(f *process.Fact) bool {
 	return f.Did.Any(format.MapsFiles)
 }
 
-// useOf returns what is known of a description, nil for none.
+// useOf returns the use of a description, nil for none.
 func useOf(d *process.Description) *use {
 	if d == nil {
 		return nil

@@ -22,7 +22,7 @@ type Metric struct {
 	value   func(*profile.Profile, *profile.Measure) *float64
 }
 
-// of returns the value of a run in the unit's base, nil where the run has none.
+// of returns the value of a run in the unit's base, nil if the run has none.
 func (m *Metric) of(p *profile.Profile) *float64 {
 	measure := m.measure(p)
 	return m.value(p, &measure)

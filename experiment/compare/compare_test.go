@@ -208,7 +208,7 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// One of two systems is faster, and that is no failure: nothing is outside a tolerance that
+// One of two systems is faster, which is not a failure: nothing is outside a tolerance that
 // was not asked for. The answer says in what class the difference is.
 func TestSystems(t *testing.T) {
 	runs := func(reads, writes, whole int64) (list []*profile.Profile) {

@@ -330,7 +330,7 @@ func TestBrowserSelection(t *testing.T) {
 	require.NotContains(t, column(t, p, "file", 0), "/data/c/part-29")
 }
 
-// The timeline zooms down to single calls, of which the keyboard reads and selects each.
+// The timeline zooms down to single calls. The keyboard reads and selects each.
 func TestBrowserZoom(t *testing.T) {
 	p := open(t, write(t, []Run{made(t, "trace.txt", 1)}, nil), 1280, 900)
 	p.until(t, `document.querySelector('#timeline figure').dataset.calls === 'ready'`, "the calls")
@@ -538,7 +538,7 @@ func TestBrowserColors(t *testing.T) {
 	}
 }
 
-// A faster system is no failure, so a comparison of two systems has no red mark.
+// A faster system is not a failure, so a comparison of two systems has no red mark.
 // It begins with a picture: a bar for each side of each row, with intervals.
 func TestBrowserSystems(t *testing.T) {
 	var sides [2][]*profile.Profile
@@ -581,7 +581,7 @@ func TestBrowserPhone(t *testing.T) {
 	for _, width := range []int64{320, 390} {
 		p := open(t, write(t, runs, c), width, 800)
 		p.drawn(t)
-		// The index opens by a button, and what is selected fits, however long its name is.
+		// The index opens by a button, and the selection fits for any length of its name.
 		require.Equal(t, "none", value[string](t, p, `getComputedStyle(document.querySelector('nav .links')).display`))
 		p.click(t, `nav button`)
 		p.shows(t, `nav .links a`)

@@ -11,7 +11,7 @@ import (
 	"pianola/profile"
 )
 
-// document is the data of a page: what is known of each recording, and the documents that
+// document is the data of a page: the facts of each recording, and the documents that
 // the packages profile and compare write as JSON.
 type document struct {
 	Runs       []run `json:"runs"`

@@ -68,7 +68,7 @@ func TestBrowserExperiment(t *testing.T) {
 }
 
 // Several workloads have bars of their own, a column of the table and geometric means. That
-// none is faster than the first is no failure.
+// none is faster than the first is not a failure.
 func TestBrowserSubjects(t *testing.T) {
 	p := open(t, experimentPage(t, `{
   "conclusion": "flash is 1.43 times as fast as disk\nsecond line", "options": {}, "interrupted": true, "confidence": 0.95, "min_runs": 6,

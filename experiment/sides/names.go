@@ -26,7 +26,7 @@ func groupNames(files [2][]string) [2]string {
 }
 
 // directoryNames returns the first elements in which the directories of two groups
-// differ, empty where the files of a group are in several.
+// differ, empty if the files of a group are in several.
 func directoryNames(files [2][]string) (names [2]string) {
 	var paths [2][]string
 	for side, list := range files {

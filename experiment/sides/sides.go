@@ -44,7 +44,7 @@ type Request struct {
 // Misuse is the error of a request that is wrong for any contents of the files.
 type Misuse struct {
 	error
-	Hint string // what to do, "" where the error says it
+	Hint string // what to do, "" if the error says it
 }
 
 // Unwrap returns the error without its hint.

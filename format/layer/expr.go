@@ -10,7 +10,7 @@ import (
 )
 
 // expr computes an expression from the arguments of a call and what it returned. ok is
-// false where there is no value: after a division by zero.
+// false if there is no value: after a division by zero.
 type expr func(args []int64, result int64) (v int64, ok bool)
 
 // Moved returns how many bytes a call moved. ok is false if that is not known.

@@ -255,7 +255,7 @@ func (s *Standing) Place(e *format.Event, notes *format.Notes) {
 	e.Notes = notes
 }
 
-// About returns the thread of the next event and the file that it is about, nil where they are
+// About returns the thread of the next event and the file that it is about, nil if they are
 // not known. It must come before Apply.
 func (s *Standing) About(e *format.Event) (*Thread, *File) {
 	t := s.follower.Living(e.TID)

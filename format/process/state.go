@@ -68,7 +68,7 @@ func (s *State) Start(describe func(d *format.Descriptor) *Description) {
 	s.addRunning(s.header, 0)
 }
 
-// Enter adds the processes that a header tells of, at a time. A known process either left the
+// Enter adds the processes of a header, at a time. A known process either left the
 // recording meanwhile, or its number belongs to another process now: its state begins again.
 func (s *State) Enter(h *format.Header, at int64) {
 	for _, r := range h.Running() {
@@ -81,7 +81,7 @@ func (s *State) Enter(h *format.Header, at int64) {
 	s.addRunning(h, at)
 }
 
-// addRunning adds the processes that a header tells of, but for threads that are known.
+// addRunning adds the processes of a header, except for known threads.
 func (s *State) addRunning(h *format.Header, at int64) {
 	for _, r := range h.Running() {
 		p, tab, dir := s.newProcess(r.Process, r.Command), s.newTable(0), &Dir{Path: r.Cwd, Root: r.Root, Mask: r.Umask}

@@ -45,7 +45,7 @@ func (ns *names) use(e *format.Event) {
 	}
 }
 
-// there notes that there is a path, and all above it.
+// there notes that a path and its parents exist.
 func (ns *names) there(path []byte) {
 	if bytes.Contains(path, []byte("//")) { // the directory where it began in the application
 		path = bytes.ReplaceAll(path, []byte("//"), []byte("/"))

@@ -132,7 +132,7 @@ func (r *Reader) operation(name []byte) format.Op {
 	return *known
 }
 
-// plainDecimal returns the number at b[i:] and where it ends, 0 where there is none
+// plainDecimal returns the number at b[i:] and where it ends, 0 if there is none
 // of at most maxPlain digits.
 func plainDecimal(b []byte, i int) (v int64, end int) {
 	first := i

@@ -179,7 +179,7 @@ func (r *Reader) enter(events []format.Event, n int) int {
 	return n + 1
 }
 
-// nextLine returns the next line without its end, and false where there is
+// nextLine returns the next line without its end, and false if there is
 // none: in the buffer, or at all if it may be filled. Then r.err says why.
 func (r *Reader) nextLine(fill bool) ([]byte, bool) {
 	for {

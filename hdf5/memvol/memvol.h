@@ -178,7 +178,7 @@ node *node_new(store *s, H5I_type_t type, hid_t plist);
 void node_release(node *n); /* frees it where no link and no handle is left */
 node *node_by_token(store *s, const H5O_token_t *token);
 void node_token(const node *n, H5O_token_t *token);
-char *node_path(const node *n); /* to be freed; NULL where it has no name */
+char *node_path(const node *n); /* to be freed; NULL if it has no name */
 void node_info(node *n, unsigned fields, H5O_info2_t *info);
 hid_t plist_of(hid_t plist, hid_t standard); /* a copy for the library */
 hid_t plist_keep(hid_t plist, hid_t standard);
@@ -188,7 +188,7 @@ int64_t now(void);
 
 /* path.c: names and places. */
 node *resolve(node *from, const char *path, hid_t lapl);
-/* The group of a path's last part, which *last is set to; *length is 0 where the path is that of the start or the root itself. */
+/* The group of a path's last part, which *last is set to; *length is 0 if the path is that of the start or the root itself. */
 node *resolve_parent(node *from, const char *path, hid_t lapl, hid_t lcpl, const char **last, size_t *length);
 node *locate(const handle *h, const H5VL_loc_params_t *where);
 entry *nth_entry(directory *d, bool ordered, H5_index_t index, H5_iter_order_t order, hsize_t n);

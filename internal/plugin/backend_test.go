@@ -15,7 +15,7 @@ import (
 	"pianola/format"
 )
 
-// texts is a trace of which only the header and the strings are asked for.
+// texts is a trace with only a header and strings.
 type texts struct {
 	format.Trace
 	header  format.Header

@@ -205,7 +205,7 @@ func newcomers(o *record.Options, known []process, listed int64, w *record.Write
 	}
 }
 
-// threadsOf returns the threads of a process, none where it has ended.
+// threadsOf returns the threads of a process, none if it has ended.
 func threadsOf(pid int32) (all []int32) {
 	entries, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	for _, entry := range entries {

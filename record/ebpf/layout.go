@@ -8,7 +8,7 @@ import (
 	"pianola/record"
 )
 
-// member is a thread that is followed, as followTree tells of it.
+// member is a followed thread, in the form of followTree.
 type member = bpf.CMember
 
 // The sizes of records and of what they are made of: a plain record ends

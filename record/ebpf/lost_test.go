@@ -197,7 +197,7 @@ func TestLostNames(t *testing.T) {
 	}
 }
 
-// missed is a program of which the kernel has left out some runs; fewer than none is an error.
+// missed is a program with runs that the kernel has left out; fewer than none is an error.
 type missed int
 
 func (s missed) Stats() (*ebpf.ProgramStats, error) {

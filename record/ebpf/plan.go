@@ -11,7 +11,7 @@ import (
 	"pianola/record"
 )
 
-// kinds are those of the calls of which the program reads more than registers
+// kinds are the kinds of calls whose record has more than registers
 // and strings.
 var kinds = [format.NumReads]bpf.CKind{
 	format.ReadOpened:     bpf.CKindKIND_OPEN,

@@ -105,7 +105,7 @@ func (r *ring) wakes(m *ebpf.Map) (<-chan struct{}, error) {
 // size returns how many bytes the ring holds.
 func (r *ring) size() int { return len(r.data) / 2 }
 
-// read returns the next record, or nil where none is complete. It is the
+// read returns the next record, or nil if none is complete. It is the
 // ring's memory, valid until release.
 func (r *ring) read() ([]byte, error) {
 	for producer := r.producer.Load(); r.next < producer; {

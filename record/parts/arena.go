@@ -34,7 +34,7 @@ func (a *arena) size() int64 { return int64(len(a.mem)) }
 // room returns how many of them are free.
 func (a *arena) room() int64 { return a.size() - (a.head - a.tail) }
 
-// alloc returns a piece of n bytes, whose contents are arbitrary, nil where there is no room.
+// alloc returns a piece of n bytes, whose contents are arbitrary, nil if there is no room.
 func (a *arena) alloc(n int) []byte {
 	head, size := a.head, a.size()
 	at := head % size

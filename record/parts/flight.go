@@ -34,7 +34,7 @@ type FlightOptions struct {
 
 // Window is a script of the newest events.
 type Window struct {
-	Name    string // of the script, empty where there is none
+	Name    string // of the script, empty if there is none
 	Events  int64
 	Lost    int64         // events that the recorder could not keep
 	Elapsed time.Duration // from its first event to its last
@@ -62,7 +62,7 @@ type Flight struct {
 	text   []byte       // memory
 
 	kept    []*segment // complete, the oldest first; each begins where the last one ends
-	open    *segment   // that follows; nil where there was no memory for it
+	open    *segment   // that follows; nil if there was no memory for it
 	wanted  int64      // bytes for another one, then
 	dropped []*segment // no longer kept, but there: the oldest is being written
 	last    mark       // the newest
@@ -282,7 +282,7 @@ func (f *Flight) keep() {
 	}
 }
 
-// place returns a copy of a text in the memory of the open segment, nil where there is none.
+// place returns a copy of a text in the memory of the open segment, nil if there is none.
 func (f *Flight) place(text []byte) []byte {
 	if f.open == nil {
 		return nil

@@ -38,7 +38,7 @@ type source struct {
 	tail     *format.Header // what the last one said; nil before its end
 	standing *process.Standing
 	began    time.Time
-	ends     func() (*format.Header, error) // nil where nothing is ever lost
+	ends     func() (*format.Header, error) // nil if nothing is ever lost
 	now      int64                          // the end of the latest event, nanoseconds since the start of the recording
 	event    format.Event                   // memory
 	notes    format.Notes                   // memory
@@ -55,7 +55,7 @@ func (s *source) begin(h *format.Header) {
 	s.began, _ = time.Parse(time.RFC3339Nano, text)
 }
 
-// enter takes a header that comes later, and reports whether it tells of processes.
+// enter takes a later header, and reports whether it has processes.
 func (s *source) enter(h *format.Header) bool {
 	if len(h.Running()) == 0 {
 		return false

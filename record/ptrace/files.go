@@ -64,7 +64,7 @@ func readOpened(tr *tracer, t *thread) {
 }
 
 // lookFor returns the reader that finds out whether the file is there that an
-// open may create; nil where it opens no path.
+// open may create; nil if it opens no path.
 func lookFor(at *format.Layout) reader {
 	path := at.Paths[0]
 	if path.Arg < 0 {

@@ -72,9 +72,9 @@ type span struct {
 	action
 }
 
-// filter returns the program that stops an application at the calls of the
-// table, and at those that are counted or in which threads wait. It finds a number by binary search, because it runs at
-// each call that it stops. For other calls the kernel caches its answer.
+// filter returns the program that stops an application at the calls of the table, and at those that
+// are counted or in which threads wait. It finds a number by binary search, because it runs at each
+// call that it stops. For other calls the kernel caches its answer.
 func filter(a format.Arch, memory bool) []unix.SockFilter {
 	spans := []span{{0, pass}}
 	for nr := range format.MaxSys + 1 {

@@ -59,7 +59,7 @@ type use struct {
 	dirty int64 // bytes that were written to and not written back
 }
 
-// readMapped notes the file that a call of mmap is given, nil where it is none
+// readMapped notes the file that a call of mmap is given, nil if it is none
 // that counts.
 func readMapped(tr *tracer, t *thread) {
 	var st unix.Statx_t

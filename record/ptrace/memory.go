@@ -27,7 +27,7 @@ func (t *thread) readString(n int, address uint64) {
 	}
 	from, state := len(t.Text), bpf.CStringStateSTRING_UNREADABLE
 	for size := uint64(firstBytes); ; size = pageBytes {
-		// No read goes beyond a page, for the next may not be there.
+		// No read goes beyond a page, because the next may not be there.
 		size = min(size, pageBytes-address%pageBytes, uint64(unix.PathMax-(len(t.Text)-from)))
 		if size == 0 {
 			state = bpf.CStringStateSTRING_CUT

@@ -82,7 +82,7 @@ func (p *process) forget(c *record.Call, info *format.Info) {
 	first, last := c.Args[0], c.Args[0]
 	switch {
 	case info.Acts.Any(format.Duplicates):
-		first, last = uint64(c.Ret), uint64(c.Ret) // none where it failed
+		first, last = uint64(c.Ret), uint64(c.Ret) // none if it failed
 	case !info.Acts.Any(format.Closes):
 		return
 	case info.At.FD < 0:

@@ -79,7 +79,7 @@ func newRecords(s record.Sink) *records {
 	return r
 }
 
-// add copies a call, and waits while there is no room. It reports false where the
+// add copies a call, and waits while there is no room. It reports false if the
 // calls are not kept any more.
 func (r *records) add(c *record.Call) bool {
 	return r.with(func(b *buffer) { b.put(c) })

@@ -36,7 +36,7 @@ type Options struct {
 // Recorder records as Options say. Its methods belong to one goroutine.
 type Recorder struct {
 	Options
-	stdin int64 // place in standard input from which each recording reads; -1 if it is no file
+	stdin int64 // place in standard input from which each recording reads; -1 if it is not a file
 }
 
 // New checks options. Files that the command names are inputs from then on. A cgroup that the
@@ -142,7 +142,7 @@ func (r *Recorder) prepare(ctx context.Context) error {
 	return nil
 }
 
-// take records once, and says how that went. A command that fails is no error.
+// take records once, and reports the result. A command that fails is not an error.
 func (r *Recorder) take(program context.Context, out output.Output) (record.Result, error) {
 	o, begun := r.Record, false // where it has begun, the command may have run
 	ctx, begin := interrupt.UntilBegun(program)

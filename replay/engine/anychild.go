@@ -7,10 +7,10 @@ import (
 	"pianola/internal/spin"
 )
 
-// anyOf holds the ends of the processes that a thread waits for without naming one
-// (wait4 of -1). For example, make starts the next compiler when any of four has
-// ended. On other storage another process may end first, so the thread's n-th such wait
-// waits for the same number of ends as in the recording, of any processes. Other dependencies of the following events have their own edges.
+// anyOf holds the ends of the processes that a thread waits for without naming one (wait4 of -1).
+// For example, make starts the next compiler when any of four has ended. On other storage another
+// process may end first, so the thread's n-th such wait waits for the same number of ends as in the
+// recording, of any processes. Other dependencies of the following events have their own edges.
 type anyOf struct {
 	waiter  *Worker
 	targets []anyTarget

@@ -34,8 +34,8 @@ type Remote interface {
 	End(i int) (sinceStart int64) // when the i-th of the wanted events ended if none had been late, in nanoseconds
 }
 
-// Poster tells peers of the end of the i-th of the events that they asked for, when it was due and when it was,
-// in nanoseconds since the start. It is for a pinned worker.
+// Poster tells peers of the end of the i-th of the events that they asked for, when it was due and
+// when it was, in nanoseconds since the start. It is for a pinned worker.
 type Poster interface {
 	Post(i int, due, at int64)
 }

@@ -23,7 +23,7 @@ type scriptedRequests struct {
 	onReady  func() bool
 	onWait   func(nanos int64) // 0 without a limit
 	flying   int
-	held     int // requests in flight that there is room for
+	held     int // room for requests in flight
 	closed   chan struct{}
 }
 

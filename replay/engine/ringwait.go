@@ -58,7 +58,7 @@ func (w *Worker) awaitReaped(r *format.Record) {
 // poll reaps completions as they arrive, for a short time, until there have been n.
 // The application has reaped these without a call, so it may have spun as well.
 func (q *Ring) poll(w *Worker, n int64) {
-	for until := w.e.Now() + pollTime; q.completions.Load() < n && q.isBusy(w) && !w.e.Stopped() && w.e.Now() < until; {
+	for until := w.e.Now() + pollTime; q.completions.Load() < n && q.hasPending(w) && !w.e.Stopped() && w.e.Now() < until; {
 		q.tryReap(w)
 	}
 }
@@ -211,7 +211,7 @@ const stopPoll = 20_000_000
 // waitAndReap waits for a completion, or for so many nanoseconds, and takes what has come. It
 // reports whether it could wait: requests are in flight, and no other worker reaps.
 func (q *Ring) waitAndReap(w *Worker, nanos int64) (waited bool) {
-	if !q.isBusy(w) || !q.reaping.CompareAndSwap(false, true) {
+	if !q.hasPending(w) || !q.reaping.CompareAndSwap(false, true) {
 		return false
 	}
 	if o := q.RequestsFor(w); o != nil { // no worker has closed it meanwhile
@@ -225,7 +225,7 @@ func (q *Ring) waitAndReap(w *Worker, nanos int64) (waited bool) {
 // tryReap takes the completions that have come. It does not start reaping until there are some,
 // because it is called often, and others would wake up each time.
 func (q *Ring) tryReap(w *Worker) {
-	if !q.isBusy(w) {
+	if !q.hasPending(w) {
 		return
 	}
 	q.readers.Add(1)
@@ -238,9 +238,9 @@ func (q *Ring) tryReap(w *Worker) {
 	}
 }
 
-// isBusy reports whether requests of a ring are in flight in the kernel, and the worker
+// hasPending reports whether requests of a ring are in flight in the kernel, and the worker
 // can wait for them.
-func (q *Ring) isBusy(w *Worker) bool {
+func (q *Ring) hasPending(w *Worker) bool {
 	o := q.RequestsFor(w)
 	return o != nil && q.g.done.Load() < q.submitted.Load()
 }

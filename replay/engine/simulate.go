@@ -24,9 +24,9 @@ type simulation struct {
 // contextEvents is after how many events a simulation checks whether it must end.
 const contextEvents = 4096
 
-// Simulate is Play on a simulated clock, which begins at 0: each event has its recorded result,
-// and no Player is called. It takes no longer than reading the traces. The engines share the model, which gets calls
-// in the order of time.
+// Simulate is Play on a simulated clock, which begins at 0: each event has its recorded result, and
+// no Player is called. It takes no longer than reading the traces. The engines share the model,
+// which gets calls in the order of time.
 func (s *Stage) Simulate(ctx context.Context) error {
 	all := make([]*simulation, len(s.engines))
 	for i, e := range s.engines {

@@ -19,7 +19,7 @@ type Worker struct {
 	*Slot // nil before and after the thread's life
 	family
 	waiting
-	marks
+	awaitedEvents
 	times
 
 	e       *Engine
@@ -63,8 +63,8 @@ type waiting struct {
 	orderWait int64         // nanoseconds of all
 }
 
-// marks are the events of a thread that others wait for.
-type marks struct {
+// awaitedEvents are the events of a thread that others wait for.
+type awaitedEvents struct {
 	targets  []int64        // in order; the last element is never reached
 	ends     []atomic.Int64 // of each target: when it ended if no event had been late; valid once done says so
 	target   int            // the next one

@@ -33,14 +33,14 @@ import (
 type Executor struct {
 	*engine.Engine
 	Options
-	places *places         // nil without maps
-	plans  []*fileset.Plan // of each place
-	roots  []*sandbox.Root // the same; none if the backend needs none
-	split  []bool          // of each text: it is a directory with names in another root
-	files  *memfs.FS       // of Memory
-	ahead  int64           // bytes of it that are populated before the start
-	guard  sandbox.Guard   // for each thread to copy and enter
-	direct bool            // its kernel is Linux
+	rootMap *rootMap        // nil without maps
+	plans   []*fileset.Plan // of each root
+	roots   []*sandbox.Root // the same; none if the backend needs none
+	split   []bool          // of each text: it is a directory with names in another root
+	files   *memfs.FS       // of Memory
+	ahead   int64           // bytes of it that are populated before the start
+	guard   sandbox.Guard   // for each thread to copy and enter
+	direct  bool            // its kernel is Linux
 
 	workers   []*worker // by the number of the thread, from 0; nil for those of other processes
 	rings     []*ring
@@ -69,7 +69,7 @@ type Executor struct {
 	kernel       kernelBudget
 	_            [64]byte
 	namesLeft    atomic.Int64 // names that may still be made
-	census       census       // of those that there are
+	census       census       // of the existing names
 	touching     atomic.Bool  // some worker touches memory
 	mapped       atomic.Int64 // bytes of address space that windows take
 	copied       atomic.Int64 // bytes of private mappings that were written

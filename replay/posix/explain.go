@@ -6,14 +6,14 @@ import "pianola/format"
 // systems have it.
 const refusedDirect = "the file system refuses O_DIRECT"
 
-// lacksNames is the reason if a listing is not whole.
-const lacksNames = "number of names missing from the listing"
+// missingNames is the reason if a listing is not whole.
+const missingNames = "number of names missing from the listing"
 
-// lowOpenFiles and lowDescriptors are the reasons if there is no room for another
+// noOpenFiles and noDescriptors are the reasons if there is no room for another
 // descriptor: the limit of this process, and that of Limits.
 const (
-	lowOpenFiles   = "the limit of open files (ulimit -n) is too low: recorded processes of several threads share it, with each other and with the replay's own files"
-	lowDescriptors = "--limit descriptors is too low"
+	noOpenFiles   = "the limit of open files (ulimit -n) is too low: recorded processes of several threads share it, with each other and with the replay's own files"
+	noDescriptors = "--limit descriptors is too low"
 )
 
 // reason returns why a result can differ.
@@ -22,15 +22,15 @@ func (w *worker) reason(r *format.Record, got int64) string {
 		return refusedDirect
 	}
 	if r.Op == format.OpGetdents64 && r.Args[1]&format.Listing != 0 && r.Ret == 0 && got > 0 {
-		return lacksNames
+		return missingNames
 	}
 	switch {
 	case r.Ret < 0 || got != errNoFD:
 		return ""
 	case r.Ret >= w.e.Limits.Descriptors:
-		return lowDescriptors
+		return noDescriptors
 	}
-	return lowOpenFiles
+	return noOpenFiles
 }
 
 // pathOf returns the path that a record is about: its first string, or the path

@@ -17,7 +17,7 @@ func TestReason(t *testing.T) {
 	require.Empty(t, w.reason(&open, errInvalid))
 	require.Empty(t, w.reason(&format.Record{Op: format.OpLseek, Args: open.Args}, errInvalid))
 	w.e = bare(Options{Limits: Limits{Descriptors: 10}})
-	require.Equal(t, lowOpenFiles, w.reason(&format.Record{Op: format.OpOpen, Ret: 9}, errNoFD))
-	require.Equal(t, lowDescriptors, w.reason(&format.Record{Op: format.OpOpen, Ret: 10}, errNoFD))
+	require.Equal(t, noOpenFiles, w.reason(&format.Record{Op: format.OpOpen, Ret: 9}, errNoFD))
+	require.Equal(t, noDescriptors, w.reason(&format.Record{Op: format.OpOpen, Ret: 10}, errNoFD))
 	require.Empty(t, w.reason(&format.Record{Op: format.OpOpen, Ret: errNoFD}, errNoFD))
 }

@@ -56,6 +56,6 @@ func TestKernelSizes(t *testing.T) {
 		"filp": sizeFile, "dentry": sizeDentry, "ext4_inode_cache": sizeInode, "xfs_inode": sizeInode, "btrfs_inode": sizeInode, "shmem_inode_cache": sizeInode,
 		"file_lock_cache": sizeLock, "vm_area_struct": sizeMapping, "maple_node": sizeNode, "io_kiocb": sizeRequest,
 	} {
-		require.LessOrEqual(t, sizes[name], size, name) // 0 where the kernel doesn't tell
+		require.LessOrEqual(t, sizes[name], size, name) // 0 if the kernel doesn't tell
 	}
 }

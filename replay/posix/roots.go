@@ -59,7 +59,7 @@ func (e *Executor) PeakMemory() (bytes int64) {
 	return bytes
 }
 
-// Parents are the directories that hold the roots of several traces, by place.
+// Parents are the directories that hold the roots of several traces, by rootIndex.
 type Parents []*sandbox.Root
 
 // OpenParents opens the directories that hold the roots of several traces.
@@ -179,9 +179,9 @@ func (e *Executor) prepare(ctx context.Context, bind func(*sandbox.Guard) error)
 		if err := bind(&e.guard); err != nil || e.Prepare == fileset.PrepareOnly {
 			return err
 		}
-		if e.places != nil {
-			e.split = e.places.splitDirs(e)
-			e.places.assignRoots(e)
+		if e.rootMap != nil {
+			e.split = e.rootMap.splitDirs(e)
+			e.rootMap.assignRoots(e)
 		}
 		e.openStartDirs()
 		return e.openDescriptors(&e.guard, nil)
@@ -190,7 +190,7 @@ func (e *Executor) prepare(ctx context.Context, bind func(*sandbox.Guard) error)
 	return done, err
 }
 
-// prepareRoot creates the fileset of a place, and adds to done what was done.
+// prepareRoot creates the fileset of a root, and adds to done what was done.
 func (e *Executor) prepareRoot(ctx context.Context, i int, how fileset.Prepare, bind func(*sandbox.Guard) error, done *fileset.Prepared) error {
 	o := fileset.Options{
 		Prepare: how, Cache: e.Cache, Compressibility: e.Compressibility, Data: e.pool,
@@ -215,15 +215,15 @@ func (e *Executor) prepareRoot(ctx context.Context, i int, how fileset.Prepare, 
 // Plan verifies the needs of the trace before anything is written, and plans the filesets of
 // the roots.
 func (e *Executor) Plan(ctx context.Context) (err error) {
-	places := 1
+	roots := 1
 	if len(e.Maps) > 0 {
-		if e.places, err = e.newPlaces(ctx); err != nil {
+		if e.rootMap, err = e.newRootMap(ctx); err != nil {
 			return err
 		}
-		places += len(BranchRoots(e.Maps))
+		roots += len(BranchRoots(e.Maps))
 	}
 	left := e.Limits
-	for _, files := range e.places.filesets(e.Trace.Header().Files, places) {
+	for _, files := range e.rootMap.filesets(e.Trace.Header().Files, roots) {
 		plan, err := fileset.NewPlan(files, left.Bytes, left.Files)
 		if err != nil {
 			return err

@@ -292,8 +292,8 @@ func growKernelTable() error {
 // of rings: mostly directories in which paths start.
 const ownDescriptors = maxStartDirs + 1024
 
-// RaiseDescriptors raises the process's limit of descriptors to those of a number of traces with limits, plus its own, as far
-// as it is allowed to.
+// RaiseDescriptors raises the process's limit of descriptors to those of a number of traces with
+// limits, plus its own, as far as it is allowed to.
 func RaiseDescriptors(each int64, traces int) {
 	n := max(each, min(each*int64(traces), maxDescriptors))
 	var l unix.Rlimit

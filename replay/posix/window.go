@@ -46,7 +46,7 @@ type fileWindow struct {
 type extent struct {
 	from, to int64
 	offset   int64   // of from in the file
-	fd       uintptr // a descriptor of the file, of the process's kernel table; none where nothing is mapped
+	fd       uintptr // a descriptor of the file, of the process's kernel table; none if nothing is mapped
 	prot     uintptr
 	flags    uintptr // of mmap
 	tables   int64   // bytes of page tables that its faults may take

@@ -11,7 +11,8 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// tables holds the registered files and buffers that requests refer to, held by the kernel or, if it refuses, by the queue.
+// tables holds the registered files and buffers that requests refer to, held by the kernel or, if
+// it refuses, by the queue.
 type tables struct {
 	kernel sandbox.Kernel
 

@@ -119,10 +119,10 @@ func TestRemoveCrossesNoMount(t *testing.T) {
 		info, err := os.Lstat(secret)
 		require.NoError(t, err)
 		r := newRoot(t)
-		require.True(t, r.alone)
-		if r.alone = alone; !alone {
-			require.NoError(t, r.below.Close())
-			r.below, err = os.Open(r.path)
+		require.True(t, r.ownMount)
+		if r.ownMount = alone; !alone {
+			require.NoError(t, r.tree.Close())
+			r.tree, err = os.Open(r.path)
 			require.NoError(t, err)
 		}
 		require.NoError(t, os.MkdirAll(r.path+"/d/m", 0o700))
@@ -134,7 +134,7 @@ func TestRemoveCrossesNoMount(t *testing.T) {
 				require.ErrorIs(t, err, ErrMount)
 			}
 		}
-		child, err := r.openUp(int(r.below.Fd()), "d")
+		child, err := r.openUp(int(r.tree.Fd()), "d")
 		require.NoError(t, err)
 		if inside, err := r.openUp(int(child.Fd()), "m"); alone {
 			require.NoError(t, err)

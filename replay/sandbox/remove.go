@@ -32,7 +32,7 @@ func (r *Root) Remove(name string) error {
 }
 
 func (r *Root) remove(name string) error {
-	top := int(r.below.Fd())
+	top := int(r.tree.Fd())
 	dir, err := r.descend(top, filepath.Dir(name))
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func (r *Root) openUp(at int, name string) (*os.File, error) {
 func (m *removal) moveToRoot(at int, name string) error {
 	for {
 		to := lifted + strconv.FormatInt(m.root.moved.Add(1), 10)
-		err := unix.Renameat2(at, name, int(m.root.below.Fd()), to, unix.RENAME_NOREPLACE)
+		err := unix.Renameat2(at, name, int(m.root.tree.Fd()), to, unix.RENAME_NOREPLACE)
 		if errors.Is(err, unix.EEXIST) {
 			continue
 		}

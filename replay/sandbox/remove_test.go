@@ -53,10 +53,10 @@ func TestRemoveFollowsNothing(t *testing.T) {
 	require.NoError(t, os.Chmod(r.path+"/d", 0))
 	require.NoError(t, r.Remove("d"))
 	require.NoDirExists(t, r.path+"/d")
-	_, err = r.openUp(int(r.below.Fd()), "none")
+	_, err = r.openUp(int(r.tree.Fd()), "none")
 	require.ErrorIs(t, err, unix.ENOENT)
 	require.NoError(t, os.Symlink(base, r.path+"/out"))
-	_, err = r.openUp(int(r.below.Fd()), "out")
+	_, err = r.openUp(int(r.tree.Fd()), "out")
 	require.ErrorIs(t, err, unix.ENOTDIR)
 	roottest.Unharmed(t, base, info)
 }

@@ -47,8 +47,8 @@ type Root struct {
 	path       string
 	dir        *os.File   // locked, so that no other replay uses it
 	parents    []*os.File // its parent directories, locked against use as a root
-	below      *os.File   // the same as dir, for operations on its files
-	alone      bool       // below is a mount of its own, without the mounts below dir
+	tree       *os.File   // the same as dir, for operations on its files
+	ownMount   bool       // tree is a mount of its own, without the mounts below dir
 	created    bool       // by this run
 	joined     bool       // another process removes what was made
 	fresh      bool       // there is nothing in it but the marker
@@ -60,12 +60,11 @@ type Root struct {
 	moved      atomic.Int64 // directories that were moved up to be removed
 }
 
-// OpenRoot creates a root, or opens one that is empty or from an earlier
-// replay. If it is one of several roots of a run, it is in parent, which holds
-// the locks on the directories above; else parent is nil. The caller closes the
-// root. Close restores the attributes of the directory itself. It keeps the files of an
-// earlier replay, and a directory that OpenRoot did not create. A mount below the root is an error; the root itself may be one
-// if it has no parent.
+// OpenRoot creates a root, or opens one that is empty or from an earlier replay. If it is one of
+// several roots of a run, it is in parent, which holds the locks on the directories above; else
+// parent is nil. The caller closes the root. Close restores the attributes of the directory itself.
+// It keeps the files of an earlier replay, and a directory that OpenRoot did not create. A mount
+// below the root is an error; the root itself may be one if it has no parent.
 func OpenRoot(path string, parent *Root) (*Root, error) {
 	r, err := lockRoot(path, parent)
 	if err != nil {
@@ -250,8 +249,8 @@ func (r *Root) release() {
 		_ = unix.Flock(int(dir.Fd()), unix.LOCK_UN)
 		_ = dir.Close()
 	}
-	if r.below != nil {
-		_ = r.below.Close()
+	if r.tree != nil {
+		_ = r.tree.Close()
 	}
 }
 
@@ -259,22 +258,22 @@ func (r *Root) release() {
 // allows that, or as it is.
 func (r *Root) enter() error {
 	fd, err := detached(r.dir.Fd())
-	r.alone = err == nil
+	r.ownMount = err == nil
 	if refused(err) {
 		fd, err = unix.Openat(int(r.dir.Fd()), ".", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	}
 	if err != nil {
 		return fmt.Errorf("open the root: %w", err)
 	}
-	r.below = os.NewFile(uintptr(fd), r.path)
+	r.tree = os.NewFile(uintptr(fd), r.path)
 	return nil
 }
 
-// open opens a name in a directory of below. It follows no link and crosses no mount:
-// there is none if below is alone, and openat2 refuses others.
+// open opens a name in a directory of tree. It follows no link and crosses no mount:
+// there is none in a mount of its own, and openat2 refuses others.
 func (r *Root) open(dir int, name string, flags, mode int) (int, error) {
 	flags |= unix.O_NOFOLLOW | unix.O_CLOEXEC
-	if r.alone {
+	if r.ownMount {
 		return unix.Openat(dir, name, flags, uint32(mode))
 	}
 	fd, err := unix.Openat2(dir, name, &unix.OpenHow{Flags: uint64(flags), Mode: uint64(mode), Resolve: unix.RESOLVE_NO_XDEV})
@@ -286,7 +285,7 @@ func (r *Root) open(dir int, name string, flags, mode int) (int, error) {
 
 // list opens the root to list it.
 func (r *Root) list() (*os.File, error) {
-	fd, err := r.open(int(r.below.Fd()), ".", unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	fd, err := r.open(int(r.tree.Fd()), ".", unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return nil, fmt.Errorf("list the root: %w", err)
 	}
@@ -333,7 +332,7 @@ func (r *Root) inspect() error {
 		return nil
 	}
 	var st unix.Stat_t
-	if err := unix.Fstatat(int(r.below.Fd()), Marker, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+	if err := unix.Fstatat(int(r.tree.Fd()), Marker, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return fmt.Errorf("root %s: %w", r.path, ErrRoot)
 	}
 	r.marked, r.keep, r.linked = true, true, st.Nlink > 1
@@ -370,7 +369,7 @@ func (r *Root) Mark(text string) error {
 			err = r.write(marking, text)
 		}
 		if err == nil {
-			err = unix.Renameat(int(r.below.Fd()), marking, int(r.below.Fd()), Marker)
+			err = unix.Renameat(int(r.tree.Fd()), marking, int(r.tree.Fd()), Marker)
 		}
 	}
 	if err != nil {
@@ -382,7 +381,7 @@ func (r *Root) Mark(text string) error {
 
 // write makes a file in the root.
 func (r *Root) write(name, text string) error {
-	fd, err := r.open(int(r.below.Fd()), name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, 0o600)
+	fd, err := r.open(int(r.tree.Fd()), name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
@@ -394,7 +393,7 @@ func (r *Root) write(name, text string) error {
 // Marked reports whether the marker holds exactly the text. A replay may have
 // changed it.
 func (r *Root) Marked(mark string) bool {
-	fd, err := r.open(int(r.below.Fd()), Marker, unix.O_RDONLY|unix.O_NONBLOCK, 0)
+	fd, err := r.open(int(r.tree.Fd()), Marker, unix.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return false
 	}

@@ -75,7 +75,7 @@ func Prepare(ctx context.Context, t format.Trace, names []string, o replay.Optio
 	return err
 }
 
-// fewerFiles is a trace of which only some files are prepared.
+// fewerFiles is a trace with a part of its files.
 type fewerFiles struct {
 	format.Trace
 	header format.Header

@@ -131,7 +131,7 @@ func (g *guard) compare(ctx context.Context, all []study, w *workshop, old, new 
 	return nil
 }
 
-// errCannot says that there is no result to compare with.
+// errCannot is the error without a result to compare with.
 type errCannot struct {
 	who string
 	err error

@@ -90,7 +90,7 @@ type description struct {
 	FileSystem string  `json:"file_system"` // of the directory in which it worked
 }
 
-// described returns what is known of the machine. Fields that it cannot tell are empty.
+// described describes the machine. Unknown fields are empty.
 func described(dir string) (d description) {
 	d.Processors = runtime.NumCPU()
 	d.Processor = field("/proc/cpuinfo", "model name")

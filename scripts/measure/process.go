@@ -63,7 +63,7 @@ func lastLines(text string) string {
 }
 
 // write makes a file that the function fills. It keeps nothing in memory: the peak of
-// this process is the least that the kernel tells of its children.
+// this process is the least that the kernel reports for its children.
 func write(path string, fill func(io.Writer)) error {
 	f, err := os.Create(path)
 	if err != nil {

@@ -37,7 +37,7 @@ func run(args []string) error {
 	for lines.Scan() {
 		fmt.Fprintln(log, lines.Text())
 		if m := event.FindStringSubmatch(lines.Text()); m != nil {
-			// Not buffered, for it is waited for.
+			// Not buffered, because it is waited for.
 			if _, err := fmt.Println(m[1] + m[2]); err != nil {
 				return err
 			}

@@ -54,7 +54,7 @@ function diagnosisOf(run) {
   return element('div', {class: 'diagnosis'}, element('h3', {}, 'What to look at first'), element('ol', {}, ...items));
 }
 
-// factsOf returns a table of what is known of the recordings, a column for each.
+// factsOf returns a table of the facts of the recordings, a column for each.
 function factsOf(data) {
   const names = [...new Set(data.runs.flatMap(run => run.facts.map(f => f.name)))];
   if (names.length === 0) return null;
@@ -360,7 +360,7 @@ const criticalColumns = [
   {key: 'seconds', label: 'time', kind: 'seconds'}, {key: 'share', label: 'share of the run time', kind: 'share'},
 ];
 
-// shortened returns a name of which the last part stays where there is no room for all.
+// shortened returns a name, or its last part if there is no room for all.
 function shortened(name) {
   const at = name.lastIndexOf('/');
   return element('span', {class: 'what'}, element('span', {class: 'head'}, name.slice(0, at + 1)), element('span', {class: 'tail'}, name.slice(at + 1)));

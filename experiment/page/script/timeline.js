@@ -109,7 +109,7 @@ function timelineFigure(run) {
     });
   }
 
-  // rowOf returns the row of a thread's lane, -1 where it has none.
+  // rowOf returns the row of a thread's lane, -1 if it has none.
   function rowOf(lane) {
     return lanes.indexOf(threads[lane]);
   }

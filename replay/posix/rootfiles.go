@@ -7,35 +7,35 @@ import (
 	"pianola/format"
 )
 
-// filesets returns the fileset of each place. A name in another root than its directory
+// filesets returns the fileset of each root. A name in another root than its directory
 // also has an empty file or directory in the directory's root, so that a listing has
-// its name, unless the trace removes the directory. A place also has the parent
+// its name, unless the trace removes the directory. A root also has the parent
 // directories of its names.
-func (p *places) filesets(all []format.File, places int) [][]format.File {
+func (p *rootMap) filesets(all []format.File, roots int) [][]format.File {
 	if p == nil {
 		return [][]format.File{all}
 	}
 	type key struct {
-		at   place
+		at   rootIndex
 		name string
 	}
-	sets, listed := make([][]format.File, places), make(map[key]bool)
+	sets, listed := make([][]format.File, roots), make(map[key]bool)
 	dirs := make(map[string]*format.File, len(p.dirs))
 	for i := range all {
 		f := &all[i]
 		name := cleanPath(f.Path)
-		at := p.at(name)
+		at := p.rootOf(name)
 		sets[at] = append(sets[at], *f)
 		if f.Type == format.TypeDir {
 			dirs[name] = f
 		}
-		if dir := path.Dir(name); name != "." && p.at(dir) != at && !p.removedDirs[dir] {
+		if dir := path.Dir(name); name != "." && p.rootOf(dir) != at && !p.removedDirs[dir] {
 			stand := format.File{Path: f.Path, Type: format.TypeReg, Mode: f.Mode, Cached: -1}
 			if f.Type == format.TypeDir {
 				stand.Type = format.TypeDir
 			}
-			sets[p.at(dir)] = append(sets[p.at(dir)], stand)
-			listed[key{p.at(dir), name}] = true
+			sets[p.rootOf(dir)] = append(sets[p.rootOf(dir)], stand)
+			listed[key{p.rootOf(dir), name}] = true
 		}
 	}
 	for name, at := range p.known {
@@ -49,7 +49,7 @@ func (p *places) filesets(all []format.File, places int) [][]format.File {
 			}
 			i += n + 1
 			dir := name[:i-1]
-			if p.at(dir) == at {
+			if p.rootOf(dir) == at {
 				if !p.files[dir] {
 					break
 				}

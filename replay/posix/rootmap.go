@@ -37,15 +37,15 @@ func ParseMap(text string) (Map, error) {
 	return Map{text[:i], text[i+1:]}, nil
 }
 
-// place is a root: 0 is that of the replay, and others count the different
+// rootIndex numbers the roots: 0 is that of the replay, and others count the different
 // directories of the maps from 1.
-type place uint16
+type rootIndex uint16
 
-// MaxPlaces bounds the roots of maps. Each takes some descriptors, and a thread is
+// MaxRoots bounds the roots of maps. Each takes some descriptors, and a thread is
 // bound to all.
-const MaxPlaces = 64
+const MaxRoots = 64
 
-// BranchRoots returns the different directories of the maps, by place less 1.
+// BranchRoots returns the different directories of the maps, by rootIndex less 1.
 func BranchRoots(maps []Map) (dirs []string) {
 	for _, m := range maps {
 		if dir := filepath.Clean(m.Root); !slices.Contains(dirs, dir) {
@@ -55,22 +55,23 @@ func BranchRoots(maps []Map) (dirs []string) {
 	return dirs
 }
 
-// places finds the root of each name of a trace. It decides by the names alone, before
-// the start, so it refuses events that would depend on the path to a file: a rename, a link or a symbolic link that leads from one root to another.
-type places struct {
+// rootMap finds the root of each name of a trace. It decides by the names alone, before the start,
+// so it refuses events that would depend on the path to a file: a rename, a link or a symbolic link
+// that leads from one root to another.
+type rootMap struct {
 	trace   format.Trace   // what this process replays
 	header  *format.Header // of the whole trace
 	maps    []Map
-	of      []place // of each map
-	matched []bool  // each map
+	roots   []rootIndex // of each map
+	matched []bool      // each map
 
 	maxNames    int // names that known may hold
 	app         *format.AppNames
-	known       map[string]place // by clean path; all names looked up so far
-	dirs        map[string]bool  // paths that exist or are created and are, or may be, directories
-	files       map[string]bool  // names of the fileset
-	removedDirs map[string]bool  // directories that are removed
-	boundaries  []string         // names in another root than their directory, in order
+	known       map[string]rootIndex // by clean path; all names looked up so far
+	dirs        map[string]bool      // paths that exist or are created and are, or may be, directories
+	files       map[string]bool      // names of the fileset
+	removedDirs map[string]bool      // directories that are removed
+	boundaries  []string             // names in another root than their directory, in order
 }
 
 // cleanPath returns a path of a trace without ".", ".." and empty components, "."
@@ -82,28 +83,28 @@ func cleanPath(p string) string {
 	return p
 }
 
-// newPlaces finds the places of all names. It reads the events twice: it checks events
+// newRootMap finds the roots of all names. It reads the events twice: it checks events
 // that move a name when all names are known. With a session, all processes call it, and
 // each reads its own events.
-func (e *Executor) newPlaces(ctx context.Context) (*places, error) {
+func (e *Executor) newRootMap(ctx context.Context) (*rootMap, error) {
 	o, h := &e.Options, e.Whole.Header()
-	p := &places{
-		trace: e.Trace, header: h, maps: o.Maps, maxNames: int(min(4*o.Limits.Files, math.MaxInt32)), matched: make([]bool, len(o.Maps)), app: h.AppNames(), known: map[string]place{".": 0},
+	p := &rootMap{
+		trace: e.Trace, header: h, maps: o.Maps, maxNames: int(min(4*o.Limits.Files, math.MaxInt32)), matched: make([]bool, len(o.Maps)), app: h.AppNames(), known: map[string]rootIndex{".": 0},
 		dirs: map[string]bool{}, files: map[string]bool{}, removedDirs: map[string]bool{},
 	}
 	dirs := BranchRoots(o.Maps)
 	for _, m := range o.Maps {
-		p.of = append(p.of, place(slices.Index(dirs, filepath.Clean(m.Root))+1))
+		p.roots = append(p.roots, rootIndex(slices.Index(dirs, filepath.Clean(m.Root))+1))
 	}
 	for i := range h.Files {
 		f := &h.Files[i]
 		p.files[cleanPath(f.Path)] = true
-		if p.at(f.Path); f.Type == format.TypeDir || f.Type == format.TypeLnk {
+		if p.rootOf(f.Path); f.Type == format.TypeDir || f.Type == format.TypeLnk {
 			p.dirs[cleanPath(f.Path)] = true
 		}
 	}
 	for _, d := range h.Descriptors {
-		p.at(d.Path)
+		p.rootOf(d.Path)
 	}
 	all := make([]uses, len(e.Trace.Strings()))
 	if err := p.events(func(_ int32, _ int64, r *format.Record) error {
@@ -122,7 +123,7 @@ func (e *Executor) newPlaces(ctx context.Context) (*places, error) {
 			continue
 		}
 		name := e.Trace.Strings()[id]
-		p.at(name)
+		p.rootOf(name)
 		if use&created != 0 {
 			p.dirs[cleanPath(name)] = true
 		}
@@ -147,17 +148,17 @@ func (e *Executor) newPlaces(ctx context.Context) (*places, error) {
 	return p, p.events(p.checkEvent)
 }
 
-// at returns the place of a path.
-func (p *places) at(name string) place {
+// rootOf returns the root of a path.
+func (p *rootMap) rootOf(name string) rootIndex {
 	name = cleanPath(name)
 	if at, ok := p.known[name]; ok {
 		return at
 	}
 	if len(p.known) > p.maxNames {
-		return 0 // newPlaces ends with an error
+		return 0 // newRootMap ends with an error
 	}
 	above := path.Dir(name)
-	at := p.at(above)
+	at := p.rootOf(above)
 	// A parent directory of the application's path may not exist below the root
 	// (--paths flat).
 	for app, end := p.appName(name), p.appName(above); len(app) > 1 && app != end; app = path.Dir(app) {
@@ -172,26 +173,26 @@ func (p *places) at(name string) place {
 
 // appName returns the application's name of a clean path. Without names, the root
 // stands for the application's.
-func (p *places) appName(name string) string {
+func (p *rootMap) appName(name string) string {
 	if p.app == nil {
 		return "/" + name
 	}
 	return p.app.Of(name)
 }
 
-// match returns the place of the first map that matches an application's name.
-func (p *places) match(name string) (at place, ok bool) {
+// match returns the root of the first map that matches an application's name.
+func (p *rootMap) match(name string) (at rootIndex, ok bool) {
 	for i := range p.maps {
 		if glob.Match(p.maps[i].Glob, name) {
 			p.matched[i] = true
-			return p.of[i], true
+			return p.roots[i], true
 		}
 	}
 	return 0, false
 }
 
 // events calls f with each record.
-func (p *places) events(f func(thread int32, event int64, r *format.Record) error) error {
+func (p *rootMap) events(f func(thread int32, event int64, r *format.Record) error) error {
 	batch := make([]format.Record, 1024)
 	for thread := range int32(max(len(p.trace.Header().Threads), 1)) {
 		if p.trace.Len(thread+1) == 0 {
@@ -233,7 +234,7 @@ func pathArgs(r *format.Record, strings int) (ids [2]int64) {
 }
 
 // names returns the strings that are the first two paths of a record, "" for none.
-func (p *places) names(r *format.Record) (names [2]string) {
+func (p *rootMap) names(r *format.Record) (names [2]string) {
 	for k, id := range pathArgs(r, len(p.trace.Strings())) {
 		if id >= 0 {
 			names[k] = p.trace.Strings()[id]
@@ -290,27 +291,27 @@ var (
 	ErrUnmatched = errors.New("no name of the trace matches")
 )
 
-func (p *places) name(name string) string {
+func (p *rootMap) name(name string) string {
 	return format.BothNames(name, p.app.Of(name))
 }
 
-func (p *places) where(at place) string {
+func (p *rootMap) dirOf(at rootIndex) string {
 	if at == 0 {
 		return "the root"
 	}
-	return p.maps[slices.Index(p.of, at)].Root
+	return p.maps[slices.Index(p.roots, at)].Root
 }
 
-func (p *places) acrossError(what, from, to string) error {
-	return fmt.Errorf("%s %s, in %s, to %s, in %s: %w", what, p.name(from), p.where(p.at(from)), p.name(to), p.where(p.at(to)), ErrAcross)
+func (p *rootMap) acrossError(what, from, to string) error {
+	return fmt.Errorf("%s %s, in %s, to %s, in %s: %w", what, p.name(from), p.dirOf(p.rootOf(from)), p.name(to), p.dirOf(p.rootOf(to)), ErrAcross)
 }
 
-// check refuses links of the fileset that lead from one place to another.
-func (p *places) check() error {
+// check refuses links of the fileset that lead from one root to another.
+func (p *rootMap) check() error {
 	for i := range p.header.Files {
 		f := &p.header.Files[i]
 		switch {
-		case f.Link != "" && p.at(f.Link) != p.at(f.Path):
+		case f.Link != "" && p.rootOf(f.Link) != p.rootOf(f.Path):
 			return p.acrossError("hard link of", f.Link, f.Path)
 		case f.Type == format.TypeLnk:
 			if err := p.checkLink(f.Path, f.Target); err != nil {
@@ -321,28 +322,28 @@ func (p *places) check() error {
 	return nil
 }
 
-// checkLink refuses a symbolic link by which a path can lead into another place than
+// checkLink refuses a symbolic link by which a path can lead into another root than
 // its text suggests.
-func (p *places) checkLink(name, target string) error {
+func (p *rootMap) checkLink(name, target string) error {
 	to := target
 	if !strings.HasPrefix(target, "/") {
 		to = path.Join("/", path.Dir(cleanPath(name)), target)
 	}
 	to = cleanPath(to)
 	switch stray := p.boundaryBelow(to); {
-	case p.at(name) != p.at(to):
+	case p.rootOf(name) != p.rootOf(to):
 		return p.acrossError("symbolic link", name, to)
 	case stray != "":
 		return p.acrossError("symbolic link "+p.name(name)+" to a directory of", to, stray)
-	case p.at(name) != 0 && strings.HasPrefix(target, "/"):
-		return fmt.Errorf("symbolic link %s, in %s, to %q: %w, because an absolute link leads to the root", p.name(name), p.where(p.at(name)), target, ErrAcross)
+	case p.rootOf(name) != 0 && strings.HasPrefix(target, "/"):
+		return fmt.Errorf("symbolic link %s, in %s, to %q: %w, because an absolute link leads to the root", p.name(name), p.dirOf(p.rootOf(name)), target, ErrAcross)
 	}
 	return nil
 }
 
 // boundaryBelow returns a name below a directory that is in another root than its parent
 // directory, "" if there is none.
-func (p *places) boundaryBelow(dir string) string {
+func (p *rootMap) boundaryBelow(dir string) string {
 	if dir == "." {
 		if len(p.boundaries) > 0 {
 			return p.boundaries[0]
@@ -356,8 +357,8 @@ func (p *places) boundaryBelow(dir string) string {
 	return ""
 }
 
-// checkEvent refuses an event that leads from one place to another.
-func (p *places) checkEvent(thread int32, event int64, r *format.Record) (err error) {
+// checkEvent refuses an event that leads from one root to another.
+func (p *rootMap) checkEvent(thread int32, event int64, r *format.Record) (err error) {
 	if r.Ret < 0 || !r.Op.Valid() {
 		return nil
 	}
@@ -374,7 +375,7 @@ func (p *places) checkEvent(thread int32, event int64, r *format.Record) (err er
 			moved = p.boundaryBelow(to)
 		}
 		switch {
-		case p.at(from) != p.at(to):
+		case p.rootOf(from) != p.rootOf(to):
 			err = p.acrossError(r.Op.Info().Name, from, to)
 		case moved != "":
 			err = p.acrossError(fmt.Sprintf("%s %s to %s, a directory of", r.Op.Info().Name, p.name(from), p.name(to)), path.Dir(moved), moved)
@@ -387,7 +388,7 @@ func (p *places) checkEvent(thread int32, event int64, r *format.Record) (err er
 }
 
 // assignRoots assigns the names of the engine to their roots. The guard must be bound.
-func (p *places) assignRoots(e *Executor) {
+func (p *rootMap) assignRoots(e *Executor) {
 	for i, text := range e.texts {
 		at, known := p.known[cleanPath(text)]
 		if !known {
@@ -408,9 +409,9 @@ func (p *places) assignRoots(e *Executor) {
 }
 
 // crossesRoot reports whether a path leads through the root of a map.
-func (p *places) crossesRoot(text string) bool {
+func (p *rootMap) crossesRoot(text string) bool {
 	for i := range text {
-		if text[i] == '/' && p.at(text[:i]) != 0 {
+		if text[i] == '/' && p.rootOf(text[:i]) != 0 {
 			return true
 		}
 	}
@@ -419,7 +420,7 @@ func (p *places) crossesRoot(text string) bool {
 
 // splitDirs reports, for each name of the engine, whether it is a directory with
 // names in another root, which its listing lacks.
-func (p *places) splitDirs(e *Executor) []bool {
+func (p *rootMap) splitDirs(e *Executor) []bool {
 	dirs := make(map[string]bool)
 	for _, name := range p.boundaries {
 		dirs[path.Dir(name)] = true
@@ -434,7 +435,7 @@ func (p *places) splitDirs(e *Executor) []bool {
 // Unmatched returns an error for a map that no trace of a run has a name for, after Plan.
 func Unmatched(all []*Executor) error {
 	for i, m := range all[0].Maps {
-		if slices.ContainsFunc(all, func(e *Executor) bool { return e.places.matched[i] }) {
+		if slices.ContainsFunc(all, func(e *Executor) bool { return e.rootMap.matched[i] }) {
 			continue
 		}
 		return fmt.Errorf("map %s: %w", m, ErrUnmatched)
