@@ -3,7 +3,6 @@ package profile
 import (
 	"math/bits"
 	"slices"
-	"strings"
 
 	"pianola/format"
 	"pianola/internal/stats"
@@ -233,11 +232,9 @@ func (p *Profile) intervalTable(of *Intervals) *Table {
 	}
 	if of.Tails {
 		for k := range NumIO {
-			name := strings.ReplaceAll(k.String(), " ", "_")
-			columns = append(columns, column[Span]{heading{name + "_in_flight_seconds", duration}, func(v *Span) value { return integer(v.Categories[k].Flight) }})
-			for i, quantile := range stats.QuantileNames {
-				quantile = strings.ReplaceAll(quantile, ".", "")
-				columns = append(columns, column[Span]{heading{name + "_" + quantile + "_seconds", latencies}, func(v *Span) value {
+			columns = append(columns, column[Span]{heading{k.Key() + "_in_flight_seconds", duration}, func(v *Span) value { return integer(v.Categories[k].Flight) }})
+			for i, quantile := range stats.QuantileKeys {
+				columns = append(columns, column[Span]{heading{k.Key() + "_" + quantile + "_seconds", latencies}, func(v *Span) value {
 					if v.Latency[k] == nil {
 						return value{}
 					}

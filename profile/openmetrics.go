@@ -67,7 +67,7 @@ func WriteOpenMetrics(w io.Writer, series []Series) error {
 
 // write writes the samples of a category, those of each metric together.
 func (f *metricFamily) write(b *bufio.Writer, s *Series, k Category) {
-	labels := fmt.Sprintf(`recording="%s",class="%s"`, metricLabel.Replace(s.Name), strings.ReplaceAll(k.String(), " ", "_"))
+	labels := fmt.Sprintf(`recording="%s",class="%s"`, metricLabel.Replace(s.Name), k.Key())
 	sum := int64(0)
 	for i := range s.Profile.Intervals.List {
 		v := &s.Profile.Intervals.List[i]

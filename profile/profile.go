@@ -14,6 +14,8 @@
 package profile
 
 import (
+	"strings"
+
 	"pianola/format"
 	"pianola/format/coverage"
 	"pianola/format/process"
@@ -48,6 +50,9 @@ const (
 var categoryNames = [NumCategories]string{"read", "write", "sync", "metadata", "mapped read", "mapped write", "communication", "submit and wait"}
 
 func (c Category) String() string { return categoryNames[c] }
+
+// Key is the name as a key of documents and columns.
+func (c Category) Key() string { return strings.ReplaceAll(c.String(), " ", "_") }
 
 // noCategory is the category of calls that belong to none.
 const noCategory = NumCategories

@@ -30,11 +30,14 @@ func StartHeader(o *Options, pid int, tool string, cost format.Cost) *format.Hea
 }
 
 // Umask returns the umask of a process, octal, empty if it can't be read.
-func Umask(pid int) string {
-	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+func Umask(pid int) string { return Status(pid, "Umask") }
+
+// Status returns a field of the status of a process or a thread, empty if it can't be read.
+func Status(id int, field string) string {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", id))
 	for line := range strings.Lines(string(status)) {
-		if mask, ok := strings.CutPrefix(line, "Umask:"); ok {
-			return strings.TrimSpace(mask)
+		if value, ok := strings.CutPrefix(line, field+":"); ok {
+			return strings.TrimSpace(value)
 		}
 	}
 	return ""

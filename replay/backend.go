@@ -83,7 +83,7 @@ func ParseBackend(name string, more ...Backend) (Backend, error) {
 	for i, b := range all {
 		names[i] = b.String()
 	}
-	i, err := option.Parse[uint8]("backend", names, name)
+	i, err := option.Names[uint8]{What: "backend", All: names}.Parse(name)
 	if err != nil {
 		return Posix, err
 	}

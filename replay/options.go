@@ -147,7 +147,7 @@ func (o Options) complete(traces int) (Options, error) {
 		return o, fmt.Errorf("paths are mapped to more than %d directories", posix.MaxRoots)
 	case o.Compressibility < 0 || o.Compressibility > 100:
 		return o, fmt.Errorf("compressibility %d is not from 0 to 100", o.Compressibility)
-	case o.Prepare > fileset.PrepareOnly || o.Cache > fileset.CacheAsIs || !o.Timing.Valid() || !o.Wait.Valid() || !o.Order.Valid() || !o.Outside.Valid():
+	case !fileset.Preparations.Has(o.Prepare) || !fileset.Caches.Has(o.Cache) || !engine.Timings.Has(o.Timing) || !engine.Waits.Has(o.Wait) || !engine.Orders.Has(o.Order) || !engine.Outsides.Has(o.Outside):
 		return o, errors.New("an option has an unknown value")
 	case !(o.Speed > 0) || math.IsInf(o.Speed, 1):
 		return o, fmt.Errorf("speed %v is not above 0", o.Speed)

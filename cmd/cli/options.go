@@ -158,16 +158,16 @@ func init() {
 			{name: "rendezvous-timeout", value: defaultJoinTimeout, help: "with --ranks, wait `D` for the others", long: "replay", own: true, check: above0, needs: "ranks"},
 		}},
 		{"Pace", []*option{
-			{name: "timing", value: "compute", help: "issue an event `WHEN`: compute (its recorded compute after the thread's last event), schedule (at its recorded time), afap (at once)", long: "replay bench lab", oneOf: []string{"compute", "schedule", "afap"}, with: "play-layer",
-				set: func(o *replay.Options, v string) (err error) { o.Timing, err = engine.ParseTiming(v); return err }},
+			{name: "timing", value: "compute", help: "issue an event `WHEN`: compute (its recorded compute after the thread's last event), schedule (at its recorded time), afap (at once)", long: "replay bench lab", oneOf: engine.Timings.All, with: "play-layer",
+				set: func(o *replay.Options, v string) (err error) { o.Timing, err = engine.Timings.Parse(v); return err }},
 			{name: "speed", value: 1.0, help: "divide compute by `X`", long: "replay bench lab", with: "play-layer",
 				set: func(o *replay.Options, v string) (err error) { o.Speed, err = parseSpeed(v); return err }},
-			{name: "wait", value: "auto", help: "wait for that time by `HOW`: auto (sleep, then spin if a processor is free), spin, sleep", long: "replay", also: "bench lab", oneOf: []string{"auto", "spin", "sleep"}, with: "play-layer",
-				set: func(o *replay.Options, v string) (err error) { o.Wait, err = engine.ParseWait(v); return err }},
-			{name: "order", value: "resource", help: "wait for events of other threads by `RULE`: resource (those that the event depends on), thread (none), total (all earlier ones)", long: "replay", also: "bench lab", oneOf: []string{"resource", "thread", "total"},
-				set: func(o *replay.Options, v string) (err error) { o.Order, err = engine.ParseOrder(v); return err }},
-			{name: "outside", value: "closed", help: "deliver messages of unrecorded clients `WHEN`: closed (as long after the previous reply as recorded), timed (at their recorded times)", long: "replay", also: "bench lab", oneOf: []string{"closed", "timed"},
-				set: func(o *replay.Options, v string) (err error) { o.Outside, err = engine.ParseOutside(v); return err }},
+			{name: "wait", value: "auto", help: "wait for that time by `HOW`: auto (sleep, then spin if a processor is free), spin, sleep", long: "replay", also: "bench lab", oneOf: engine.Waits.All, with: "play-layer",
+				set: func(o *replay.Options, v string) (err error) { o.Wait, err = engine.Waits.Parse(v); return err }},
+			{name: "order", value: "resource", help: "wait for events of other threads by `RULE`: resource (those that the event depends on), thread (none), total (all earlier ones)", long: "replay", also: "bench lab", oneOf: engine.Orders.All,
+				set: func(o *replay.Options, v string) (err error) { o.Order, err = engine.Orders.Parse(v); return err }},
+			{name: "outside", value: "closed", help: "deliver messages of unrecorded clients `WHEN`: closed (as long after the previous reply as recorded), timed (at their recorded times)", long: "replay", also: "bench lab", oneOf: engine.Outsides.All,
+				set: func(o *replay.Options, v string) (err error) { o.Outside, err = engine.Outsides.Parse(v); return err }},
 		}},
 		{"Backend", []*option{
 			{name: "backend", value: "posix", help: "execute the events by `BACKEND`: posix (the kernel), memory (a file system in this process's memory), null (nothing, to measure the engine), simulated (calls take their recorded time on a simulated clock, at once), exec:PROGRAM (a plug-in; see docs/reference/plugins.md)", long: "replay bench lab", complete: ofBackends, with: "play-layer",
@@ -178,10 +178,13 @@ func init() {
 			{name: "plugin-timeout", value: plugin.DefaultTimeout, help: "stop a plug-in that makes no progress for `D`; 0 means never", long: "compile replay", also: "bench lab", with: "play-layer", check: notBelow0},
 		}},
 		{"Files and memory", []*option{
-			{name: "cache", value: "recorded", help: "start with the page cache in `STATE`: recorded (as the application found it), warm, cold, asis", short: "replay bench lab", oneOf: []string{"recorded", "warm", "cold", "asis"}, with: "play-layer",
-				set: func(o *replay.Options, v string) (err error) { o.Cache, err = fileset.ParseCache(v); return err }},
-			{name: "prepare", value: "auto", help: "build `WHAT` of the files first: auto (what is missing or does not fit), always (all), never (nothing), only (as auto, without a replay)", long: "replay", also: "bench lab", oneOf: []string{"auto", "always", "never", "only"}, with: "play-layer",
-				set: func(o *replay.Options, v string) (err error) { o.Prepare, err = fileset.ParsePrepare(v); return err }},
+			{name: "cache", value: "recorded", help: "start with the page cache in `STATE`: recorded (as the application found it), warm, cold, asis", short: "replay bench lab", oneOf: fileset.Caches.All, with: "play-layer",
+				set: func(o *replay.Options, v string) (err error) { o.Cache, err = fileset.Caches.Parse(v); return err }},
+			{name: "prepare", value: "auto", help: "build `WHAT` of the files first: auto (what is missing or does not fit), always (all), never (nothing), only (as auto, without a replay)", long: "replay", also: "bench lab", oneOf: fileset.Preparations.All, with: "play-layer",
+				set: func(o *replay.Options, v string) (err error) {
+					o.Prepare, err = fileset.Preparations.Parse(v)
+					return err
+				}},
 			{name: "pause", value: time.Duration(0), help: "wait `D`, such as 10s, once the files are prepared, so that the storage is at rest at the first event", long: "replay", also: "bench lab", check: notBelow0,
 				set: func(o *replay.Options, v string) (err error) { o.Pause, err = parsePause(v); return err }},
 			{name: "map", value: []string{}, help: "put files whose path in the application matches GLOB below DIR, such as a directory on another disk: `GLOB=DIR`; repeatable", long: "replay lab", also: "bench", complete: ofDirs,

@@ -248,7 +248,7 @@ func (d *decoder) run() (r Run, remarks map[string]string, err error) {
 		case "classes":
 			return d.cells(func(name string) (*profile.Total, **profile.Latency, *bool) {
 				for k := range profile.NumCategories {
-					if className(k) == name {
+					if k.Key() == name {
 						return &p.Categories[k], &p.Latency[k], &ofOperations[k]
 					}
 				}
@@ -276,7 +276,7 @@ func (d *decoder) run() (r Run, remarks map[string]string, err error) {
 			return r, nil, err
 		}
 		if l := p.Latency[k]; l == nil || l.Calls > p.Categories[k].Calls {
-			return r, nil, fmt.Errorf("%s: its latencies do not add up from those of its operations", className(k))
+			return r, nil, fmt.Errorf("%s: its latencies do not add up from those of its operations", k.Key())
 		}
 	}
 	return r, remarks, addUp(p)

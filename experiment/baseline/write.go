@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"io"
 	"reflect"
-	"strings"
 
 	"pianola/format"
 	"pianola/profile"
@@ -59,7 +58,7 @@ func Write(w io.Writer, name string, runs []Run) error {
 		for k := range profile.NumCategories {
 			l := p.Latency[k]
 			all, err := summed(p, k)
-			cells(className(k), &p.Categories[k], l, err == nil && l != nil && reflect.DeepEqual(l, all))
+			cells(k.Key(), &p.Categories[k], l, err == nil && l != nil && reflect.DeepEqual(l, all))
 		}
 		b.WriteString("},\n\"operations\": {")
 		separator = "\n"
@@ -82,8 +81,6 @@ func put(b *bytes.Buffer, v any) {
 	}
 	b.Truncate(b.Len() - 1) // the end of the line
 }
-
-func className(k profile.Category) string { return strings.ReplaceAll(k.String(), " ", "_") }
 
 // remarks returns the remarks that are kept.
 func remarks(meta []format.Meta) map[string]string {

@@ -69,8 +69,8 @@ func ofCalls(value func(*profile.Profile, *profile.Measure) *float64) func(*prof
 }
 
 func quantiles() (list []figure) {
-	for i, name := range stats.QuantileNames {
-		list = append(list, figure{strings.ReplaceAll(name, ".", ""), &durations, larger, false, func(_ *profile.Profile, m *profile.Measure) *float64 {
+	for i, key := range stats.QuantileKeys {
+		list = append(list, figure{key, &durations, larger, false, func(_ *profile.Profile, m *profile.Measure) *float64 {
 			if m.Tails == nil {
 				return nil
 			}
@@ -84,7 +84,7 @@ func quantiles() (list []figure) {
 // precedes an operation of the same name, such as read.
 func subjects() (names []string) {
 	for k := range profile.NumCategories {
-		names = append(names, className(k))
+		names = append(names, k.Key())
 	}
 	for op := format.OpNone + 1; op.Valid(); op++ {
 		names = append(names, op.String())
@@ -92,12 +92,10 @@ func subjects() (names []string) {
 	return names
 }
 
-func className(k profile.Category) string { return strings.ReplaceAll(k.String(), " ", "_") }
-
 // measureOf returns the function that measures a subject, nil for an unknown subject.
 func measureOf(subject string) func(*profile.Profile) profile.Measure {
 	for k := range profile.NumCategories {
-		if className(k) == subject {
+		if k.Key() == subject {
 			return func(p *profile.Profile) profile.Measure { return p.Measure(k) }
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/csv"
 	"io"
 	"strconv"
-	"strings"
 
 	"pianola/format"
 	"pianola/internal/stats"
@@ -20,8 +19,8 @@ func (c *Comparison) WriteCSV(w io.Writer) error {
 	head := []string{"kind", "name", a + "_seconds", r + "_seconds", "ratio", "interval_low", "interval_high", "finding",
 		a + "_calls", r + "_calls", a + "_errors", r + "_errors", a + "_bytes", r + "_bytes"}
 	for _, side := range c.Names {
-		for _, name := range stats.QuantileNames {
-			head = append(head, side+"_"+strings.ReplaceAll(name, ".", "")+"_seconds")
+		for _, key := range stats.QuantileKeys {
+			head = append(head, side+"_"+key+"_seconds")
 		}
 	}
 	cw.Write(head)

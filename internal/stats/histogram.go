@@ -22,15 +22,7 @@ type Histogram struct {
 const maxNanos = 1 << 42
 
 // Add counts a duration. A negative one counts as 0.
-func (h *Histogram) Add(nanos int64) {
-	nanos = max(nanos, 0)
-	if h.hist == nil {
-		h.begin(nanos)
-	}
-	h.min, h.max = min(h.min, nanos), max(h.max, nanos)
-	// RecordValue fails only for values out of range.
-	_ = h.hist.RecordValue(min(nanos, maxNanos))
-}
+func (h *Histogram) Add(nanos int64) { h.AddCount(nanos, 1) }
 
 // AddCount counts a duration several times. With a count of 0 it only raises the maximum.
 func (h *Histogram) AddCount(nanos, count int64) {
@@ -39,7 +31,7 @@ func (h *Histogram) AddCount(nanos, count int64) {
 		h.begin(nanos)
 	}
 	h.min, h.max = min(h.min, nanos), max(h.max, nanos)
-	_ = h.hist.RecordValues(min(nanos, maxNanos), max(count, 0))
+	_ = h.hist.RecordValues(min(nanos, maxNanos), max(count, 0)) // fails only for values out of range
 }
 
 func (h *Histogram) begin(least int64) {
@@ -76,8 +68,12 @@ func (h *Histogram) Min() int64 { return h.min }
 // Quantiles are upper limits of fractions of all durations, in nanoseconds.
 type Quantiles struct{ P50, P90, P99, P999, Max int64 }
 
-// QuantileNames are the names of Quantiles, in their order.
-var QuantileNames = [...]string{"p50", "p90", "p99", "p99.9", "max"}
+// QuantileNames are the names of Quantiles, in their order, and QuantileKeys the same as keys of
+// documents and columns.
+var (
+	QuantileNames = [...]string{"p50", "p90", "p99", "p99.9", "max"}
+	QuantileKeys  = [len(QuantileNames)]string{"p50", "p90", "p99", "p999", "max"}
+)
 
 // List returns the quantiles in the order of QuantileNames.
 func (q Quantiles) List() [len(QuantileNames)]int64 {

@@ -88,28 +88,22 @@ func openProcess(pid int) (int, error) {
 		return -1, fmt.Errorf("%d is no process id", pid)
 	}
 	fd, err := unix.PidfdOpen(pid, 0)
+	of := processOf(pid)
 	switch {
 	case err == nil:
 		return fd, nil
 	case err == unix.ESRCH:
 		return -1, fmt.Errorf("attach to process %d: %w", pid, os.ErrProcessDone)
-	case (err == unix.EINVAL || err == unix.ENOENT) && isThread(pid):
-		return -1, fmt.Errorf("attach to process %d: it is a thread of process %d", pid, processOf(pid))
+	case (err == unix.EINVAL || err == unix.ENOENT) && of > 0 && of != pid:
+		return -1, fmt.Errorf("attach to process %d: it is a thread of process %d", pid, of)
 	}
 	return -1, fmt.Errorf("attach to process %d: %w", pid, err)
 }
 
-func isThread(tid int) bool { n := processOf(tid); return n > 0 && n != tid }
-
 // processOf returns the process of a thread, 0 if there is no such thread.
-func processOf(tid int) (pid int) {
-	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid))
-	for line := range strings.Lines(string(status)) {
-		if _, err := fmt.Sscanf(line, "Tgid:%d", &pid); err == nil {
-			return pid
-		}
-	}
-	return 0
+func processOf(tid int) int {
+	pid, _ := strconv.Atoi(record.Status(tid, "Tgid"))
+	return pid
 }
 
 // attach sets everything up and begins to record.

@@ -3,12 +3,14 @@ package ptrace
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"pianola/bpf"
 	"pianola/format"
+	"pianola/internal/mounts"
 	"pianola/record"
 )
 
@@ -131,8 +133,8 @@ func (tr *tracer) storageOf(tid int32, st *unix.Statx_t) storage {
 	s, known := tr.storages[st.Dev_minor]
 	if !known {
 		var fs unix.Statfs_t
-		mounts, _ := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", tid))
-		if !isServed(string(mounts), st.Dev_minor) && unix.Statfs(unix.ByteSliceToString(tr.path), &fs) == nil {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", tid))
+		if !isServed(string(text), st.Dev_minor) && unix.Statfs(unix.ByteSliceToString(tr.path), &fs) == nil {
 			s = storages[int64(fs.Type)]
 		}
 		tr.storages[st.Dev_minor] = s
@@ -143,15 +145,10 @@ func (tr *tracer) storageOf(tid int32, st *unix.Statx_t) storage {
 // isServed reports whether a file system of those in the text of a mountinfo is
 // served by a process (FUSE). That may be a traced one, which can't answer while
 // the tracer waits.
-func isServed(mounts string, minor uint32) bool {
-	device := fmt.Sprintf("0:%d", minor)
-	for line := range strings.Lines(mounts) {
-		mount, system, _ := strings.Cut(line, " - ")
-		if f := strings.Fields(mount); len(f) > 2 && f[2] == device {
-			return strings.HasPrefix(system, "fuse")
-		}
-	}
-	return false
+func isServed(mountinfo string, minor uint32) bool {
+	all := mounts.Parse(mountinfo)
+	at := slices.IndexFunc(all, func(m mounts.Mount) bool { return m.Major == 0 && m.Minor == minor })
+	return at >= 0 && strings.HasPrefix(all[at].Type, "fuse")
 }
 
 // fileType returns the type of the file of a thread that statDescriptor has

@@ -51,46 +51,18 @@ func (o Outside) ignores(k format.EdgeKind) bool {
 	return k == format.EdgeReply && o == Timed || k == format.EdgeArrival && o == Closed
 }
 
+// The names of the values.
 var (
-	outsideNames = []string{Closed: "closed", Timed: "timed"}
-	timingNames  = []string{Compute: "compute", Schedule: "schedule", AFAP: "afap"}
-	waitNames    = []string{Auto: "auto", Spin: "spin", Sleep: "sleep"}
-	orderNames   = []string{Resource: "resource", Thread: "thread", Total: "total"}
+	Outsides = option.Names[Outside]{What: "client mode", All: []string{Closed: "closed", Timed: "timed"}}
+	Timings  = option.Names[Timing]{What: "timing", All: []string{Compute: "compute", Schedule: "schedule", AFAP: "afap"}}
+	Waits    = option.Names[Wait]{What: "wait method", All: []string{Auto: "auto", Spin: "spin", Sleep: "sleep"}}
+	Orders   = option.Names[Order]{What: "order", All: []string{Resource: "resource", Thread: "thread", Total: "total"}}
 )
 
-func (t Timing) String() string { return timingNames[t] }
-func (w Wait) String() string   { return waitNames[w] }
-func (o Order) String() string  { return orderNames[o] }
-
-func (o Outside) String() string { return outsideNames[o] }
-
-// Valid reports whether the value is one of the timings.
-func (t Timing) Valid() bool { return int(t) < len(timingNames) }
-
-// Valid reports whether the value is one of the ways to wait.
-func (w Wait) Valid() bool { return int(w) < len(waitNames) }
-
-// Valid reports whether the value is one of the orders.
-func (o Order) Valid() bool { return int(o) < len(orderNames) }
-
-// Valid reports whether the value is one of the ways of clients.
-func (o Outside) Valid() bool { return int(o) < len(outsideNames) }
-
-// ParseOutside returns the client mode of that name.
-func ParseOutside(name string) (Outside, error) {
-	return option.Parse[Outside]("client mode", outsideNames, name)
-}
-
-// ParseTiming returns the timing of that name.
-func ParseTiming(name string) (Timing, error) {
-	return option.Parse[Timing]("timing", timingNames, name)
-}
-
-// ParseWait returns the wait method of that name.
-func ParseWait(name string) (Wait, error) { return option.Parse[Wait]("wait method", waitNames, name) }
-
-// ParseOrder returns the order of that name.
-func ParseOrder(name string) (Order, error) { return option.Parse[Order]("order", orderNames, name) }
+func (t Timing) String() string  { return Timings.All[t] }
+func (w Wait) String() string    { return Waits.All[w] }
+func (o Order) String() string   { return Orders.All[o] }
+func (o Outside) String() string { return Outsides.All[o] }
 
 // Options are the choices of an engine.
 type Options struct {

@@ -22,12 +22,10 @@ const (
 	CacheAsIs                  // what the preparation leaves
 )
 
-var cacheNames = []string{CacheRecorded: "recorded", CacheWarm: "warm", CacheCold: "cold", CacheAsIs: "asis"}
+// Caches are the names of the states.
+var Caches = option.Names[Cache]{What: "cache", All: []string{CacheRecorded: "recorded", CacheWarm: "warm", CacheCold: "cold", CacheAsIs: "asis"}}
 
-func (c Cache) String() string { return cacheNames[c] }
-
-// ParseCache returns the state of the page cache with a name.
-func ParseCache(name string) (Cache, error) { return option.Parse[Cache]("cache", cacheNames, name) }
+func (c Cache) String() string { return Caches.All[c] }
 
 // pageSize is what format.File.Cached counts, in bytes.
 const pageSize = 4096

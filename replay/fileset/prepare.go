@@ -27,14 +27,10 @@ const (
 	PrepareOnly                  // like PrepareAuto, but replay nothing, and keep the root
 )
 
-var prepareNames = []string{PrepareAuto: "auto", PrepareAlways: "always", PrepareNever: "never", PrepareOnly: "only"}
+// Preparations are the names of the ways.
+var Preparations = option.Names[Prepare]{What: "preparation", All: []string{PrepareAuto: "auto", PrepareAlways: "always", PrepareNever: "never", PrepareOnly: "only"}}
 
-func (p Prepare) String() string { return prepareNames[p] }
-
-// ParsePrepare returns the preparation of that name.
-func ParsePrepare(name string) (Prepare, error) {
-	return option.Parse[Prepare]("preparation", prepareNames, name)
-}
+func (p Prepare) String() string { return Preparations.All[p] }
 
 // Prepared is the result of a preparation.
 type Prepared struct {

@@ -62,18 +62,18 @@ func prepare(ctx context.Context, dir string, files []format.File, o Options) (d
 
 func TestPrepareOptions(t *testing.T) {
 	for _, want := range []Prepare{PrepareAuto, PrepareAlways, PrepareNever, PrepareOnly} {
-		got, err := ParsePrepare(want.String())
+		got, err := Preparations.Parse(want.String())
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
 	for _, want := range []Cache{CacheRecorded, CacheWarm, CacheCold, CacheAsIs} {
-		got, err := ParseCache(want.String())
+		got, err := Caches.Parse(want.String())
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
-	_, err := ParsePrepare("maybe")
+	_, err := Preparations.Parse("maybe")
 	require.ErrorContains(t, err, `"maybe": want auto, always, never, only`)
-	_, err = ParseCache("hot")
+	_, err = Caches.Parse("hot")
 	require.ErrorContains(t, err, `"hot": want recorded, warm, cold, asis`)
 }
 
