@@ -2,10 +2,13 @@ package main
 
 import (
 	"encoding/json"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -24,7 +27,23 @@ func TestMain(m *testing.M) {
 	if os.Getenv("PIANOLA_INSTALLED") != "" {
 		os.Exit(m.Run()) // the pianola in PATH is what is tested, for pages of docs
 	}
-	testscript.Main(m, map[string]func(){"pianola": main, "pianola-ranks": hub.Main})
+	testscript.Main(waiting{m}, map[string]func(){"pianola": main, "pianola-ranks": hub.Main})
+}
+
+// waiting runs the tests, twice as many at a time as there are processors: most of them
+// wait for a process, a clock or the disk. The option -parallel is stronger.
+type waiting struct{ *testing.M }
+
+func (w waiting) Run() int {
+	flag.Parse()
+	set := false
+	flag.Visit(func(f *flag.Flag) { set = set || f.Name == "test.parallel" })
+	if !set {
+		if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+			panic(err)
+		}
+	}
+	return w.M.Run()
 }
 
 // long are the scripts that take seconds. They are left out where tests are to be
