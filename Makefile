@@ -79,18 +79,19 @@ matrix: ## Pianola and its tests on other kernels, in virtual machines; KERNELS=
 	@sh scripts/need.sh qemu-system-x86_64=qemu-system-x86 $(if $(ARM64)$(filter arm64%,$(KERNELS)),qemu-system-aarch64=qemu-system-arm) cpio=cpio depmod=kmod xz=xz-utils mkfs.ext4=e2fsprogs
 	ARM64=$(ARM64) CHECKS="$(CHECKS)" sh scripts/matrix.sh demo/matrix $(KERNELS)
 
+# Lint has had go vet look at all packages, so go test needn't.
 test: deps-test build lint ## all tests
 	PIANOLA_REQUIRE_BPF=$${PIANOLA_REQUIRE_BPF-$$(sh scripts/can-bpf.sh)} \
-	  PIANOLA_REQUIRE_BROWSER=$${PIANOLA_REQUIRE_BROWSER-$$(command -v chromium >/dev/null && echo 1)} $(GO) test -timeout $(TIMEOUT) ./...
+	  PIANOLA_REQUIRE_BROWSER=$${PIANOLA_REQUIRE_BROWSER-$$(command -v chromium >/dev/null && echo 1)} $(GO) test -vet off -timeout $(TIMEOUT) ./...
 	@if command -v gcc >/dev/null; then PIANOLA_REQUIRE_BPF= $(MAKE) --no-print-directory race; else echo "no gcc: -race is left out"; fi
 
 check: lint ## lint and short tests, in two minutes
-	$(GO) test -short -timeout $(TIMEOUT) ./...
+	$(GO) test -vet off -short -timeout $(TIMEOUT) ./...
 
 # Otherwise each program that is built so sleeps for a second when it ends, to see
 # whether its threads race then.
 race: ## short tests of packages with threads, under the race detector; RACE=./... SHORT= for all tests
-	GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test -race $(SHORT) -timeout $(TIMEOUT) $(RACE)
+	GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test -vet off -race $(SHORT) -timeout $(TIMEOUT) $(RACE)
 
 bench: ## benchmarks for benchstat
 	$(GO) test -run '^$$' -bench . -benchmem ./...

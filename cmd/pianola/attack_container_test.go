@@ -28,8 +28,9 @@ var controls = []struct {
 }
 
 // newContainer makes control groups with the limits of controls, and returns the files
-// that take processes in. In version 1 each controller has a group of its own.
-func newContainer(t *testing.T) (procs []string) {
+// that take processes in. In version 1 each controller has a group of its own. No other
+// container of this process may have the name.
+func newContainer(t *testing.T, name string) (procs []string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("making a control group takes root")
@@ -37,7 +38,7 @@ func newContainer(t *testing.T) (procs []string) {
 	for _, c := range controls {
 		made := false
 		for _, above := range groupsOf(t, c.controller) {
-			dir := filepath.Join(above.dir, fmt.Sprint("pianola-test-", os.Getpid()))
+			dir := filepath.Join(above.dir, fmt.Sprintf("pianola-test-%d-%s", os.Getpid(), name))
 			if err := os.Mkdir(dir, 0o755); err == nil {
 				t.Cleanup(func() { require.NoError(t, unix.Rmdir(dir)) })
 			} else if !os.IsExist(err) {
@@ -116,7 +117,6 @@ func TestAttackContainer(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	container := newContainer(t)
 	for name, make := range map[string]func(h *hostile){
 		"record locks": func(h *hostile) {
 			const files = 500
@@ -180,26 +180,30 @@ func TestAttackContainer(t *testing.T) {
 			}
 		},
 	} {
-		c := newCage(t, attacker{id: 0})
-		h := newHostile(1)
-		make(h)
-		c.trace(t, "a.bin", h)
-		const fast = " --memory --timing afap a.bin"
-		for _, words := range []string{
-			"replay --root " + c.root + fast, "replay --backend memory" + fast, "lab --runs 1 --try order=thread --root " + c.root + fast,
-			"profile --html page.html a.bin", "compare --tolerance 10% a.bin a.bin", "convert -o /dev/null a.bin",
-		} {
-			t.Run(name+"/"+strings.Join(strings.Fields(words)[:2], ""), func(t *testing.T) {
-				c.forget(t)
-				cmd, said := c.command(t)
-				cmd.Path, cmd.Args = bash, slices.Concat([]string{"bash", "-c", enter, "enter"}, container, []string{"--"}, strings.Fields(words))
-				require.NoError(t, cmd.Start())
-				o := c.ended(t, cmd, said) // not by a signal
-				if o.status == cli.ExitFailure {
-					require.Contains(t, o.said, "limit", name)
-				}
-				c.unharmed(t)
-			})
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // in a container of its own
+			container := newContainer(t, strings.ReplaceAll(name, " ", "-"))
+			c := newCage(t, attacker{id: 0})
+			h := newHostile(1)
+			make(h)
+			c.trace(t, "a.bin", h)
+			const fast = " --memory --timing afap a.bin"
+			for _, words := range []string{
+				"replay --root " + c.root + fast, "replay --backend memory" + fast, "lab --runs 1 --try order=thread --root " + c.root + fast,
+				"profile --html page.html a.bin", "compare --tolerance 10% a.bin a.bin", "convert -o /dev/null a.bin",
+			} {
+				t.Run(strings.Join(strings.Fields(words)[:2], ""), func(t *testing.T) {
+					c.forget(t)
+					cmd, said := c.command(t)
+					cmd.Path, cmd.Args = bash, slices.Concat([]string{"bash", "-c", enter, "enter"}, container, []string{"--"}, strings.Fields(words))
+					require.NoError(t, cmd.Start())
+					o := c.ended(t, cmd, said) // not by a signal
+					if o.status == cli.ExitFailure {
+						require.Contains(t, o.said, "limit", name)
+					}
+					c.unharmed(t)
+				})
+			}
+		})
 	}
 }

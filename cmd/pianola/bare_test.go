@@ -15,6 +15,7 @@ import (
 // A replay needs only a directory to write to: no program, no device, no /proc. The
 // test lists the features that need one of those.
 func TestBare(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
 	}

@@ -22,6 +22,7 @@ import (
 // A user without privileges records ranks, and calls of a library, if the program has two
 // capabilities.
 func TestRecordRanksWithCapabilities(t *testing.T) {
+	t.Parallel()
 	recordkit.RequireEBPF(t, ebpf.MeasureCost)
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")

@@ -15,11 +15,13 @@ import (
 // Directories and files that were closed to the application are closed to the user who
 // replays, whether or not their modes were recorded.
 func TestClosedToTheUser(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can run a command as another user")
 	}
 	for _, tracer := range []string{"ebpf", "ptrace"} {
 		t.Run(tracer, func(t *testing.T) {
+			t.Parallel()
 			if tracer == "ebpf" {
 				recordkit.RequireEBPF(t, ebpf.MeasureCost)
 			}

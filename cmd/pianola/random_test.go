@@ -22,6 +22,7 @@ import (
 // long to start as a program does to run. The directory of a batch is kept where a result
 // differs: threads take other turns in the next run.
 func TestRandom(t *testing.T) {
+	t.Parallel()
 	recordkit.RequireEBPF(t, ebpf.MeasureCost)
 	programs, differ, listed := map[string]int{}, map[string]int{}, map[string]int{}
 	for _, batch := range randomBatches(randomSeeds(t)) {

@@ -149,6 +149,7 @@ func requireRing(t *testing.T, log string, ranks, rounds int) {
 const ringGap = 0.005
 
 func TestRanksByEnvironment(t *testing.T) {
+	t.Parallel()
 	const ranks, rounds = 4, 10
 	trace := ranksTrace(t, ringScript(ranks, rounds, ringGap))
 	for _, players := range []int{1, 2, 3, 4, 6} {
@@ -185,6 +186,7 @@ func TestRanksByEnvironment(t *testing.T) {
 
 // The profile of all ranks is one comparison, in text too.
 func TestRanksText(t *testing.T) {
+	t.Parallel()
 	all := startPlayers(t, 2, nil, "--rendezvous", t.TempDir(), "--root", "root", "--keep", ranksTrace(t, ringScript(4, 2, ringGap)))
 	for _, p := range all {
 		require.NoError(t, p.Wait(), "%s", p.said.String())
@@ -205,6 +207,7 @@ func TestRanksText(t *testing.T) {
 
 // Nodes can have roots of their own, by the same name: each is prepared.
 func TestRanksOnRootsOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	all := startPlayers(t, 4, func(rank int, c *exec.Cmd) {
 		c.Dir = filepath.Join(c.Dir, fmt.Sprint("node", rank/2))
 		require.NoError(t, os.MkdirAll(c.Dir, 0o755))
@@ -219,6 +222,7 @@ func TestRanksOnRootsOfTheirOwn(t *testing.T) {
 
 // Several replays in one launch: each begins with the files as they were.
 func TestRanksRepeat(t *testing.T) {
+	t.Parallel()
 	const ranks, rounds, runs = 4, 5, 4
 	trace := ranksTrace(t, ringScript(ranks, rounds, ringGap))
 	all := startPlayers(t, ranks, nil, "--rendezvous", t.TempDir(), "--root", "root", "--runs", fmt.Sprint(runs), "--log", "log", "--json", trace)
@@ -257,6 +261,7 @@ func TestRanksRepeat(t *testing.T) {
 // Names of maps lie in directories that all ranks see, or that each node has of its own.
 // Each directory is prepared once, and nothing is left.
 func TestRanksWithMaps(t *testing.T) {
+	t.Parallel()
 	script := strings.Replace(ringScript(4, 2, ringGap), "# file:", "# file: \"logs\" dir mode=0755 size=0 cached=-1\n# file: \"logs/in\" reg mode=0644 size=5000 cached=0\n# file:", 1)
 	for thread := 1; thread <= 4; thread++ {
 		script += fmt.Sprintf("%[1]d openm ( logs/own%[1]d 50 384 ) = 9\n%[1]d write ( 9 700 ) = 700\n", thread)
@@ -317,6 +322,7 @@ func TestRanksWithMaps(t *testing.T) {
 
 // One rank says what is wrong with a map, and nothing is left.
 func TestRanksWithWrongMaps(t *testing.T) {
+	t.Parallel()
 	trace := ranksTrace(t, ringScript(4, 2, ringGap)+"3 rename ( out2 moved ) = 0\n")
 	for name, test := range map[string]struct {
 		glob, said string
@@ -344,6 +350,7 @@ func TestRanksWithWrongMaps(t *testing.T) {
 }
 
 func TestManyRanks(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("short: 64 processes")
 	}
@@ -374,6 +381,7 @@ func requireTimeNamespaces(t *testing.T) string {
 
 // Ranks whose clocks differ by 1000 seconds start at the same time.
 func TestRanksWithOtherClocks(t *testing.T) {
+	t.Parallel()
 	unshare := requireTimeNamespaces(t)
 	const ranks, rounds = 4, 10
 	all := startPlayers(t, ranks, func(rank int, c *exec.Cmd) {
@@ -398,6 +406,7 @@ func endlessScript(ranks int) string {
 
 // A rank that dies, or is interrupted, ends the others, and rank 0 says so.
 func TestRankEndsTheOthers(t *testing.T) {
+	t.Parallel()
 	trace := ranksTrace(t, endlessScript(4))
 	for _, test := range []struct {
 		name   string
@@ -431,6 +440,7 @@ func TestRankEndsTheOthers(t *testing.T) {
 
 // The others hear of a rank that dies while one has not joined yet.
 func TestRankDiesBeforeAllHaveJoined(t *testing.T) {
+	t.Parallel()
 	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true})
 	require.NoError(t, err)
 	go s.Start()
@@ -480,6 +490,7 @@ func (p *player) carrier(t *testing.T) int {
 // scancel and the like signal all processes of a job, the carriers too: all ranks end, and
 // the root is removed.
 func TestRanksAreCancelled(t *testing.T) {
+	t.Parallel()
 	all := startPlayers(t, 4, nil, "--rendezvous", t.TempDir(), "--root", "root", "--map", "*/out3=map", "--json", ranksTrace(t, endlessScript(4)))
 	last := filepath.Join(all[0].Dir, "map", "out3")
 	require.Eventually(t, func() bool {
@@ -503,6 +514,7 @@ func TestRanksAreCancelled(t *testing.T) {
 
 // A rank that is stopped for a while goes on.
 func TestRankIsStopped(t *testing.T) {
+	t.Parallel()
 	const rounds = 40
 	all := startPlayers(t, 2, nil, "--rendezvous", t.TempDir(), "--root", "root", "--json", ranksTrace(t, ringScript(2, rounds, ringGap)))
 	file := filepath.Join(all[0].Dir, "root", "out1")
@@ -525,6 +537,7 @@ func TestRankIsStopped(t *testing.T) {
 
 // A difference that ends a strict replay of one rank ends that of all.
 func TestStrictRanks(t *testing.T) {
+	t.Parallel()
 	script := strings.Replace(endlessScript(4), "3 write ( 4 10 ) = 10\n", "3 write ( 5 10 ) = 10\n", 1)
 	all := startPlayers(t, 4, nil, "--rendezvous", t.TempDir(), "--strict", "--json", ranksTrace(t, script))
 	for rank, p := range all {
@@ -534,6 +547,7 @@ func TestStrictRanks(t *testing.T) {
 }
 
 func TestRanksAgree(t *testing.T) {
+	t.Parallel()
 	one, other := ranksTrace(t, ringScript(2, 2, ringGap)), ranksTrace(t, ringScript(2, 3, ringGap))
 	all := startPlayers(t, 2, func(rank int, c *exec.Cmd) {
 		if rank == 1 {
@@ -547,6 +561,7 @@ func TestRanksAgree(t *testing.T) {
 }
 
 func TestRanksAgreeOnOptions(t *testing.T) {
+	t.Parallel()
 	all := startPlayers(t, 2, func(rank int, c *exec.Cmd) {
 		if rank == 1 {
 			c.Args = append(c.Args[:3:3], append([]string{"--map", "*=there"}, c.Args[3:]...)...)
@@ -560,6 +575,7 @@ func TestRanksAgreeOnOptions(t *testing.T) {
 
 // Two processes that are the same rank, or expect other numbers of ranks, don't play.
 func TestRanksAreCounted(t *testing.T) {
+	t.Parallel()
 	meet := t.TempDir()
 	trace := ranksTrace(t, ringScript(2, 2, ringGap))
 	all := startPlayers(t, 3, func(rank int, c *exec.Cmd) {
@@ -575,6 +591,7 @@ func TestRanksAreCounted(t *testing.T) {
 
 // Ranks say why they do not meet, and leave nothing.
 func TestRanksThatDoNotMeet(t *testing.T) {
+	t.Parallel()
 	trace := ranksTrace(t, ringScript(3, 2, ringGap))
 	none := filepath.Join(t.TempDir(), "none")
 	short := []string{"--rendezvous-timeout", "1s"}
@@ -612,6 +629,7 @@ func TestRanksThatDoNotMeet(t *testing.T) {
 
 // A rank that cannot read the trace ends the others.
 func TestRankWithoutTrace(t *testing.T) {
+	t.Parallel()
 	all := startPlayers(t, 3, func(rank int, c *exec.Cmd) {
 		if rank == 1 {
 			c.Args[len(c.Args)-1] = "nosuch.bin"
@@ -627,6 +645,7 @@ func TestRankWithoutTrace(t *testing.T) {
 
 // Files of killed replays, at the place to meet and in the root, do no harm.
 func TestRanksAfterKilledOnes(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "pianola-ranks"), []byte(`{"URLs":["nats://127.0.0.1:1"],"Token":"old","Run":"old"}`), 0o600))
 	root := filepath.Join(dir, "root")
@@ -653,6 +672,7 @@ func TestRanksAfterKilledOnes(t *testing.T) {
 // PIANOLA_RUN separates two replays that meet in one directory at a time. Without
 // it, the second one does not take the ranks of the first.
 func TestRanksMeetApart(t *testing.T) {
+	t.Parallel()
 	meet, dir := t.TempDir(), t.TempDir()
 	trace := ranksTrace(t, ringScript(2, 2, ringGap))
 	first := startPlayer(t, dir, 0, 2, nil, "--rendezvous", meet, "--root", "one", "--json", trace)
@@ -675,6 +695,7 @@ func TestRanksMeetApart(t *testing.T) {
 
 // A server of others carries the messages. Without its token no rank joins.
 func TestRanksOnServer(t *testing.T) {
+	t.Parallel()
 	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, Authorization: "secret", NoSigs: true, NoLog: true})
 	require.NoError(t, err)
 	go s.Start()
@@ -711,6 +732,7 @@ func selfMade(t *testing.T) (tls.Certificate, string) {
 
 // A server of others with TLS must have a certificate that the ranks can verify.
 func TestRanksOnServerWithTLS(t *testing.T) {
+	t.Parallel()
 	certificate, file := selfMade(t)
 	s, err := server.NewServer(&server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, Authorization: "secret", NoSigs: true, NoLog: true,
@@ -758,6 +780,7 @@ func TestRanksOnServerWithTLS(t *testing.T) {
 
 // The variables of PyTorch's launcher say where rank 0 is. A secret is needed.
 func TestRanksAtMaster(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	port := l.Addr().(*net.TCPAddr).Port
@@ -794,6 +817,7 @@ func requireProgram(t *testing.T, name, debian string) {
 }
 
 func TestRanksUnderHydra(t *testing.T) {
+	t.Parallel()
 	requireProgram(t, "mpiexec.hydra", "mpich")
 	dir := t.TempDir()
 	c := exec.Command("mpiexec.hydra", "-n", "4", "pianola", "replay", "--ranks", "--log", "log", "--json", ranksTrace(t, ringScript(4, 10, ringGap)))
@@ -815,6 +839,7 @@ func TestRanksUnderHydra(t *testing.T) {
 // Another node has a page cache of its own, also of what a map's directory has. The files
 // count once.
 func TestRanksOnNodesWithMaps(t *testing.T) {
+	t.Parallel()
 	requireProgram(t, "mpiexec.hydra", "mpich")
 	script := "# file: \"logs\" dir mode=0755 size=0 cached=-1\n# file: \"logs/in\" reg mode=0644 size=500000 cached=0\n" + ringScript(4, 2, ringGap)
 	for rank := range 4 {
@@ -843,6 +868,7 @@ func TestRanksOnNodesWithMaps(t *testing.T) {
 
 // Without a launcher, or with options that several ranks can't have, nothing is replayed.
 func TestRanksUsage(t *testing.T) {
+	t.Parallel()
 	trace := ranksTrace(t, ringScript(2, 1, ringGap))
 	for _, test := range []struct{ line, said string }{
 		{"--ranks", "--ranks: no launcher has set the rank of this process"},

@@ -38,6 +38,7 @@ func TestRecipes(t *testing.T) {
 	linkWorkloads(t)
 	for _, page := range append(pages, "../../docs/tutorial.md", "../../README.md") {
 		t.Run(filepath.Base(page), func(t *testing.T) {
+			t.Parallel()
 			text, err := os.ReadFile(page)
 			require.NoError(t, err)
 			r, update := recipeOf(t, string(text)), os.Getenv("UPDATE_RECIPES") != ""

@@ -109,6 +109,7 @@ func (r *recorder) compile(t *testing.T, args ...string) string {
 // TestInterrupt is Ctrl-C: the terminal sends the signal to recorder and command. The
 // command's reaction decides.
 func TestInterrupt(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name, script string
 		status       int
@@ -130,6 +131,7 @@ func TestInterrupt(t *testing.T) {
 
 // TestSignalsOfOthers sends a signal to one of the two only.
 func TestSignalsOfOthers(t *testing.T) {
+	t.Parallel()
 	const script = "echo $$ >pid; echo ready; read x; exit 3"
 	t.Run("terminate the recorder", func(t *testing.T) {
 		r := startRecorder(t, "t.txt", script)
@@ -153,6 +155,7 @@ func TestSignalsOfOthers(t *testing.T) {
 // TestKilledRecorder kills the recorder and nothing else: the command goes on,
 // and what was written compiles.
 func TestKilledRecorder(t *testing.T) {
+	t.Parallel()
 	for _, output := range []string{"t.txt", "t.txt.zst"} {
 		t.Run(output, func(t *testing.T) {
 			// Enough events that some are written without a flush.
@@ -176,6 +179,7 @@ func TestKilledRecorder(t *testing.T) {
 
 // TestForkStorm: short-lived processes, one after the other.
 func TestForkStorm(t *testing.T) {
+	t.Parallel()
 	forks := 2000
 	if testing.Short() {
 		forks = 200
@@ -235,6 +239,7 @@ func TestUser(t *testing.T) {
 
 // TestManyThreads: a thousand threads at once, each with calls of its own.
 func TestManyThreads(t *testing.T) {
+	t.Parallel()
 	const python = "/usr/bin/python3"
 	if _, err := os.Stat(python); err != nil {
 		t.Skip("no python3")

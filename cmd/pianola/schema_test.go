@@ -82,6 +82,7 @@ var seldom = strings.Fields(`
 
 // All JSON that the command prints is as docs/schema says, which says nothing else.
 func TestSchemas(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("short: it runs all commands that print JSON")
 	}

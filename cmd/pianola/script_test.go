@@ -2,10 +2,13 @@ package main
 
 import (
 	"encoding/json"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -24,14 +27,39 @@ func TestMain(m *testing.M) {
 	if os.Getenv("PIANOLA_INSTALLED") != "" {
 		os.Exit(m.Run()) // the pianola in PATH is what is tested, for pages of docs
 	}
-	testscript.Main(m, map[string]func(){"pianola": main, "pianola-ranks": hub.Main})
+	testscript.Main(waiting{m}, map[string]func(){"pianola": main, "pianola-ranks": hub.Main})
+}
+
+// waiting runs the tests, twice as many at a time as there are processors: most of them
+// wait for a process, a clock or the disk. The option -parallel is stronger.
+type waiting struct{ *testing.M }
+
+func (w waiting) Run() int {
+	flag.Parse()
+	set := false
+	flag.Visit(func(f *flag.Flag) { set = set || f.Name == "test.parallel" })
+	if !set {
+		if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+			panic(err)
+		}
+	}
+	return w.M.Run()
 }
 
 // long are the scripts that take seconds. They are left out where tests are to be
 // short.
 var long = []string{
-	"bench", "compare_groups", "compile_with", "import_strace_live", "lab", "lab_feign", "plugin_disk", "plugin_go", "plugin_rank",
+	"bench", "compare_groups", "compile_with", "import_strace_live", "lab", "lab_feign", "model", "plugin_disk", "plugin_go", "plugin_rank",
 	"record_bench", "record_gcc", "record_git", "record_hdf5", "record_mpi", "record_python3", "record_runs", "record_sqlite3", "record_tar", "record_zst",
+}
+
+// texts are the scripts whose commands read text and write text. The goroutines of such a
+// command read ahead and write behind it, as they do for each command of the other scripts
+// and in the tests of package format. They are left out under the race detector.
+var texts = []string{
+	"anonymize", "compare", "compare_bound", "compare_checks", "compare_groups", "compare_same", "convert_fio", "csv_formulas", "doctor", "errors", "filter", "help", "html",
+	"import_foreign", "import_strace_y", "input_limits", "layer", "layers", "model", "names", "profile", "profile_communication", "profile_diagnosis", "profile_options",
+	"profile_strace", "provenance", "threadids", "transform_names", "unread", "usage", "version", "workloads",
 }
 
 // Each script in testdata shows one behaviour of the command. Scripts whose
@@ -41,15 +69,16 @@ func TestScripts(t *testing.T) {
 	require.NoError(t, err)
 	goEnv := goEnv(t)
 	groups := map[string][]string{}
-	for _, name := range long {
+	for _, name := range slices.Concat(long, texts) {
 		require.Contains(t, all, "testdata/script/"+name+".txtar")
 	}
 	for _, file := range all {
-		if testing.Short() && slices.Contains(long, strings.TrimSuffix(filepath.Base(file), ".txtar")) {
+		script := strings.TrimSuffix(filepath.Base(file), ".txtar")
+		if testing.Short() && slices.Contains(long, script) || raceDetector() && slices.Contains(texts, script) {
 			continue
 		}
 		name := "others"
-		if strings.HasPrefix(filepath.Base(file), "record") {
+		if strings.HasPrefix(script, "record") {
 			name = "record"
 		}
 		groups[name] = append(groups[name], file)

@@ -148,6 +148,7 @@ func (c *cluster) srun(dir string, args ...string) (out, said string, err error)
 }
 
 func TestRanksUnderSlurm(t *testing.T) {
+	t.Parallel()
 	c := startSlurm(t, [4][]string{})
 	trace := ranksTrace(t, ringScript(4, 10, ringGap))
 	for name, args := range map[string][]string{
@@ -156,6 +157,7 @@ func TestRanksUnderSlurm(t *testing.T) {
 		"eight":     {"-n", "8", "--mpi=pmi2"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			words := slices.Concat([]string{"-N", "4"}, args, []string{"pianola", "replay", "--ranks", "--log", "log", "--json"})
 			if name == "directory" {
@@ -242,6 +244,7 @@ func requireClocks(t *testing.T, headers map[string]*format.Header, measured int
 }
 
 func TestRecordUnderSlurm(t *testing.T) {
+	t.Parallel()
 	recordkit.RequireEBPF(t, ebpf.MeasureCost)
 	requireProgram(t, "mpicc", "libmpich-dev")
 	c := startSlurm(t, otherClocks(t))
@@ -274,6 +277,7 @@ func TestRecordUnderSlurm(t *testing.T) {
 		"cyclic":     {[]string{"-w", "n1,n2", "-N", "2", "-n", "4", "--ntasks-per-node=2", "-m", "cyclic"}, []string{"n1", "n2", "n1", "n2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir, said, err := record(t, append(test.args, pipeline...)...)
 			require.NoError(t, err, said)
 			headers := headersIn(t, filepath.Join(dir, "run"))
@@ -314,6 +318,7 @@ func TestRecordUnderSlurm(t *testing.T) {
 
 	// A program without MPI, and a clock of another time in the step of a rank only.
 	t.Run("clock of the step", func(t *testing.T) {
+		t.Parallel()
 		dir, said, err := record(t, "-w", "n1,n4", "-N", "2", "-n", "2", "sh", "-c",
 			`[ $SLURM_PROCID = 0 ] || ahead="unshare --time --monotonic 1000 --fork"; exec $ahead pianola record --ranks -o run -- sh -c 'cat /proc/self/timens_offsets; : >out'`)
 		require.NoError(t, err, said)
@@ -340,6 +345,7 @@ func TestRecordUnderSlurm(t *testing.T) {
 		"fails, with srun -K1": {[]string{"-K1"}, "exit 3", 143, "rank 2 ended with status 3"},
 	} {
 		t.Run("a rank "+name, func(t *testing.T) {
+			t.Parallel()
 			others := "exec true"
 			if test.options != nil {
 				others = "exec sleep 600"
@@ -368,6 +374,7 @@ func TestRecordUnderSlurm(t *testing.T) {
 		}
 	}
 	t.Run("MPI_Abort", func(t *testing.T) {
+		t.Parallel()
 		dir, said, err := record(t, slices.Concat([]string{"-N", "4", "-n", "4"}, recorder, []string{"sh", "-c",
 			written + `[ $SLURM_PROCID = 2 ] || exec ` + program + ` pipeline out 1000000; exec ` + program + " --help"})...)
 		require.Error(t, err)
@@ -381,7 +388,7 @@ func TestRecordUnderSlurm(t *testing.T) {
 	}{
 		"Ctrl-C": {"trap '' INT; ", func(t *testing.T, srun *exec.Cmd) { require.NoError(t, srun.Process.Signal(unix.SIGINT)) }, killed},
 		"scancel": {"", func(t *testing.T, srun *exec.Cmd) {
-			step, err := c.command("squeue", "-h", "-s", "-o", "%i").Output()
+			step, err := c.command("squeue", "-h", "-s", "--name=scancel", "-o", "%i").Output()
 			require.NoError(t, err)
 			require.NoError(t, c.command("scancel", "--signal=INT", strings.TrimSpace(string(step))).Run(), "%s", step)
 		}, func(t *testing.T, dir string) {
@@ -393,8 +400,9 @@ func TestRecordUnderSlurm(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
-			srun := c.command(slices.Concat([]string{"srun", "--immediate=120", "--quit-on-interrupt", "-N", "4", "-n", "4", "pianola", "record", "--ranks", "-o", "run", "--",
+			srun := c.command(slices.Concat([]string{"srun", "--immediate=120", "--quit-on-interrupt", "--job-name=" + name, "-N", "4", "-n", "4", "pianola", "record", "--ranks", "-o", "run", "--",
 				"sh", "-c", test.command + written + "echo >begun.$SLURM_PROCID; exec sleep 600"})...)
 			srun.Dir = dir
 			require.NoError(t, srun.Start())

@@ -76,6 +76,7 @@ func ask(t *testing.T, duckdb, dataset string) (answers []answer) {
 // The questions of docs/sql have the right answers about a recording and its trace, and
 // all can be asked about the log of a replay.
 func TestSQL(t *testing.T) {
+	t.Parallel()
 	duckdb := duckDB(t)
 	dir := t.TempDir()
 	run := func(args ...string) {

@@ -151,6 +151,7 @@ func needStrace(t *testing.T) {
 // A bpf() that the kernel refuses ends the recording with a message, whichever it is,
 // or changes nothing.
 func TestRefusedBPF(t *testing.T) {
+	t.Parallel()
 	needStrace(t)
 	for i, c := range callsOf(t, "bpf") {
 		errno := []string{"EPERM", "ENOMEM"}[i%2]
@@ -171,6 +172,7 @@ func TestRefusedBPF(t *testing.T) {
 // seems complete. How many calls there are varies: the runtime starts more threads on a busy
 // machine. A recording without the step is complete.
 func TestKilledAtEachStep(t *testing.T) {
+	t.Parallel()
 	needStrace(t)
 	for _, c := range callsOf(t, "bpf,clone,wait4,pidfd_open,uname,readlinkat,ftruncate,write,ptrace,exit_group") {
 		t.Run(fmt.Sprint(c.name, " ", c.n), func(t *testing.T) {
@@ -191,6 +193,7 @@ func TestKilledAtEachStep(t *testing.T) {
 // A signal ends a recorder at any step before its command starts, and leaves nothing.
 // The runtime of Go makes clones before the program begins, so pipe2 stands for that of the command.
 func TestInterruptedBeforeTheCommand(t *testing.T) {
+	t.Parallel()
 	needStrace(t)
 	for i, at := range []string{"bpf:when=1", "bpf:when=30", "pipe2:when=1", "wait4:when=1", "pidfd_open:when=1"} {
 		s := []unix.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGHUP}[i%3]
@@ -210,6 +213,7 @@ func TestInterruptedBeforeTheCommand(t *testing.T) {
 
 // A signal ends a rank that waits for the recorder of its node.
 func TestInterruptedRank(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("strace"); err != nil {
 		t.Skip("strace is not installed")
 	}

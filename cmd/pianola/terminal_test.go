@@ -100,6 +100,10 @@ func hostileScript() string {
 // TestTerminal: whatever traces, scripts, names of files and plug-ins hold, no
 // command passes on what acts on a terminal.
 func TestTerminal(t *testing.T) {
+	if raceDetector() {
+		t.Skip("under the race detector: it is about text")
+	}
+	t.Parallel()
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755))

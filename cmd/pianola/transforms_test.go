@@ -14,6 +14,10 @@ import (
 // Every command of the pages about transforms prints what the page shows below it. The
 // files that it is about are those that the page shows by cat.
 func TestTransformsPage(t *testing.T) {
+	if raceDetector() {
+		t.Skip("under the race detector: it is about text")
+	}
+	t.Parallel()
 	for _, name := range []string{"reference", "internals"} {
 		t.Run(name, func(t *testing.T) { runShown(t, "../../docs/"+name+"/transforms.md") })
 	}

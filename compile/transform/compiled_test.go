@@ -125,14 +125,17 @@ var compiledChains = [][]string{
 // differ, and so do results.
 func TestCompiledIsReplayed(t *testing.T) {
 	for seed := range uint64(programs(t) / 6) {
-		recording := ended(recorded(t, seed, false))
-		for _, with := range compiledChains {
-			trace := behind(t, recording, with...)
-			clocks(t, trace.Header(), threadsOf(t, trace))
-			for _, d := range replayed(t, trace).Differences {
-				require.False(t, d.Recorded >= 0 && (d.Got == -2 || d.Got == -9), "seed %d, %v: %+v", seed, with, d)
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel() // a short replay mostly waits
+			recording := ended(recorded(t, seed, false))
+			for _, with := range compiledChains {
+				trace := behind(t, recording, with...)
+				clocks(t, trace.Header(), threadsOf(t, trace))
+				for _, d := range replayed(t, trace).Differences {
+					require.False(t, d.Recorded >= 0 && (d.Got == -2 || d.Got == -9), "%v: %+v", with, d)
+				}
 			}
-		}
+		})
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 	_ "unsafe" // for go:linkname
 
@@ -59,7 +60,8 @@ const (
 )
 
 // NewClock makes a clock. It measures the cost of a reading, and how late sleeps end on a
-// thread prepared by sleeper (see Stage.Sleeper). That takes about twenty milliseconds.
+// thread prepared by sleeper (see Stage.Sleeper). The first clock of a process also measures
+// the rate of the counter, which takes about twenty milliseconds.
 func NewClock(sleeper func() error) *Clock {
 	c := &Clock{base: time.Now()}
 	c.mono = nanotime() - int64(time.Since(c.base))
@@ -87,10 +89,17 @@ func (c *Clock) measure() {
 	tick, at := c.simultaneous()
 	c.Margin = min(max(c.lateSleep(), minMargin), maxMargin)
 	if counts() {
-		var f eventcount.Count
-		f.Wait(f.Value(), c.deadline(at+calibration))
+		known := counterRate.Load()
+		if known == 0 {
+			var f eventcount.Count
+			f.Wait(f.Value(), c.deadline(at+calibration))
+		}
 		c.tick0, c.at0 = c.simultaneous()
-		c.rate = uint64(float64(c.at0-at) / float64(c.tick0-tick) * (1 << 32))
+		if known == 0 {
+			known = uint64(float64(c.at0-at) / float64(c.tick0-tick) * (1 << 32))
+			counterRate.Store(known)
+		}
+		c.rate = known
 	}
 
 	costs := make([]int64, 255)
@@ -100,6 +109,10 @@ func (c *Clock) measure() {
 	}
 	c.Cost = stats.Median(costs)
 }
+
+// counterRate is the rate of the first clock of this process, which the others share: it
+// is the machine's.
+var counterRate atomic.Uint64
 
 // calibration is the time for which the counter's rate is measured, in
 // nanoseconds. The error of both ends is about 20 ns, a millionth of it.
