@@ -24,9 +24,9 @@ type registered struct {
 	failures [2]unix.Errno // of the newest note about files, and about buffers
 }
 
-// itemsOf returns the list of the current event, with at most format.MaxRegistered items. It
+// listOf returns the list of the current event, with at most format.MaxRegistered items. It
 // has none if the trace can't be read, which ends the run. The worker is pinned.
-func (w *worker) itemsOf(r *format.Record) *format.List {
+func (w *worker) listOf(r *format.Record) *format.List {
 	w.Unpin()
 	defer w.Pin()
 	if w.lists == nil {
@@ -107,7 +107,7 @@ func onRing(register func(*ring, *worker, *format.List)) call {
 		}
 		defer q.Release(w.Worker)
 		if q.RequestsFor(w.Worker) != nil {
-			register(q, w, w.itemsOf(r))
+			register(q, w, w.listOf(r))
 		}
 		return r.Ret
 	}

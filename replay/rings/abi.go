@@ -89,7 +89,7 @@ const (
 	featSubmitStable  = 1 << 2
 	featThreadNonfix  = 1 << 7
 	featTimeLimit     = 1 << 8                                        // EXT_ARG, Linux 5.11
-	featuresThatAreIn = featSingleMap | featNoDrop | featSubmitStable // Linux 5.5
+	requiredFeatures = featSingleMap | featNoDrop | featSubmitStable // Linux 5.5
 
 	sqNeedWakeup = 1 << 0
 	sqOverflow   = 1 << 1

@@ -114,7 +114,7 @@ func openRing(c Config) (_ *ring, err error) {
 
 // mapRings maps the memory that the kernel shares.
 func (q *ring) mapRings(p *ringParams) error {
-	if p.features&featuresThatAreIn != featuresThatAreIn {
+	if p.features&requiredFeatures != requiredFeatures {
 		return fmt.Errorf("the kernel is older than Linux 5.5: %w", unix.ENOSYS)
 	}
 	shared := func(offset int64, size uint32) []byte {
