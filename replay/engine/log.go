@@ -5,8 +5,6 @@ import (
 	"io"
 	"os"
 	"unsafe"
-
-	"pianola/internal/files"
 )
 
 // Entry is the part of a log event that is not in the trace.
@@ -45,10 +43,14 @@ func newLogs(lengths []int64, memory int64) ([]Log, error) {
 	logs := make([]Log, len(lengths))
 	var file *os.File
 	if total > room {
-		var err error
-		if file, err = files.Spool(""); err != nil {
+		f, err := os.CreateTemp("", "pianola-log-")
+		if err != nil {
 			return nil, fmt.Errorf("create the log file: %w", err)
 		}
+		if err := os.Remove(f.Name()); err != nil {
+			return nil, fmt.Errorf("unlink the log file: %w", err)
+		}
+		file = f
 	}
 	var offset int64
 	for i, n := range lengths {
