@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"runtime/debug"
 	"sync"
 	"testing"
 	"time"
@@ -141,7 +140,6 @@ func TestTryReapOfClosedQueue(t *testing.T) {
 
 // A worker waits until a stop for a ring that it can't acquire.
 func TestAcquireEndsByStop(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // as in a run: it would wait for the pinned worker
 	w, q := ringOn(t, 1, nil)
 	q.submitter.Store(w.Number) // by a worker that has not set submitting yet
 	ended := make(chan bool)
@@ -160,7 +158,6 @@ func TestAcquireEndsByStop(t *testing.T) {
 // A stop right after a worker has checked for one ends the waits for completions and for
 // an event, although it wakes no worker that sleeps already.
 func TestStopsAreNotLost(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // as in a run: it would wait for the pinned worker
 	w, q := ringOn(t, 1, nil)
 	e := w.e
 	q.submitted.Store(1)

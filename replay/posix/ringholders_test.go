@@ -2,7 +2,6 @@ package posix
 
 import (
 	"runtime"
-	"runtime/debug"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -86,7 +85,6 @@ func TestStopEndsWaitForRequests(t *testing.T) {
 
 // The same with a queue of the kernel, or of threads, and a request that does not end.
 func TestStopEndsWaitForPipe(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // as in a run: it would wait for the pinned worker
 	ring := func(c rings.Config) (rings.Queue, error) { return rings.OpenRing(c) }
 	threads := func(c rings.Config) (rings.Queue, error) {
 		c.Kernel = func(nr, a, b, c, d, e, f uintptr) int64 {

@@ -84,11 +84,11 @@ const (
 	mapCQ   = 0x8000000
 	mapSQEs = 0x10000000
 
-	featSingleMap     = 1 << 0
-	featNoDrop        = 1 << 1
-	featSubmitStable  = 1 << 2
-	featThreadNonfix  = 1 << 7
-	featTimeLimit     = 1 << 8                                        // EXT_ARG, Linux 5.11
+	featSingleMap    = 1 << 0
+	featNoDrop       = 1 << 1
+	featSubmitStable = 1 << 2
+	featThreadNonfix = 1 << 7
+	featTimeLimit    = 1 << 8                                        // EXT_ARG, Linux 5.11
 	requiredFeatures = featSingleMap | featNoDrop | featSubmitStable // Linux 5.5
 
 	sqNeedWakeup = 1 << 0
