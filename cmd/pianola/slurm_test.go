@@ -244,7 +244,7 @@ func requireClocks(t *testing.T, headers map[string]*format.Header, measured int
 }
 
 func TestRecordUnderSlurm(t *testing.T) {
-	t.Parallel()
+	t.Parallel() // beside other tests; its cases share one cluster, and one of them takes the only step
 	recordkit.RequireEBPF(t, ebpf.MeasureCost)
 	requireProgram(t, "mpicc", "libmpich-dev")
 	c := startSlurm(t, otherClocks(t))
@@ -277,7 +277,6 @@ func TestRecordUnderSlurm(t *testing.T) {
 		"cyclic":     {[]string{"-w", "n1,n2", "-N", "2", "-n", "4", "--ntasks-per-node=2", "-m", "cyclic"}, []string{"n1", "n2", "n1", "n2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			dir, said, err := record(t, append(test.args, pipeline...)...)
 			require.NoError(t, err, said)
 			headers := headersIn(t, filepath.Join(dir, "run"))
@@ -318,7 +317,6 @@ func TestRecordUnderSlurm(t *testing.T) {
 
 	// A program without MPI, and a clock of another time in the step of a rank only.
 	t.Run("clock of the step", func(t *testing.T) {
-		t.Parallel()
 		dir, said, err := record(t, "-w", "n1,n4", "-N", "2", "-n", "2", "sh", "-c",
 			`[ $SLURM_PROCID = 0 ] || ahead="unshare --time --monotonic 1000 --fork"; exec $ahead pianola record --ranks -o run -- sh -c 'cat /proc/self/timens_offsets; : >out'`)
 		require.NoError(t, err, said)
@@ -345,7 +343,6 @@ func TestRecordUnderSlurm(t *testing.T) {
 		"fails, with srun -K1": {[]string{"-K1"}, "exit 3", 143, "rank 2 ended with status 3"},
 	} {
 		t.Run("a rank "+name, func(t *testing.T) {
-			t.Parallel()
 			others := "exec true"
 			if test.options != nil {
 				others = "exec sleep 600"
@@ -374,7 +371,6 @@ func TestRecordUnderSlurm(t *testing.T) {
 		}
 	}
 	t.Run("MPI_Abort", func(t *testing.T) {
-		t.Parallel()
 		dir, said, err := record(t, slices.Concat([]string{"-N", "4", "-n", "4"}, recorder, []string{"sh", "-c",
 			written + `[ $SLURM_PROCID = 2 ] || exec ` + program + ` pipeline out 1000000; exec ` + program + " --help"})...)
 		require.Error(t, err)
@@ -388,7 +384,7 @@ func TestRecordUnderSlurm(t *testing.T) {
 	}{
 		"Ctrl-C": {"trap '' INT; ", func(t *testing.T, srun *exec.Cmd) { require.NoError(t, srun.Process.Signal(unix.SIGINT)) }, killed},
 		"scancel": {"", func(t *testing.T, srun *exec.Cmd) {
-			step, err := c.command("squeue", "-h", "-s", "--name=scancel", "-o", "%i").Output()
+			step, err := c.command("squeue", "-h", "-s", "-o", "%i").Output()
 			require.NoError(t, err)
 			require.NoError(t, c.command("scancel", "--signal=INT", strings.TrimSpace(string(step))).Run(), "%s", step)
 		}, func(t *testing.T, dir string) {
@@ -400,9 +396,8 @@ func TestRecordUnderSlurm(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			dir := t.TempDir()
-			srun := c.command(slices.Concat([]string{"srun", "--immediate=120", "--quit-on-interrupt", "--job-name=" + name, "-N", "4", "-n", "4", "pianola", "record", "--ranks", "-o", "run", "--",
+			srun := c.command(slices.Concat([]string{"srun", "--immediate=120", "--quit-on-interrupt", "-N", "4", "-n", "4", "pianola", "record", "--ranks", "-o", "run", "--",
 				"sh", "-c", test.command + written + "echo >begun.$SLURM_PROCID; exec sleep 600"})...)
 			srun.Dir = dir
 			require.NoError(t, srun.Start())
