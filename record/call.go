@@ -46,9 +46,3 @@ const UnknownCached = ^uint64(0)
 // major and minor take a device number of the kernel apart.
 func major(dev uint32) uint32 { return dev >> 20 }
 func minor(dev uint32) uint32 { return dev & (1<<20 - 1) }
-
-// Records reports whether a recording has events of an operation. Operations on
-// memory are recorded only if asked for.
-func Records(op format.Op, memory bool) bool {
-	return op != format.OpNone && (memory || op.Info().Class != format.ClassMemory)
-}

@@ -59,9 +59,6 @@ var ErrDiffers = errors.New("result differs")
 // only count as differing.
 const maxDifferences = 64
 
-// latenessDigits makes a histogram small, because each living thread has one.
-const latenessDigits = 1
-
 // Counts are what workers have counted.
 type Counts struct {
 	Elapsed     time.Duration // from the start to the end of the last event

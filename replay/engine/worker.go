@@ -225,9 +225,7 @@ func (w *Worker) play() {
 		if bookkeeping[r.Op] {
 			w.due = due
 		}
-		if e.Timing != AFAP {
-			w.late.Add(begin - due)
-		}
+		w.noteLateness(due, begin)
 		w.byOp[r.Op].Executed++
 		if w.log.full() && !w.spill() {
 			return
