@@ -1,8 +1,6 @@
 package compile
 
-import (
-	"pianola/format"
-)
+import "pianola/format"
 
 // noNotes stands for the notes of an event that has none. It must not be
 // changed.

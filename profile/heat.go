@@ -64,17 +64,19 @@ func halve[T any](list []T, add func(into, from *T)) {
 
 func addCount(into, from *int64) { *into += *from }
 
+func addCounts(into, from []int64) {
+	for i, n := range from {
+		into[i] += n
+	}
+}
+
 func (h *heat) widen() {
 	h.colShift++
 	if !h.used {
 		return
 	}
 	for k := range h.cells {
-		halve(h.cells[k][:], func(into, from *[heatSide]int64) {
-			for row, n := range from {
-				into[row] += n
-			}
-		})
+		halve(h.cells[k][:], func(into, from *[heatSide]int64) { addCounts(into[:], from[:]) })
 	}
 }
 

@@ -62,11 +62,7 @@ func (m *latencyMap) add(start, nanos int64) {
 // widen adds each column to its neighbour.
 func (m *latencyMap) widen() {
 	m.shift++
-	halve(m.cells[:], func(into, from *[mapRows]int64) {
-		for row, n := range from {
-			into[row] += n
-		}
-	})
+	halve(m.cells[:], func(into, from *[mapRows]int64) { addCounts(into[:], from[:]) })
 }
 
 // snapshot returns nil if nothing was added.

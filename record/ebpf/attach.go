@@ -88,14 +88,15 @@ func openProcess(pid int) (int, error) {
 		return -1, fmt.Errorf("%d is no process id", pid)
 	}
 	fd, err := unix.PidfdOpen(pid, 0)
-	of := processOf(pid)
 	switch {
 	case err == nil:
 		return fd, nil
 	case err == unix.ESRCH:
 		return -1, fmt.Errorf("attach to process %d: %w", pid, os.ErrProcessDone)
-	case (err == unix.EINVAL || err == unix.ENOENT) && of > 0 && of != pid:
-		return -1, fmt.Errorf("attach to process %d: it is a thread of process %d", pid, of)
+	case err == unix.EINVAL || err == unix.ENOENT:
+		if of := processOf(pid); of > 0 && of != pid {
+			return -1, fmt.Errorf("attach to process %d: it is a thread of process %d", pid, of)
+		}
 	}
 	return -1, fmt.Errorf("attach to process %d: %w", pid, err)
 }
