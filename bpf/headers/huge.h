@@ -32,8 +32,8 @@ static long map_huge_page(struct task_struct *task, struct vm_area_struct *vma, 
 	return 0;
 }
 
-/* Where a huge page fits, a fault can map one and nobody says so but the counter
- * of pages that are mapped. These programs are attached when there is such a mapping: they
+/* Where a huge page fits, a fault can map one. Only the counter of mapped pages
+ * shows it. These programs are attached when there is such a mapping: they
  * run at faults on anonymous memory, too. The first of them to see an address space notes
  * its counter: what it has grown by before is no huge page. */
 INLINE int keep_address(u64 address)

@@ -185,8 +185,8 @@ func syncAll(w *worker, _ *item) error {
 	return nil
 }
 
-// checkSpace compares what is to be built with the free space, before anything is
-// written.
+// checkSpace reports an error if the files don't fit into the free space. It runs before
+// the first write.
 func (p *preparation) checkSpace(w *worker, _ *item) error {
 	// The struct is in the buffer, because a backend within Go cannot write to this
 	// stack.
