@@ -352,9 +352,10 @@ func (t *thread) after(c cause) {
 
 // covers reports whether a thread that comes after c also comes after d. Between two
 // events of one thread the recording decides. A replay can leave out some of the kinds
-// for unrecorded causes, so each of these covers only its own kind.
+// for unrecorded causes, so each of these covers only its own kind. Nor does a later
+// wake-up cover the one that ends a wait for a time limit.
 func (c *cause) covers(d *cause) bool {
-	if c.place.thread != d.place.thread || c.place.event < d.place.event || c.kind != d.kind && (c.kind.Outside() || d.kind.Outside()) {
+	if c.place.thread != d.place.thread || c.place.event < d.place.event || c.kind != d.kind && (c.kind.Outside() || d.kind.Outside() || d.kind == format.EdgeTimed) {
 		return false
 	}
 	if c.place.event == d.place.event {
