@@ -54,15 +54,16 @@ type node struct {
 	put     int64 // bytes of getdents64 for names that the trace has added
 
 	// For ordering. The lists hold the newest event of each thread.
-	written  *written // nil for nothing
-	resized  place    // newest change of the size
-	grown    []growth // oldest first
-	reads    []place  // reads, and writes within the size, since it last became smaller
-	ends     []place  // reads that reached the end, and seeks to it, since the size last changed
-	changes  []place  // of a directory's entries, newest per thread
-	searches []place  // seeks for data and holes
-	locks    *locks   // nil for none
-	kept     []place  // listings of a directory, and failed calls to remove or to replace it
+	written  *written   // nil for nothing
+	log      *commitLog // nil for a file that no other thread has waited for
+	resized  place      // newest change of the size
+	grown    []growth   // oldest first
+	reads    []place    // reads, and writes within the size, since it last became smaller
+	ends     []place    // reads that reached the end, and seeks to it, since the size last changed
+	changes  []place    // of a directory's entries, newest per thread
+	searches []place    // seeks for data and holes
+	locks    *locks     // nil for none
+	kept     []place    // listings of a directory, and failed calls to remove or to replace it
 }
 
 // kind returns the type of the file at the start: a directory if it ever held

@@ -34,6 +34,7 @@ type Report struct {
 	Tied          int64             // nanoseconds of waits between threads that edges reproduce
 	Crowded       int64             // nanoseconds in which threads were ready but others had the processor, left out
 	Grouping      format.Grouping   // how threads share syncs
+	Logs          []Log             // to which threads commit in groups
 	Floor         format.Floor      // the minimum run time of a replay
 	Raised        int64             // files that were enlarged because a read succeeded
 }
@@ -235,4 +236,12 @@ func (r *Report) Faults() (all []string) {
 		all = append(all, end.String())
 	}
 	return all
+}
+
+// Log is a file to which threads commit in groups.
+type Log struct {
+	Name    string // below the root
+	Commits int64
+	Groups  int64 // each with a sync of its own
+	Bytes   int64 // written in them
 }

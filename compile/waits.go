@@ -28,10 +28,10 @@ type cause struct {
 	lag   int64           // from the end of the event at place
 	bound int64           // when the thread could go on, on the recording's clock
 	floor format.Floor
-	early int64 // the part of lag that ends early if the thread is woken
-	timed int64 // timeouts.until of its thread, at the event
-	syncs bool  // the event at place is a sync
-	since int64 // on the recording's clock, when the thread got the cause
+	early int64        // the part of lag that ends early if the thread is woken
+	timed int64        // timeouts.until of its thread, at the event
+	group *commitGroup // that the event at place ends; nil for none
+	since int64        // on the recording's clock, when the thread got the cause
 }
 
 // gap is the time of a thread from one of its events in the trace to the next.
@@ -89,7 +89,7 @@ type waiting struct {
 	gone int32        // its id, once it has ended
 	timeouts
 	attempt attempt
-	sharing sharing
+	commit  committing
 
 	followed boundedMap[int32, cause] // the newest edge to each thread that an event of this one has
 }
@@ -104,6 +104,7 @@ type ties struct {
 	replies  boundedMap[connection, reply]  // the newest that was sent on each
 	syncing  boundedMap[int32, *thread]     // those that make syncs, by number
 	causes   []cause                        // memory of follow
+	logs     []*node                        // those of Report.Logs
 }
 
 func newTies(p *pass) *ties {
@@ -150,6 +151,7 @@ func (w *ties) comes(f fact) {
 		t.mark(mark{at: e.Start, own: t.clock(e.Start)})
 	}
 	off := e.Off
+	t.commit.behind += off.Own
 	if off.Timer > 0 && t.attempt.at.tid != 0 {
 		w.expire(t, t.attempt.at, off.Timer, e.Start)
 		off.Timer = 0
@@ -213,6 +215,7 @@ type message struct {
 // the start.
 func (t *thread) begin(maker *thread) {
 	t.gap = gap{from: t.last, self: cause{place: t.born, kind: format.EdgeWake, bound: t.last}}
+	t.commit.wanted = -1
 	if maker == nil {
 		t.gap.self.lag, t.gap.self.floor.Total = t.now, t.now
 	} else {
@@ -411,14 +414,16 @@ func (t *thread) notBefore(at int64) int64 {
 // wait ties the wait of a thread at a place, from one time to another, to the thread
 // that ended it. It returns for how long it waited.
 func (w *ties) wait(t *thread, from, to int64, at spot, on *thread) int64 {
-	if from = t.notBefore(from); to < from {
+	awake := t.notBefore(t.last)
+	if from = max(from, awake); to < from {
 		return 0
 	}
+	w.causes = on.comesAfter(w.causes[:0], to)
+	joined := w.joins(t, at, awake, from, to, w.causes)
 	t.held += to - from
 	w.report.Tied += to - from
-	w.causes = on.comesAfter(w.causes[:0], to)
-	w.joins(t, w.causes)
 	w.resume(t, from, to, at, w.causes, format.Floor{})
+	t.resumed(at, from, to, joined)
 	return to - from
 }
 
@@ -500,9 +505,12 @@ func (w *ties) tie(s *simEvent) {
 		}
 		t.followed.set(c.place.thread, *c)
 	}
-	syncs := out.Op.Info().Class == format.ClassSync
-	if syncs {
+	if out.Op.Info().Class == format.ClassSync {
 		w.synced(t)
+	}
+	var ended *commitGroup
+	if !w.order.alone {
+		ended = w.commits(s)
 	}
 	if !w.order.alone {
 		t.keep()
@@ -523,7 +531,7 @@ func (w *ties) tie(s *simEvent) {
 	g.from, g.cost, g.early, g.marks, g.causes = t.last, t.cost, 0, nil, nil
 	g.own.Sum(&t.own, &format.Floor{})
 	self.place, self.kind, self.lag, self.bound = w.order.here, format.EdgeWake, -own, t.last-own
-	self.early, self.timed, self.syncs, self.since = 0, t.timeouts.until, syncs, 0
+	self.early, self.timed, self.group, self.since = 0, t.timeouts.until, ended, 0
 }
 
 // keep adds the gap to those that are kept.

@@ -37,12 +37,14 @@ const (
 	EdgeTimed                      // as EdgeWake, from a wait with a time limit: it also ends earlier waits at the same place that timed out (Event.Expired)
 	EdgeTimer                      // as EdgeWake, but while the thread was blocked, the other one waited for a time limit: that wait is not ended early
 	EdgeAny                        // it waits for the end of any process; in a replay another process may end
+	EdgeLead                       // the thread commits to a log for all that wait: from here on it writes and syncs. The other event is the sync before in this log
+	EdgeJoin                       // since its last event or commit, another thread committed for this one: the other event is the sync
 	NumEdgeKinds
 )
 
 var edgeKindNames = [NumEdgeKinds]string{
 	EdgeOrder: "order", EdgeDescriptor: "descriptor", EdgeName: "name", EdgeBytes: "bytes", EdgeOffset: "offset", EdgeLock: "lock", EdgeBirth: "birth",
-	EdgeExit: "exit", EdgeWake: "wake", EdgeMessage: "message", EdgeReply: "reply", EdgeArrival: "arrival", EdgeTimed: "timed", EdgeTimer: "timer", EdgeAny: "any",
+	EdgeExit: "exit", EdgeWake: "wake", EdgeMessage: "message", EdgeReply: "reply", EdgeArrival: "arrival", EdgeTimed: "timed", EdgeTimer: "timer", EdgeAny: "any", EdgeLead: "lead", EdgeJoin: "join",
 }
 
 // String returns the name of the kind, as in scripts and exports.
@@ -58,6 +60,10 @@ func ParseEdgeKind(name string) (EdgeKind, bool) {
 	k := slices.Index(edgeKindNames[:], name)
 	return EdgeKind(max(k, 0)), k >= 0
 }
+
+// Commits reports whether an edge is about a commit to a log. Its delay counts from the end
+// of the thread's event or commit before. A replay of the recorded groups ignores it.
+func (k EdgeKind) Commits() bool { return k == EdgeLead || k == EdgeJoin }
 
 // Outside reports whether an edge represents an unrecorded client.
 func (k EdgeKind) Outside() bool { return k == EdgeReply || k == EdgeArrival }
@@ -84,7 +90,7 @@ func (e *Edge) Valid(thread int32, event int64) bool {
 	case e.Thread < 0 || e.Event < 0 || e.Delay < 0 || e.Kind >= NumEdgeKinds:
 		return false
 	case e.Thread == 0:
-		return e.Event == 0 && e.Kind >= EdgeWake
+		return e.Event == 0 && e.Kind >= EdgeWake && e.Kind != EdgeJoin
 	}
 	return e.Thread != thread || e.Event < event
 }

@@ -49,7 +49,7 @@ func (p *Pace) Recorded() bool { return p.Speed == 0 || p.Speed == 1 }
 
 // Ignores reports whether edges of a kind are not waited for.
 func (p *Pace) Ignores(k EdgeKind) bool {
-	return k == EdgeReply && p.Timed || k == EdgeArrival && !p.Timed
+	return k == EdgeReply && p.Timed || k == EdgeArrival && !p.Timed || k.Commits()
 }
 
 // maxPaced bounds times at a pace, so that a sum of two never overflows.

@@ -157,6 +157,11 @@ func (e *events) open() error {
 		}
 		e.cursors.Push(c)
 	}
+	for _, groups := range e.result.groups {
+		if c := (&cursor{groups: groups}); c.next() == nil {
+			e.cursors.Push(c)
+		}
+	}
 	return nil
 }
 
@@ -212,10 +217,41 @@ type cursor struct {
 	entry   int
 	nrec    int
 	nent    int
+
+	groups []engine.Group // instead of a thread: the calls of these
+	call   int            // the next one of the first group
 }
 
-// next goes to the next event; the end is io.EOF.
+// next goes to the next event that was executed; the end is io.EOF.
 func (c *cursor) next() error {
+	if c.log == nil {
+		return c.nextCall()
+	}
+	for {
+		if err := c.step(); err != nil || c.entries[c.entry].Dur != engine.Regrouped {
+			return err
+		}
+		if err := c.load(); err != nil {
+			return err
+		}
+	}
+}
+
+// nextCall goes to the next call of groups.
+func (c *cursor) nextCall() error {
+	for ; len(c.groups) > 0; c.groups, c.call = c.groups[1:], 0 {
+		g := &c.groups[0]
+		if r, e, ok := g.Call(c.call); ok {
+			c.thread, c.call = g.Thread, c.call+1
+			c.records, c.entries, c.nrec = []format.Record{r}, []engine.Entry{e}, 1
+			return nil
+		}
+	}
+	return io.EOF
+}
+
+// step goes to the next event of the trace.
+func (c *cursor) step() error {
 	if c.at == c.log.Len() {
 		return io.EOF
 	}

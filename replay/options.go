@@ -23,6 +23,7 @@ type (
 	Wait    = engine.Wait
 	Order   = engine.Order
 	Outside = engine.Outside
+	Commits = engine.Commits
 )
 
 // Their values.
@@ -56,6 +57,7 @@ type Options struct {
 	Wait    Wait            // how a worker waits until then
 	Order   Order           // which events of other threads an event waits for
 	Outside Outside         // when messages of unrecorded clients arrive
+	Commits Commits         // in which groups threads commit to a log
 	Speed   float64         // scales compute: 2 is twice as fast; 0 stands for 1
 	Strict  bool            // end at the first result that differs
 	Keep    bool            // keep the files below the root; implied if the root was not empty
@@ -147,7 +149,7 @@ func (o Options) complete(traces int) (Options, error) {
 		return o, fmt.Errorf("paths are mapped to more than %d directories", posix.MaxRoots)
 	case o.Compressibility < 0 || o.Compressibility > 100:
 		return o, fmt.Errorf("compressibility %d is not from 0 to 100", o.Compressibility)
-	case !fileset.Preparations.Has(o.Prepare) || !fileset.Caches.Has(o.Cache) || !engine.Timings.Has(o.Timing) || !engine.Waits.Has(o.Wait) || !engine.Orders.Has(o.Order) || !engine.Outsides.Has(o.Outside):
+	case !fileset.Preparations.Has(o.Prepare) || !fileset.Caches.Has(o.Cache) || !engine.Timings.Has(o.Timing) || !engine.Waits.Has(o.Wait) || !engine.Orders.Has(o.Order) || !engine.Outsides.Has(o.Outside) || !engine.Commitments.Has(o.Commits):
 		return o, errors.New("an option has an unknown value")
 	case !(o.Speed > 0) || math.IsInf(o.Speed, 1):
 		return o, fmt.Errorf("speed %v is not above 0", o.Speed)

@@ -54,8 +54,9 @@ type Result struct {
 
 	trace   format.Trace
 	logs    []engine.Log
-	late    stats.Histogram // Lateness
-	latency stats.Histogram // Edges.Latency
+	groups  [][]engine.Group // of each log to which threads commit in other groups than recorded
+	late    stats.Histogram  // Lateness
+	latency stats.Histogram  // Edges.Latency
 }
 
 // OpResult is the result of one operation.
@@ -69,7 +70,7 @@ func (r *Result) collect(e *playing) {
 	c := e.Count()
 	r.Elapsed, r.scheduled, r.Interrupted = c.Elapsed, c.Scheduled, c.Interrupted
 	r.OrderWait, r.LateReads, r.ByOp = c.OrderWait, c.LateReads, c.ByOp
-	r.MemoryBytes, r.Notes = e.PeakMemory(), e.Notes()
+	r.MemoryBytes, r.Notes, r.groups = e.PeakMemory(), e.Notes(), e.Groups()
 	for i := range r.ByOp {
 		r.Executed += r.ByOp[i].Executed
 		r.Failed += r.ByOp[i].Failed

@@ -26,6 +26,7 @@ import (
 	"sync/atomic"
 
 	"pianola/format"
+	"pianola/format/commits"
 )
 
 // Engine plays one trace. Its exported methods can be called by any goroutine, also by
@@ -43,7 +44,9 @@ type Engine struct {
 	operation *[format.NumOps]Operation // of the executor
 	covers    [format.NumOps]bool       // of the model
 	slots     slotPool
-	start     int64 // when the first event may be due, by the clock
+	plan      *commits.Plan // how threads commit; nil for as recorded
+	logs      []*logQueue   // those of the plan
+	start     int64         // when the first event may be due, by the clock
 	begin     chan struct{}
 	ready     sync.WaitGroup
 	running   sync.WaitGroup
@@ -183,6 +186,7 @@ func (e *Engine) newWorker(number, process int32) *Worker {
 	w := &Worker{e: e, Number: number, Process: process, length: e.Trace.Len(number), log: &e.Logs[number-1]}
 	w.foreign = e.Peers != nil && e.Peers.Plays(number)
 	w.awaited.Store(unawaited)
+	w.nextCommit = math.MaxInt64
 	return w
 }
 
@@ -213,6 +217,9 @@ func (e *Engine) makeWaits(ctx context.Context) error {
 		if err := e.orderAll(); err != nil {
 			return err
 		}
+	}
+	if err := e.makeCommits(); err != nil {
+		return err
 	}
 	if err := e.markAwaited(ctx); err != nil {
 		return err

@@ -48,21 +48,23 @@ const (
 
 // ignores reports whether the replay ignores edges of a kind.
 func (o Outside) ignores(k format.EdgeKind) bool {
-	return k == format.EdgeReply && o == Timed || k == format.EdgeArrival && o == Closed
+	return k == format.EdgeReply && o == Timed || k == format.EdgeArrival && o == Closed || k.Commits()
 }
 
 // The names of the values.
 var (
-	Outsides = option.Names[Outside]{What: "client mode", All: []string{Closed: "closed", Timed: "timed"}}
-	Timings  = option.Names[Timing]{What: "timing", All: []string{Compute: "compute", Schedule: "schedule", AFAP: "afap"}}
-	Waits    = option.Names[Wait]{What: "wait method", All: []string{Auto: "auto", Spin: "spin", Sleep: "sleep"}}
-	Orders   = option.Names[Order]{What: "order", All: []string{Resource: "resource", Thread: "thread", Total: "total"}}
+	Commitments = option.Names[Commits]{What: "way to commit", All: []string{Elastic: "elastic", Recorded: "recorded"}}
+	Outsides    = option.Names[Outside]{What: "client mode", All: []string{Closed: "closed", Timed: "timed"}}
+	Timings     = option.Names[Timing]{What: "timing", All: []string{Compute: "compute", Schedule: "schedule", AFAP: "afap"}}
+	Waits       = option.Names[Wait]{What: "wait method", All: []string{Auto: "auto", Spin: "spin", Sleep: "sleep"}}
+	Orders      = option.Names[Order]{What: "order", All: []string{Resource: "resource", Thread: "thread", Total: "total"}}
 )
 
 func (t Timing) String() string  { return Timings.All[t] }
 func (w Wait) String() string    { return Waits.All[w] }
 func (o Order) String() string   { return Orders.All[o] }
 func (o Outside) String() string { return Outsides.All[o] }
+func (c Commits) String() string { return Commitments.All[c] }
 
 // Options are the choices of an engine.
 type Options struct {
@@ -70,6 +72,7 @@ type Options struct {
 	Wait    Wait    // how a worker waits until then
 	Order   Order   // which events of other threads an event waits for
 	Outside Outside // when messages of unrecorded clients arrive
+	Commits Commits // in which groups threads commit to a log
 	Speed   float64 // scales compute: 2 is twice as fast
 	Strict  bool    // end at the first result that differs
 

@@ -127,6 +127,10 @@ func (w *Worker) awaitEdges() bool {
 		v := &w.waits[w.wait]
 		w.held += v.Held
 		w.early += v.Expired
+		if v.For.Kind == format.EdgeJoin { // see dropWaits
+			w.after = max(w.after, w.synced+w.e.scale(v.For.Delay))
+			continue
+		}
 		if w.e.Outside.ignores(v.For.Kind) {
 			continue
 		}
@@ -148,6 +152,11 @@ func (w *Worker) awaitEdges() bool {
 				return false
 			}
 			from = k.endOf(w.places[w.wait])
+			if w.e.plan != nil && v.For.Kind < format.EdgeBirth {
+				if g := w.e.plan.At(v.For.Thread, v.For.Event); g != nil {
+					w.awaitDurable(g)
+				}
+			}
 		}
 		w.after = max(w.after, from+w.e.scale(v.For.Delay))
 	}

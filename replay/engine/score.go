@@ -11,9 +11,10 @@ import (
 
 // OpResult is the result of one operation.
 type OpResult struct {
-	Executed int64
-	Failed   int64
-	Differed int64
+	Executed  int64
+	Failed    int64
+	Differed  int64
+	Regrouped int64 // events of the recording whose place the calls of other groups took
 }
 
 // Difference is a kind of differing result, with its first example.
@@ -91,6 +92,7 @@ func (e *Engine) Count() Counts {
 			to.Executed += from.Executed
 			to.Failed += from.Failed
 			to.Differed += from.Differed
+			to.Regrouped += from.Regrouped
 		}
 		c.Differences = append(c.Differences, s.differences...)
 	}

@@ -19,6 +19,7 @@ type Worker struct {
 	*Slot // nil before and after the thread's life
 	family
 	waiting
+	committing
 	awaitedEvents
 	times
 
@@ -164,6 +165,12 @@ func (w *Worker) play() {
 		if w.at == w.filled && !w.more() {
 			return
 		}
+		if w.Event == w.nextCommit {
+			if !w.makeCommit() {
+				return
+			}
+			continue
+		}
 		r := &w.batch[w.at]
 		inside := r.Op == format.OpRingSubmit && w.waitsInside(r)
 		if w.Event == w.waits[w.wait].Event && !inside && !w.awaitEdges() {
@@ -209,7 +216,11 @@ func (w *Worker) play() {
 			issued, end = begin, e.Now()
 		}
 		if e.covers[r.Op] {
-			end = w.served(r, got, issued, end)
+			c := served{thread: w.Number, event: w.Event, op: r.Op, got: got, issued: issued, end: end}
+			if e.Recorded {
+				c.recorded = w.nanos[w.at]
+			}
+			end = w.served(c)
 			r = &w.batch[w.at] // reading ahead moves it
 		}
 		if w.exited {
@@ -383,19 +394,29 @@ func (v result) String() string {
 	return strconv.FormatInt(int64(v), 10)
 }
 
-// served waits until the call of an event ends by the model, and returns the time
-// then. Reading ahead moves the record.
-func (w *Worker) served(r *format.Record, got, issued, end int64) int64 {
+// served is a call that a model is about.
+type served struct {
+	thread      int32
+	event       int64
+	op          format.Op
+	got         int64
+	issued, end int64 // by the clock
+	recorded    int64 // its recorded duration, if calls take that
+}
+
+// served waits until a call ends by the model, and returns the time then. Reading ahead moves
+// the record.
+func (w *Worker) served(c served) int64 {
 	e := w.e
-	took := max(end-issued-e.Cost-w.Ran, 0)
+	took := max(c.end-c.issued-e.Cost-w.Ran, 0)
 	if e.Recorded {
-		if took = w.nanos[w.at]; took < 0 {
-			return end // not recorded
+		if took = c.recorded; took < 0 {
+			return c.end // not recorded
 		}
 	}
-	until := e.Model.Until(w.Number, w.Event, r.Op, got, issued, took) + e.Cost + w.Ran
-	if until <= end {
-		return end
+	until := e.Model.Until(c.thread, c.event, c.op, c.got, c.issued, took) + e.Cost + w.Ran
+	if until <= c.end {
+		return c.end
 	}
 	near := e.Margin
 	if e.Wait == Sleep {

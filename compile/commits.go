@@ -1,0 +1,209 @@
+package compile
+
+import "pianola/format"
+
+// Threads that share a log commit in groups: one of them, the leader, writes to the log and
+// syncs for all that wait, and wakes them. Who is in a group depends on how long a sync
+// takes. So the trace has each commit by itself, as an edge of the event that follows it:
+// EdgeLead for the first event of what a leader does, and EdgeJoin for the others.
+//
+// Group commit is taken to be greedy: a thread that waited when the leader began is in the
+// group. One that began to wait later had to wait for its turn. Before it sleeps it may
+// have spun, so between these two its next event decides: if it leads then, the wait was
+// for its turn.
+
+// commitLog is a file whose syncs other threads have waited for.
+type commitLog struct {
+	newest place // the sync of its newest group with an edge
+	number int   // in Report.Logs
+}
+
+// commitGroup is what a thread writes to a file, up to its sync.
+type commitGroup struct {
+	file  *node
+	place place // of the sync
+	began int64 // of the first event, on the recording's clock
+	ended int64 // of the sync
+}
+
+// committing is the state of a thread with regard to commits.
+type committing struct {
+	syncs   int64
+	shares  bool
+	group   *commitGroup  // that it leads now
+	base    place         // of its last commit since its last event; thread 0 for none
+	own     int64         // own clock after that
+	synced  int64         // when its sync ended, on the recording's clock
+	wanted  int64         // from there, or from its last event, to the begin of the next commit; below 0 for unknown
+	since   int64         // when that was, on the recording's clock
+	behind  int64         // since then, time in which the thread could run, but others had the processor
+	clients int64         // and in which it waited for clients
+	timers  int64         // timeouts.total then
+	unsure  *commitGroup  // that it has joined, unless it leads next
+	edges   []format.Edge // of the commits since its last event
+}
+
+// resumes is how long a thread takes to go on after the sync that it waited for, on an idle
+// machine. Where it took longer, threads of the group had the processors.
+const resumes = 20_000
+
+// maxCommits bounds the commits of a thread between two of its events. Further ones are
+// left out: they are waits as any others.
+const maxCommits = 1 << 12
+
+// sinceCommit returns the time since the thread's last commit, or its last event: what it
+// computed, and waited for clients. Waits for threads that commit are left out, and so is time
+// in which the processors were busy, because threads that spin for a commit keep them so. A
+// time limit is left out, too: a thread that works by a timer does so for all that happened since.
+func (t *thread) sinceCommit(at int64) int64 {
+	c := &t.commit
+	own := t.clock(at) - c.own
+	if c.base.thread == 0 {
+		own = t.clock(at) + t.gap.self.lag
+	}
+	return max(own+c.clients-c.behind-(t.timeouts.total-c.timers), 0)
+}
+
+// wants notes that the thread waits from a time on, unless it did so before.
+func (t *thread) wants(at int64) {
+	if t.commit.wanted < 0 {
+		t.commit.wanted, t.commit.since = t.sinceCommit(at), at
+	}
+}
+
+// joins records that a thread waited from one time to another for causes, and was awake
+// before since a given time. If the sync of a group ended meanwhile, its leader may have
+// committed for this thread, and joins returns true.
+func (w *ties) joins(t *thread, at spot, awake, from, to int64, causes []cause) bool {
+	if at.kind != format.WaitFutex {
+		return false // clients wait for replies, and not for a log
+	}
+	var g *commitGroup
+	for i := range causes {
+		if c := causes[i].group; c != nil && c.place.thread != t.num && c.ended > from && c.ended <= to && (g == nil || c.ended > g.ended) {
+			g = c
+		}
+	}
+	if g == nil {
+		return false
+	}
+	w.logOf(g.file)
+	c := &t.commit
+	w.join(t)
+	t.wants(from)
+	if min(awake, c.since) >= g.began {
+		return false // it wanted its commit after the group was complete
+	}
+	c.unsure = g
+	w.shares(t)
+	if by, ok := w.syncing.of[g.place.thread]; ok {
+		w.shares(by)
+	}
+	if c.since < g.began {
+		w.join(t)
+	}
+	c.base, c.synced = g.place, g.ended
+	return true
+}
+
+// join gives a thread the edge of a commit that another one has made for it.
+func (w *ties) join(t *thread) {
+	c := &t.commit
+	g := c.unsure
+	if c.unsure = nil; g == nil {
+		return
+	}
+	w.report.Grouping.Joined++
+	if log := &w.report.Logs[g.file.log.number]; len(c.edges) < maxCommits {
+		log.Commits++
+		c.edges = append(c.edges, format.Edge{Thread: g.place.thread, Kind: format.EdgeJoin, Event: g.place.event, Delay: max(c.wanted, 0)})
+	}
+	c.wanted = -1
+}
+
+// resumed notes that a thread goes on after a wait at a place, which may have been for a commit.
+func (t *thread) resumed(at spot, from, to int64, joined bool) {
+	c := &t.commit
+	switch {
+	case joined:
+		c.own, c.behind, c.clients = t.clock(to), 0, min(max(to-c.synced, 0), resumes)
+		c.timers = t.timeouts.total
+	case at.kind != format.WaitFutex:
+		c.clients += to - from
+	}
+}
+
+// logOf makes a file a log.
+func (w *ties) logOf(file *node) *commitLog {
+	if file.log == nil {
+		file.log = &commitLog{number: len(w.report.Logs)}
+		w.report.Logs = append(w.report.Logs, Log{})
+		w.logs = append(w.logs, file)
+	}
+	return file.log
+}
+
+// commits adds the edges of commits to an event of the trace. It returns the group if the
+// event ends one.
+func (w *ties) commits(s *simEvent) (ended *commitGroup) {
+	t, e, out := s.t, s.e, s.out
+	c := &t.commit
+	syncs, writes := out.Op == format.OpFsync || out.Op == format.OpFdatasync, (out.Op == format.OpWrite || out.Op == format.OpPwrite64) && e.Ret > 0
+	if c.group != nil && (!syncs && !writes || s.d == nil || s.d.node != c.group.file) {
+		c.group = nil
+	}
+	leads := false
+	if (syncs || writes) && s.d != nil && s.d.node != nil && c.group == nil {
+		c.group = &commitGroup{file: s.d.node, began: e.Start}
+		leads = s.d.node.log != nil
+	}
+	if log := (*commitLog)(nil); leads {
+		log = s.d.node.log
+		if c.unsure != nil && c.unsure.file == s.d.node {
+			c.unsure = nil // it waited for its turn
+		}
+		w.join(t)
+		t.wants(e.Start)
+		c.edges = append(c.edges, format.Edge{Thread: log.newest.thread, Kind: format.EdgeLead, Event: log.newest.event, Delay: max(c.wanted, 0)})
+		r := &w.report.Logs[log.number]
+		r.Commits, r.Groups = r.Commits+1, r.Groups+1
+	} else {
+		w.join(t)
+	}
+	if writes && c.group.file.log != nil {
+		w.report.Logs[c.group.file.log.number].Bytes += e.Ret
+	}
+	for _, edge := range c.edges {
+		w.order.edges = append(w.order.edges, edge)
+	}
+	c.edges, c.base, c.wanted, c.behind, c.clients, c.timers = c.edges[:0], place{}, -1, 0, 0, t.timeouts.total
+	if syncs && c.group != nil {
+		ended, c.group = c.group, nil
+		ended.place, ended.ended = w.order.here, e.End()
+		if log := ended.file.log; log != nil {
+			log.newest = ended.place
+		}
+	}
+	return ended
+}
+
+func (w *ties) shares(t *thread) {
+	if !t.commit.shares {
+		t.commit.shares = true
+		w.report.Grouping.Threads++
+		w.report.Grouping.Syncs += t.commit.syncs
+	}
+}
+
+// synced records that a thread made a sync.
+func (w *ties) synced(t *thread) {
+	t.commit.syncs++
+	if t.commit.shares {
+		w.report.Grouping.Syncs++
+	}
+	w.syncing.set(t.num, t)
+}
+
+// maxSyncing is the maximum number of threads with syncs that are tracked. The youngest
+// are kept.
+const maxSyncing = 1024

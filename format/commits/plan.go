@@ -1,0 +1,374 @@
+// Package commits finds how the threads of a trace commit to logs, so that a replay can do as
+// they did: not in the groups of the recording, but by the protocol that made them.
+//
+// A thread that commits has bytes for a log, and waits until they are written and synced. If no
+// thread is writing, it leads: it writes the bytes of all that wait, syncs, and lets them go on.
+// The commits that come meanwhile are the next group, and one of their threads leads it. So a
+// group is what comes during a sync, and on slower storage there are fewer and larger groups.
+// This is the group commit of databases (D. DeWitt et al., "Implementation techniques for main
+// memory database systems", SIGMOD 1984).
+//
+// The commits of a trace are its edges of the kinds lead and join. The bytes of a group are
+// shared out equally among its commits.
+package commits
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/bits"
+	"slices"
+
+	"pianola/format"
+)
+
+// Plan is the logs of a trace, and the commits of its threads. It is not changed by its users,
+// which can be several goroutines.
+type Plan struct {
+	Logs    []*Log
+	Threads [][]Commit       // by the number of the thread, from 0: in the order of its events
+	syncs   map[place]*Group // by the sync
+	events  map[place]*Group // by each event
+}
+
+// place is an event of a thread.
+type place struct {
+	thread int32
+	event  int64
+}
+
+// Commit is one of a thread. Times are in nanoseconds.
+type Commit struct {
+	Log   *Log
+	Group *Group // of the recording
+	Event int64  // that follows the commit; of a leader, the first one of its group
+	Leads bool   // the thread led in the recording
+	Delay int64  // from the end of the thread's event or commit before until it wants this one
+	After int64  // from the end of the sync until that event, if the recording tells; otherwise below 0
+	Like  *Group // whose calls the thread can make if it leads
+}
+
+// Log is a file to which threads commit in groups.
+type Log struct {
+	Number  int
+	Groups  []*Group // of the recording, in order
+	Commits int64    // in all of them
+	Turn    int64    // nanoseconds from the end of a sync until the next leader begins
+	Process int32    // of all its leaders; 0 if they are of several
+	placed  bool     // its writes have offsets
+	block   int64    // in bytes, of which offsets and sizes are multiples
+}
+
+// Group is what a thread wrote and synced for several.
+type Group struct {
+	Log     *Log
+	Thread  int32 // that led
+	Event   int64 // its first event of the group
+	Events  int64 // how many these are; the last one syncs
+	Members int64 // commits
+	End     int64 // commits of the log up to the end of this group
+
+	Write   format.Record // the first write; its Op is OpNone if there is none
+	Sync    format.Record
+	Between int64 // compute between the last write and the sync, in nanoseconds
+	Wrote   int64 // recorded duration of the first write, in nanoseconds, or format.Unknown
+	Synced  int64 // the same of the sync
+
+	from, to int64 // bytes of the log that it writes; those of appending writes count from the first one
+	before   place // the sync of the group before
+	turn     int64 // from the end of that to the first event, below 0 if that is not known
+	odd      bool  // it is not understood
+}
+
+// last returns the place of the sync.
+func (g *Group) last() place { return place{g.Thread, g.Event + g.Events - 1} }
+
+const (
+	// least is how many groups, and how many commits that their threads did not lead, a log
+	// has at least. Fewer do not show a protocol.
+	least = 8
+
+	// maxEvents is how many events a group has at most.
+	maxEvents = 16
+)
+
+// Find finds the logs of a trace, nil if there are none. waits are those of the threads, and
+// process returns that of a thread. A log that is written in a way that is not understood, or by
+// one thread only, is not among them: its groups stay as recorded.
+func Find(t format.Trace, process func(thread int32) int32, waits [][]format.Wait) (*Plan, error) {
+	p := &Plan{syncs: map[place]*Group{}}
+	firsts := map[place]*Group{} // by the first event
+	var all []*Group
+	for i := range waits {
+		groups, err := readGroups(t, int32(i+1), waits[i])
+		if err != nil {
+			return nil, fmt.Errorf("read the commits of thread %d: %w", i+1, err)
+		}
+		for _, g := range groups {
+			firsts[place{g.Thread, g.Event}], p.syncs[g.last()] = g, g
+		}
+		all = append(all, groups...)
+	}
+	logs := chain(all, p.syncs)
+	for _, l := range logs {
+		l.Process = process(l.Groups[0].Thread)
+		for _, g := range l.Groups {
+			if process(g.Thread) != l.Process {
+				l.Process = 0
+			}
+		}
+	}
+	p.Threads = make([][]Commit, len(waits))
+	for i := range waits {
+		p.Threads[i] = p.commits(waits[i], int32(i+1), process(int32(i+1)), firsts)
+	}
+	for _, l := range logs {
+		if l.settle() {
+			l.Number = len(p.Logs)
+			p.Logs = append(p.Logs, l)
+		}
+	}
+	if len(p.Logs) == 0 {
+		return nil, nil
+	}
+	p.drop()
+	return p, nil
+}
+
+// readGroups reads the groups that a thread led.
+func readGroups(t format.Trace, thread int32, waits []format.Wait) (groups []*Group, err error) {
+	for i := range waits {
+		w := &waits[i]
+		if w.For.Kind != format.EdgeLead {
+			continue
+		}
+		g := &Group{Thread: thread, Event: w.Event, before: place{w.For.Thread, w.For.Event}, turn: -1}
+		g.turn = after(waits, i)
+		groups = append(groups, g)
+	}
+	if len(groups) == 0 {
+		return nil, nil
+	}
+	records, durations := t.Records(thread), t.Durations(thread)
+	batch, nanos := make([]format.Record, 1024), make([]int64, 1024)
+	for next, event := 0, int64(0); next < len(groups); {
+		n, err := records.Read(batch)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		for read := 0; err == nil && read < n; {
+			var k int
+			k, err = durations.Read(nanos[read:n])
+			read += k
+		}
+		if err != nil {
+			return nil, err
+		}
+		for i := 0; i < n && next < len(groups); i, event = i+1, event+1 {
+			if g := groups[next]; event >= g.Event && g.add(&batch[i], nanos[i]) {
+				next++
+			}
+		}
+	}
+	for _, g := range groups {
+		g.odd = g.odd || g.Sync.Op == format.OpNone
+		g.Events = max(g.Events, 1)
+	}
+	return groups, nil
+}
+
+// after returns the delay between the other event of an edge and the event that has it, as
+// another edge between the two tells; -1 if there is none.
+func after(waits []format.Wait, i int) int64 {
+	w := &waits[i]
+	for k := i - 1; k >= 0 && waits[k].Event == w.Event; k-- {
+		if v := &waits[k].For; v.Kind == format.EdgeWake && v.Thread == w.For.Thread && v.Event == w.For.Event {
+			return v.Delay
+		}
+	}
+	return -1
+}
+
+// add adds an event of the leader to the group, and reports whether the group is complete.
+func (g *Group) add(r *format.Record, nanos int64) bool {
+	g.Events++
+	wrote := g.Write.Op != format.OpNone
+	switch r.Op {
+	case format.OpFsync, format.OpFdatasync:
+		g.Sync, g.Synced = *r, nanos
+		if wrote {
+			g.Between = max(r.Compute, 0)
+		}
+		g.odd = g.odd || r.Ret != 0 || wrote && r.Args[0] != g.Write.Args[0]
+		return true
+	case format.OpWrite, format.OpPwrite64:
+		from := g.to
+		if r.Op == format.OpPwrite64 {
+			from = r.Args[3]
+		}
+		if !wrote {
+			g.Write, g.Wrote, g.from, g.to = *r, nanos, from, from
+		}
+		g.odd = g.odd || r.Ret <= 0 || r.Ret != r.Args[2] || r.Op != g.Write.Op || r.Args[0] != g.Write.Args[0] || from != g.to
+		g.to = from + max(r.Ret, 0)
+	default:
+		g.odd = true
+	}
+	return g.Events == maxEvents
+}
+
+// chain puts groups into logs, by what each one says of the group before.
+func chain(all []*Group, syncs map[place]*Group) (logs []*Log) {
+	next := map[place]*Group{}
+	var firsts []*Group
+	for _, g := range all {
+		if syncs[g.before] == nil || next[g.before] != nil {
+			firsts = append(firsts, g)
+			continue
+		}
+		next[g.before] = g
+	}
+	for _, g := range firsts {
+		l := &Log{}
+		for ; g != nil && g.Log == nil; g = next[g.last()] {
+			g.Log = l
+			l.Groups = append(l.Groups, g)
+		}
+		logs = append(logs, l)
+	}
+	return logs
+}
+
+// commits returns the commits of a thread, and adds them to their groups. A thread that never
+// leads does not write for others, so its waits stay as they are; and so do those before it can
+// write to the log.
+func (p *Plan) commits(waits []format.Wait, thread, process int32, firsts map[place]*Group) (all []Commit) {
+	leads, like := map[*Log]bool{}, map[*Log]*Group{}
+	for i := range waits {
+		if w := &waits[i]; w.For.Kind == format.EdgeLead {
+			leads[firsts[place{thread, w.Event}].Log] = true
+		}
+	}
+	for i := range waits {
+		w := &waits[i]
+		var g *Group
+		switch w.For.Kind {
+		case format.EdgeLead:
+			g = firsts[place{thread, w.Event}]
+			if g.Write.Op != format.OpNone || like[g.Log] == nil {
+				like[g.Log] = g
+			}
+		case format.EdgeJoin:
+			g = p.syncs[place{w.For.Thread, w.For.Event}]
+		}
+		if g == nil || g.Log == nil || !leads[g.Log] {
+			continue
+		}
+		own := like[g.Log]
+		if own == nil && g.Log.Process == process {
+			own = g.Log.Groups[0]
+		}
+		if own == nil {
+			continue
+		}
+		g.Members++
+		all = append(all, Commit{Log: g.Log, Group: g, Event: w.Event, Leads: w.For.Kind == format.EdgeLead, Delay: w.For.Delay, After: after(waits, i), Like: own})
+	}
+	return all
+}
+
+// settle finds how the log is written, and reports whether that is understood.
+func (l *Log) settle() bool {
+	var turns []int64
+	var bits int64
+	leaders := map[int32]bool{}
+	writes := l.Groups[0].Write.Op
+	end := int64(0)
+	for k, g := range l.Groups {
+		leaders[g.Thread] = true
+		l.Commits += g.Members
+		g.End = l.Commits
+		if g.turn >= 0 {
+			turns = append(turns, g.turn)
+		}
+		switch {
+		case g.odd || g.Write.Op != format.OpNone && g.Write.Op != writes:
+			return false
+		case g.Write.Op == format.OpNone:
+			g.from, g.to = end, end
+		case writes == format.OpWrite:
+			g.from, g.to = g.from+end, g.to+end
+		case k > 0 && g.from > end:
+			return false // a hole
+		}
+		end = max(end, g.to)
+		bits |= g.from | g.to
+	}
+	if slices.Sort(turns); len(turns) > 0 {
+		l.Turn = turns[len(turns)/4] // later ones had to wait for a processor
+	}
+	l.placed, l.block = writes == format.OpPwrite64, 1
+	if l.placed {
+		l.block = blockOf(bits)
+	}
+	return writes != format.OpNone && len(leaders) > 1 && len(l.Groups) >= least && l.Commits-int64(len(l.Groups)) >= least
+}
+
+// blockOf returns the largest power of two, up to 64 KiB, of which all numbers are multiples
+// whose bits are set in a number.
+func blockOf(set int64) int64 { return 1 << min(bits.TrailingZeros64(uint64(set)), 16) }
+
+// drop forgets the groups and commits of logs that are not in the plan.
+func (p *Plan) drop() {
+	kept := map[*Log]bool{}
+	p.events = map[place]*Group{}
+	for _, l := range p.Logs {
+		kept[l] = true
+		for _, g := range l.Groups {
+			for i := range g.Events {
+				p.events[place{g.Thread, g.Event + i}] = g
+			}
+		}
+	}
+	for i, all := range p.Threads {
+		p.Threads[i] = slices.DeleteFunc(all, func(c Commit) bool { return !kept[c.Log] })
+	}
+}
+
+// At returns the recorded group to which an event of a thread belongs, nil if it is none.
+func (p *Plan) At(thread int32, event int64) *Group { return p.events[place{thread, event}] }
+
+// extent returns the offset and the size of what a leader writes for some commits, after so
+// many others. All commits together have each byte that the recording has, without holes.
+func (l *Log) extent(done, commits int64, hint *int) (offset, size int64) {
+	from := l.at(done, hint, false)
+	to := max(l.at(done+commits, hint, true), from)
+	return from, to - from
+}
+
+// at returns the place in the log after so many commits: the end of what is written for the
+// last one, or the begin of what is written for the next one. hint is the index of a group at
+// or before.
+func (l *Log) at(done int64, hint *int, ends bool) int64 {
+	k := *hint
+	for k < len(l.Groups)-1 && (l.Groups[k].End < done || !ends && l.Groups[k].End == done) {
+		k++
+	}
+	*hint = k
+	g := l.Groups[k]
+	into := done - (g.End - g.Members)
+	switch size := g.to - g.from; {
+	case into >= g.Members:
+		return g.to
+	case into <= 0:
+		return g.from
+	case !l.placed:
+		return g.from + size*into/g.Members
+	default:
+		part := size * into / g.Members
+		if ends {
+			part += l.block - 1
+		}
+		return g.from + part/l.block*l.block
+	}
+}

@@ -1,0 +1,469 @@
+package engine
+
+import (
+	"math"
+	"slices"
+	"sync/atomic"
+
+	"pianola/format"
+	"pianola/format/commits"
+	"pianola/internal/spin"
+)
+
+// Commits says how threads that share a log commit.
+type Commits uint8
+
+// The ways to commit.
+const (
+	Elastic  Commits = iota // in the groups that form, as the application would
+	Recorded                // in the groups of the recording
+)
+
+// logQueue is a log, and the commits to it that wait. One of the workers that wait leads: it
+// writes and syncs for all. While it waits itself, it leads the groups after that, too, so that
+// no group waits for a thread to wake up. The times are those of commits that are never late.
+type logQueue struct {
+	lock spin.Lock
+	commits.Queue
+	leader  *Worker      // nil if nobody waits, or the log does not exist yet
+	writing bool         // it has begun
+	at      atomic.Int64 // when it begins, by the clock
+	opened  atomic.Bool  // the first recorded group has begun, so the log exists
+	opener  *Worker      // that begins it
+	groups  []Group      // that were made; capacity for all commits
+}
+
+// Group is what was written and synced for several commits.
+type Group struct {
+	Thread  int32 // that led
+	Commits int64
+	write   Entry // its Dur is below 0 if nothing was written
+	sync    Entry
+	made    commits.Write
+	like    *commits.Group // whose calls these are
+}
+
+// Call returns a call of the group, from 0, as a record and an entry of a log. ok is false at
+// the end.
+func (g *Group) Call(i int) (r format.Record, e Entry, ok bool) {
+	if g.made.Size == 0 {
+		i++
+	}
+	switch i {
+	case 0:
+		return g.made.Make(g.like), g.write, true
+	case 1:
+		return g.like.Sync, g.sync, true
+	}
+	return r, e, false
+}
+
+// Groups returns the groups of each log in which threads committed, after the end. There are
+// none where they kept the recorded ones.
+func (e *Engine) Groups() (all [][]Group) {
+	for _, q := range e.logs {
+		all = append(all, q.groups)
+	}
+	return all
+}
+
+// committing is what a worker knows of its commits. While it sleeps in awaitCommit, the worker
+// that leads changes it.
+type committing struct {
+	commits     []commits.Commit // ends with one that is never reached
+	commit      int              // the next one
+	nextCommit  int64            // the event of that
+	commitState atomic.Int32     // of the commit that it waits for
+	synced      int64            // when the sync of its last commit ended
+	woken       int64            // the same, if another one led
+	skipped     int64            // events that others have led; their records are still in the batch
+	behind      *Worker          // that comes after it in a list
+}
+
+// The states of a commit.
+const (
+	waitingCommit = iota
+	leadingCommit // the worker must lead
+	durableCommit
+)
+
+// Regrouped is the Dur of the entry of an event whose place a call of a Group took.
+const Regrouped = math.MinInt64
+
+// groupSize is at least the memory of a Group, in bytes.
+const groupSize = 128
+
+// makeCommits finds the logs of the trace, and takes the commits out of what threads wait for.
+func (e *Engine) makeCommits() error {
+	if e.Commits == Recorded || e.Order != Resource || e.Timing == Schedule || e.Peers != nil {
+		return nil
+	}
+	waits, some := make([][]format.Wait, len(e.Workers)), false
+	for i, w := range e.Workers {
+		waits[i] = w.waits
+		for k := range w.waits {
+			some = some || w.waits[k].For.Kind == format.EdgeLead
+		}
+	}
+	if !some {
+		return nil
+	}
+	plan, err := commits.Find(e.Trace, func(thread int32) int32 { return e.Workers[thread-1].Process }, waits)
+	if err != nil || plan == nil {
+		return err
+	}
+	room := e.Memory / 8
+	for _, l := range plan.Logs {
+		if room -= l.Commits * groupSize; room < 0 {
+			e.Note("threads commit in the recorded groups, because the log of others would take too much memory")
+			return nil
+		}
+	}
+	for _, l := range plan.Logs {
+		e.logs = append(e.logs, &logQueue{Queue: commits.NewQueue(l, len(e.Workers)), opener: e.Workers[l.Groups[0].Thread-1], groups: make([]Group, 0, l.Commits)})
+	}
+	e.plan = plan
+	for i, w := range e.Workers {
+		w.commits = append(plan.Threads[i][:len(plan.Threads[i]):len(plan.Threads[i])], commits.Commit{Event: math.MaxInt64})
+		w.nextCommit = w.commits[0].Event
+		w.dropWaits()
+	}
+	return nil
+}
+
+// dropWaits removes the waits for recorded groups, which the commits replace, of a thread that
+// commits to the same log. A wait for the group of its last commit, also by way of a client, is
+// one for that commit, in whatever group.
+func (w *Worker) dropWaits() {
+	if len(w.commits) == 1 {
+		w.waits = slices.DeleteFunc(slices.Clone(w.waits), func(v format.Wait) bool { return v.For.Kind.Commits() && v.Held|v.Expired == 0 })
+		return
+	}
+	var kept []format.Wait
+	member := map[*commits.Log]*commits.Group{} // the group of the last commit
+	for i := range w.commits[:len(w.commits)-1] {
+		member[w.commits[i].Log] = nil
+	}
+	next, until := 0, int64(-1) // the commits, and the last event of the group that the thread leads
+	for _, v := range w.waits {
+		for ; w.commits[next].Event <= v.Event; next++ {
+			c := &w.commits[next]
+			if member[c.Log] = c.Group; c.Leads {
+				until = c.Event + c.Group.Events - 1
+			}
+		}
+		leads := v.Event <= until
+		if g := w.e.plan.At(v.For.Thread, v.For.Event); v.For.Kind.Commits() {
+			v.For = format.Edge{Kind: format.EdgeWake}
+		} else if g != nil {
+			last, ok := member[g.Log]
+			switch {
+			case !ok || !leads && v.For.Kind < format.EdgeWake:
+			case last == g && !leads:
+				v.For = format.Edge{Kind: format.EdgeJoin, Delay: v.For.Delay}
+			default:
+				v.For = format.Edge{Kind: format.EdgeWake}
+			}
+		}
+		if v.For == (format.Edge{Kind: format.EdgeWake}) && (leads || v.Held|v.Expired == 0) {
+			continue
+		}
+		kept = append(kept, v)
+	}
+	w.waits = kept
+}
+
+// makeCommit makes the commits before the worker's next event, and the group that the event
+// begins, and reports whether the run goes on.
+func (w *Worker) makeCommit() bool {
+	e, c := w.e, &w.commits[w.commit]
+	q := e.logs[c.Log.Number]
+	if c.Leads && w.Event == w.waits[w.wait].Event && !w.awaitEdges() {
+		return false
+	}
+	wanted := max(w.due+e.scale(c.Delay), w.after)
+	if e.Timing == AFAP {
+		wanted = w.end
+	}
+	w.toNextCommit()
+	begin := e.Now()
+	w.commitState.Store(waitingCommit)
+	q.lock.Take()
+	q.Add(commits.Member{Thread: w.Number, Wanted: wanted, Before: w.woken})
+	if c.Leads && c.Group == q.Groups[0] {
+		q.opened.Store(true)
+	}
+	q.arrived(w)
+	q.lock.Give()
+	if !w.awaitCommit(q) {
+		return false
+	}
+	w.waitedFrom(begin)
+	w.last = w.end - e.start
+	if !w.skip() {
+		return false
+	}
+	w.held, w.after, w.early = 0, 0, 0
+	if c = &w.commits[w.commit-1]; !c.Leads && c.After >= 0 && w.nextCommit != w.Event {
+		w.held, w.after = math.MaxInt64/4, w.due+e.scale(c.After)
+	}
+	return true
+}
+
+func (w *Worker) toNextCommit() {
+	w.commit++
+	w.nextCommit = w.commits[w.commit].Event
+}
+
+// arrived finds a leader after a worker has added its commit. The queue is locked.
+func (q *logQueue) arrived(w *Worker) {
+	if !q.opened.Load() || q.writing {
+		return
+	}
+	e := w.e
+	thread, at, _ := q.Next(e.scale(q.Turn))
+	switch {
+	case q.leader == nil && q.Process == 0:
+		q.leads(e.Workers[thread-1])
+	case q.leader == nil:
+		q.leads(w)
+	case at >= q.at.Load():
+		return
+	case q.Process == 0 && thread == w.Number:
+		q.leader.commitState.Store(waitingCommit)
+		q.leads(w)
+	}
+	q.at.Store(at)
+	q.leader.WakeUp.Advance()
+}
+
+// leads makes a worker the leader; nil for none. The queue is locked.
+func (q *logQueue) leads(w *Worker) {
+	if q.leader = w; w != nil {
+		w.commitState.Store(leadingCommit)
+	}
+}
+
+// awaitCommit waits until the worker's commit is durable, and leads meanwhile if it must.
+func (w *Worker) awaitCommit(q *logQueue) bool {
+	e := w.e
+	for !e.Stopped() {
+		seq := w.WakeUp.Value()
+		switch state := w.commitState.Load(); {
+		case state == durableCommit:
+			return true
+		case state == leadingCommit:
+			if !w.lead(q) {
+				return false
+			}
+		case !q.opened.Load(): // a deadlock is found
+			w.sleepFor(q.opener, q.Groups[0].Event, &w.WakeUp, seq)
+		default:
+			w.Unpin()
+			w.WakeUp.Wait(seq, 0)
+			w.Pin()
+		}
+	}
+	return false
+}
+
+// lead writes and syncs for all commits that wait, when the next group begins. It returns false
+// if the run has stopped.
+func (w *Worker) lead(q *logQueue) bool {
+	e := w.e
+	if !w.awaitTurn(q) {
+		return false
+	}
+	q.lock.Take()
+	at := q.at.Load()
+	if q.leader != w || e.Timing != AFAP && e.Now() < at {
+		q.lock.Give()
+		return true
+	}
+	if e.Timing == AFAP {
+		at = e.Now()
+	}
+	like := w.commits[w.commit-1].Like
+	q.writing = true
+	members, made := q.Take(at)
+	q.lock.Give()
+	g := Group{Thread: members[0].Thread, Commits: int64(len(members)), made: made, like: like}
+	due := at
+	if made.Size > 0 {
+		r := made.Make(like)
+		if !w.call(&r, made.Of.Event, made.Of, like.Wrote, due, &g.write) {
+			return false
+		}
+		due += g.write.Dur + e.scale(like.Between)
+		if e.Timing != AFAP {
+			w.waitUntil(w.end+e.scale(like.Between), e.Margin)
+		}
+	}
+	r := like.Sync
+	if !w.call(&r, made.Of.Event+made.Of.Events-1, made.Of, like.Synced, due, &g.sync) {
+		return false
+	}
+	q.groups = append(q.groups, g)
+	q.end(w, due+g.sync.Dur, members)
+	return true
+}
+
+// end ends a group, whose sync ended at a time, and passes on the lead.
+func (q *logQueue) end(w *Worker, due int64, members []commits.Member) {
+	e := w.e
+	var free *Worker // a list of those that go on
+	q.lock.Take()
+	q.Synced(due)
+	for i := range members {
+		k := e.Workers[members[i].Thread-1]
+		k.due, k.synced, k.woken = due, due, due
+		if i == 0 {
+			k.woken = 0 // it is awake
+		}
+		if !k.goesOn(q) {
+			k.behind, free = free, k
+		}
+	}
+	q.writing = false
+	thread, at, ok := q.Next(e.scale(q.Turn))
+	next := (*Worker)(nil)
+	if ok {
+		if next = w; q.Process == 0 || !q.waits(w) {
+			next = e.Workers[thread-1]
+		}
+		q.at.Store(at)
+	}
+	if next != w {
+		w.commitState.Store(waitingCommit)
+		q.leads(next)
+	}
+	q.lock.Give()
+	if next != nil && next != w {
+		next.WakeUp.Advance()
+	}
+	for free != nil {
+		k := free
+		free = k.behind // once it goes on, it can be in another list
+		k.commitState.Store(durableCommit)
+		k.WakeUp.Advance()
+	}
+}
+
+// waits reports whether a commit of a worker waits. The queue is locked.
+func (q *logQueue) waits(w *Worker) bool { return q.Waits(w.Number) }
+
+// goesOn adds the next commit of a worker to the queue, if nothing comes before it, so that the
+// worker need not wake up. The queue is locked, and the worker sleeps or is the leader.
+func (w *Worker) goesOn(q *logQueue) bool {
+	c, next := &w.commits[w.commit-1], &w.commits[w.commit]
+	event := c.Event
+	if c.Leads {
+		event += c.Group.Events
+		w.skipped += c.Group.Events
+		w.Event = event
+		for w.Event > w.targets[w.target] {
+			w.publish()
+		}
+	}
+	if next.Log != q.Log || next.Event != event || w.e.Timing == AFAP {
+		return false
+	}
+	if next.Leads && w.waits[w.wait].Event < event+next.Group.Events {
+		return false // it waits for other threads
+	}
+	w.toNextCommit()
+	q.Add(commits.Member{Thread: w.Number, Wanted: w.due + w.e.scale(next.Delay), Before: w.woken})
+	return true
+}
+
+// awaitTurn waits until the next group begins, and returns false if the run has stopped.
+func (w *Worker) awaitTurn(q *logQueue) bool {
+	e := w.e
+	if e.Timing == AFAP {
+		return !e.Stopped()
+	}
+	near := e.Margin
+	if e.Wait == Sleep {
+		near = 0
+	}
+	for !e.Stopped() {
+		seq := w.WakeUp.Value()
+		at := q.at.Load()
+		switch now := e.Now(); {
+		case now >= at || w.commitState.Load() != leadingCommit:
+			return true
+		case at-now > near:
+			w.Unpin()
+			w.WakeUp.Wait(seq, e.deadline(at-near))
+			w.Pin()
+		default:
+			for q.at.Load() == at && e.Now() < at && !e.Stopped() {
+			}
+		}
+	}
+	return false
+}
+
+// awaitDurable waits, before an event that uses what a group wrote, for the commits that the
+// recorded log had at the end of that group. Others may have been first, so it does not wait
+// any longer once no thread commits.
+func (w *Worker) awaitDurable(g *commits.Group) {
+	e, q := w.e, w.e.logs[g.Log.Number]
+	for begin := e.Now(); !e.Stopped(); {
+		q.lock.Take()
+		done, busy := q.Durable() >= g.End, q.leader != nil
+		q.lock.Give()
+		now := e.Now()
+		if busy {
+			begin = now
+		}
+		if done || now-begin > idleLog {
+			return
+		}
+		w.SleepUntil(now + idleLog/100)
+	}
+}
+
+// idleLog is how long no thread commits to a log until awaitDurable gives up, in nanoseconds.
+const idleLog = 100_000_000
+
+// call makes a call for several commits, in the place of a recorded event of a group.
+func (w *Worker) call(r *format.Record, event int64, of *commits.Group, recorded, due int64, entry *Entry) bool {
+	e := w.e
+	begin := e.Now()
+	w.FirstCall, w.LastCall, w.Ran, w.current = 0, 0, 0, due
+	if e.Timing == AFAP {
+		w.FirstCall = begin
+	}
+	got := w.player.Play(r)
+	issued, end := w.FirstCall, w.LastCall
+	if end == 0 {
+		issued, end = begin, e.Now()
+	}
+	if e.covers[r.Op] {
+		end = w.served(served{of.Thread, event, r.Op, got, issued, end, recorded})
+	}
+	dur := max(end-issued-e.Cost-w.Ran, 0)
+	w.end, w.last = end, end-e.start
+	w.noteLateness(due, begin)
+	w.byOp[r.Op].Executed++
+	*entry = Entry{Start: issued - e.start, Dur: dur, Ret: got}
+	return got == r.Ret || w.score(r, w.Event, got)
+}
+
+// skip drops the records of events that others have led.
+func (w *Worker) skip() bool {
+	for ; w.skipped > 0; w.skipped-- {
+		if w.at == w.filled && !w.more() {
+			return false
+		}
+		if w.log.full() && !w.spill() {
+			return false
+		}
+		r := &w.batch[w.at]
+		w.byOp[r.Op].Regrouped++
+		w.log.entries = append(w.log.entries, Entry{w.last, Regrouped, r.Ret, 0})
+		w.at++
+	}
+	return true
+}
