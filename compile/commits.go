@@ -28,8 +28,7 @@ type commitGroup struct {
 
 // committing is the state of a thread with regard to commits.
 type committing struct {
-	syncs   int64
-	shares  bool
+	counted bool          // in Report.Grouping
 	group   *commitGroup  // that it leads now
 	base    place         // of its last commit since its last event; thread 0 for none
 	own     int64         // own clock after that
@@ -95,10 +94,6 @@ func (w *ties) joins(t *thread, at spot, awake, from, to int64, causes []cause) 
 		return false // it wanted its commit after the group was complete
 	}
 	c.unsure = g
-	w.shares(t)
-	if by, ok := w.syncing.of[g.place.thread]; ok {
-		w.shares(by)
-	}
 	if c.since < g.began {
 		w.join(t)
 	}
@@ -113,9 +108,8 @@ func (w *ties) join(t *thread) {
 	if c.unsure = nil; g == nil {
 		return
 	}
-	w.report.Grouping.Joined++
-	if log := &w.report.Logs[g.file.log.number]; len(c.edges) < maxCommits {
-		log.Commits++
+	if len(c.edges) < maxCommits {
+		w.counts(t, g.file.log)
 		c.edges = append(c.edges, format.Edge{Thread: g.place.thread, Kind: format.EdgeJoin, Event: g.place.event, Delay: max(c.wanted, 0)})
 	}
 	c.wanted = -1
@@ -138,7 +132,7 @@ func (w *ties) logOf(file *node) *commitLog {
 	if file.log == nil {
 		file.log = &commitLog{number: len(w.report.Logs)}
 		w.report.Logs = append(w.report.Logs, Log{})
-		w.logs = append(w.logs, file)
+		w.pass.logs = append(w.pass.logs, file)
 	}
 	return file.log
 }
@@ -165,17 +159,15 @@ func (w *ties) commits(s *simEvent) (ended *commitGroup) {
 		w.join(t)
 		t.wants(e.Start)
 		c.edges = append(c.edges, format.Edge{Thread: log.newest.thread, Kind: format.EdgeLead, Event: log.newest.event, Delay: max(c.wanted, 0)})
-		r := &w.report.Logs[log.number]
-		r.Commits, r.Groups = r.Commits+1, r.Groups+1
+		w.counts(t, log).Groups++
+		w.report.Grouping.Groups++
 	} else {
 		w.join(t)
 	}
 	if writes && c.group.file.log != nil {
 		w.report.Logs[c.group.file.log.number].Bytes += e.Ret
 	}
-	for _, edge := range c.edges {
-		w.order.edges = append(w.order.edges, edge)
-	}
+	w.order.edges = append(w.order.edges, c.edges...)
 	c.edges, c.base, c.wanted, c.behind, c.clients, c.timers = c.edges[:0], place{}, -1, 0, 0, t.timeouts.total
 	if syncs && c.group != nil {
 		ended, c.group = c.group, nil
@@ -187,23 +179,23 @@ func (w *ties) commits(s *simEvent) (ended *commitGroup) {
 	return ended
 }
 
-func (w *ties) shares(t *thread) {
-	if !t.commit.shares {
-		t.commit.shares = true
+// counts counts a commit of a thread to a log.
+func (w *ties) counts(t *thread, l *commitLog) *Log {
+	if !t.commit.counted {
+		t.commit.counted = true
 		w.report.Grouping.Threads++
-		w.report.Grouping.Syncs += t.commit.syncs
 	}
+	w.report.Grouping.Commits++
+	log := &w.report.Logs[l.number]
+	log.Commits++
+	return log
 }
 
-// synced records that a thread made a sync.
-func (w *ties) synced(t *thread) {
-	t.commit.syncs++
-	if t.commit.shares {
-		w.report.Grouping.Syncs++
+// nameLogs names the logs of the report.
+func (m *model) nameLogs() {
+	for i, file := range m.logs {
+		if file.at != nil {
+			m.report.Logs[i].Name = m.names.mappedPath(file.at, m.options.Paths)
+		}
 	}
-	w.syncing.set(t.num, t)
 }
-
-// maxSyncing is the maximum number of threads with syncs that are tracked. The youngest
-// are kept.
-const maxSyncing = 1024

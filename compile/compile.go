@@ -129,6 +129,7 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 	if known.lines {
 		m.report.Tangled[tangleMemory]++
 	}
+	m.nameLogs()
 	m.report.Substitutions, m.report.Threads = known.plan.substitutions, len(m.table)
 	lost, ended := in.last.Value(format.MetaLost)
 	total, _, _ := strings.Cut(lost, " ") // counts by operation and processor follow
@@ -256,7 +257,7 @@ func (m *model) header(source *format.Header) *format.Header {
 	if !m.options.Bare {
 		h.Set(format.MetaFloor, m.report.Floor.String())
 	}
-	if m.report.Grouping.Joined > 0 {
+	if m.report.sharesSyncs() {
 		h.Set(format.MetaGrouped, m.report.Grouping.String())
 	}
 	if m.processes.sharing > 0 {

@@ -38,6 +38,7 @@ type pass struct {
 	holdings []func(add func(use purpose, bytes int)) // tell the memory that concerns take now
 	left     [format.NumVias]coverage.Missing         // I/O on files that is left out, by interface
 	spanned  bool                                     // the recording has spans; known in the last pass
+	logs     []*node                                  // those of Report.Logs
 	judgement
 	trace
 }

@@ -177,7 +177,14 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	for _, end := range r.FailedRanks {
 		add("%v\n", end)
 	}
-	some(r.Grouping.Joined, "%s\n", r.Grouping.Text())
+	if r.sharesSyncs() {
+		add("%s\n", r.Grouping.Text())
+		for _, l := range r.Logs {
+			if l.Commits > l.Groups {
+				add("  %s: %d commits in %d groups, %d bytes\n", l.Name, l.Commits, l.Groups, l.Bytes)
+			}
+		}
+	}
 	some(r.Crowded, "time left out because other programs had the processor: %.6f s\n", format.Seconds(r.Crowded))
 	some(r.Lost, "events lost by the recorder: %d\n", r.Lost)
 	if r.Endless {
@@ -245,3 +252,6 @@ type Log struct {
 	Groups  int64 // each with a sync of its own
 	Bytes   int64 // written in them
 }
+
+// sharesSyncs reports whether threads commit to logs in groups.
+func (r *Report) sharesSyncs() bool { return r.Grouping.Commits > r.Grouping.Groups }

@@ -102,14 +102,12 @@ type ties struct {
 
 	channels boundedMap[channel, []sending] // messages that were not received yet
 	replies  boundedMap[connection, reply]  // the newest that was sent on each
-	syncing  boundedMap[int32, *thread]     // those that make syncs, by number
 	causes   []cause                        // memory of follow
-	logs     []*node                        // those of Report.Logs
 }
 
 func newTies(p *pass) *ties {
 	return &ties{
-		pass: p, gone: map[int32]*thread{}, syncing: newBoundedMap[int32, *thread](maxSyncing),
+		pass: p, gone: map[int32]*thread{},
 		channels: newBoundedMap[channel, []sending](maxChannels), replies: newBoundedMap[connection, reply](maxConnections),
 	}
 }
@@ -504,9 +502,6 @@ func (w *ties) tie(s *simEvent) {
 			t.followed = newBoundedMap[int32, cause](maxFollowed)
 		}
 		t.followed.set(c.place.thread, *c)
-	}
-	if out.Op.Info().Class == format.ClassSync {
-		w.synced(t)
 	}
 	var ended *commitGroup
 	if !w.order.alone {

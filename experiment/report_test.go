@@ -158,12 +158,12 @@ func TestBreaks(t *testing.T) {
 // How threads share syncs is said once for all sides whose traces share them alike.
 func TestGrouping(t *testing.T) {
 	base, same, other := replays("", 1, 10, 1, 1), replays("", 1, 10, 1, 1, "a"), replays("", 1, 10, 1, 1, "b")
-	base.Runs[0].Profile.Grouping = &format.Grouping{Threads: 4, Syncs: 8, Joined: 4}
+	base.Runs[0].Profile.Grouping = &format.Grouping{Threads: 4, Commits: 12, Groups: 8}
 	same.Runs[0].Profile.Grouping = base.Runs[0].Profile.Grouping
-	other.Runs[0].Profile.Grouping = &format.Grouping{Threads: 2, Syncs: 8, Joined: 4}
+	other.Runs[0].Profile.Grouping = &format.Grouping{Threads: 2, Commits: 12, Groups: 8}
 	out := text(t, reportOf(subject("", base, same, other)))
-	require.Contains(t, out, "\nbaseline: group commit: 4 threads shared 8 syncs, and other threads waited for them 4 times; ")
-	require.Contains(t, out, "\nb: group commit: 2 threads shared 8 syncs, ")
+	require.Contains(t, out, "\nbaseline: group commit: 4 threads made 12 commits with 8 syncs; ")
+	require.Contains(t, out, "\nb: group commit: 2 threads made 12 commits with 8 syncs")
 	require.NotContains(t, out, "a: group commit")
 }
 

@@ -27,10 +27,13 @@ func (r *Result) logHeader() *format.Header {
 	from := r.trace.Header()
 	h := &format.Header{Meta: append([]format.Meta(nil), from.Meta...), Names: from.Names}
 	o := &r.Options
-	h.Set(format.MetaReplay, fmt.Sprintf("timing=%s speed=%g wait=%s order=%s backend=%s compressibility=%d executed=%d failed=%d differed=%d interrupted=%t outside=%s",
-		o.Timing, o.Speed, o.Wait, o.Order, o.Backend, o.Compressibility, r.Executed, r.Failed, r.Differed, r.Interrupted, o.Outside))
+	h.Set(format.MetaReplay, fmt.Sprintf("timing=%s speed=%g wait=%s order=%s backend=%s compressibility=%d executed=%d failed=%d differed=%d interrupted=%t outside=%s commits=%s",
+		o.Timing, o.Speed, o.Wait, o.Order, o.Backend, o.Compressibility, r.Executed, r.Failed, r.Differed, r.Interrupted, o.Outside, o.Commits))
 	if r.scheduled > 0 {
 		h.Set(format.MetaFloor, format.Floor{Total: r.scheduled, Schedule: r.scheduled}.String())
+	}
+	if g := r.grouping(from); g.Recorded > 0 {
+		h.Set(format.MetaGrouped, g.String())
 	}
 	leader := make(map[int32]int32)
 	for i, t := range from.Threads {
@@ -53,6 +56,20 @@ func (r *Result) logHeader() *format.Header {
 		h.Descriptors = append(h.Descriptors, d)
 	}
 	return h
+}
+
+// grouping returns how the threads of a trace with a header committed in the replay.
+func (r *Result) grouping(from *format.Header) format.Grouping {
+	g, _ := from.Grouping()
+	g.Commits, g.Groups = 0, 0
+	for _, log := range r.groups {
+		g.Recorded += log.Recorded
+		g.Groups += int64(len(log.Groups))
+		for i := range log.Groups {
+			g.Commits += log.Groups[i].Commits
+		}
+	}
+	return g
 }
 
 // WriteLog writes Events as a script, with remarks about the replay.
@@ -157,8 +174,8 @@ func (e *events) open() error {
 		}
 		e.cursors.Push(c)
 	}
-	for _, groups := range e.result.groups {
-		if c := (&cursor{groups: groups}); c.next() == nil {
+	for _, log := range e.result.groups {
+		if c := (&cursor{groups: log.Groups}); c.next() == nil {
 			e.cursors.Push(c)
 		}
 	}

@@ -17,10 +17,11 @@ type Result struct {
 	Elapsed     time.Duration // from the start of the replay to the end of its last event
 	Interrupted bool          // some events were not executed
 
-	Executed int64 // events
-	Failed   int64 // events that failed although the recorded call succeeded, or the reverse
-	Differed int64 // events whose result is not equivalent to the recorded one; includes Failed
-	ByOp     [format.NumOps]OpResult
+	Executed  int64 // events
+	Failed    int64 // events that failed although the recorded call succeeded, or the reverse
+	Differed  int64 // events whose result is not equivalent to the recorded one; includes Failed
+	Regrouped int64 // events of the recording that were not executed, because threads committed in other groups
+	ByOp      [format.NumOps]OpResult
 
 	Lateness  stats.Quantiles // delay between due time and issue of events; too high by less than 7 %
 	OrderWait time.Duration   // sum of the waits of threads for events of others
@@ -54,9 +55,9 @@ type Result struct {
 
 	trace   format.Trace
 	logs    []engine.Log
-	groups  [][]engine.Group // of each log to which threads commit in other groups than recorded
-	late    stats.Histogram  // Lateness
-	latency stats.Histogram  // Edges.Latency
+	groups  []engine.Groups // of each log to which threads commit in other groups than recorded
+	late    stats.Histogram // Lateness
+	latency stats.Histogram // Edges.Latency
 }
 
 // OpResult is the result of one operation.
@@ -75,6 +76,7 @@ func (r *Result) collect(e *playing) {
 		r.Executed += r.ByOp[i].Executed
 		r.Failed += r.ByOp[i].Failed
 		r.Differed += r.ByOp[i].Differed
+		r.Regrouped += r.ByOp[i].Regrouped
 	}
 	for i := range c.Differences {
 		r.addDifference(&c.Differences[i])

@@ -170,7 +170,7 @@ func runCompile(c *cli.Context) error {
 	session.Say("compile: %s", made.Summary())
 	session.Say("compile: %v", &made.Coverage)
 	session.Say("compile: %s", made.Floor.Text())
-	if g := made.Grouping; g.Joined > 0 && g.Least() < g.Syncs {
+	if g := made.Grouping; g.Commits > g.Groups {
 		session.Say("compile: %s", g.Text())
 	}
 	return nil

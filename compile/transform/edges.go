@@ -128,6 +128,18 @@ func (c *collector) keep(edge format.Edge) {
 	c.add(edge, floor)
 }
 
+// keepCommit adds an edge of a commit that the event has had, unless the sync is gone.
+func (c *collector) keepCommit(edge format.Edge) {
+	if edge.Thread > 0 {
+		at, exact, _ := c.to(edge)
+		if !exact {
+			return
+		}
+		edge.Thread, edge.Event = at.thread, at.event
+	}
+	c.edges = append(c.edges, edge)
+}
+
 // order adds an edge that keeps a result, if nothing else does.
 func (c *collector) order(edge format.Edge) {
 	if edge.Thread == 0 {

@@ -205,7 +205,7 @@ func (w *lower) advance(t *outThread, b *threadLineage, thread int32, to int64) 
 			o.handed = true
 			for _, edge := range o.edges {
 				w.learn(thread, edge)
-				if !isWait(edge.Kind) {
+				if !isWait(edge.Kind) && !edge.Kind.Commits() {
 					t.handed = append(t.handed, edge)
 				}
 			}
@@ -254,7 +254,7 @@ func (w *lower) before(t *outThread, b *threadLineage, thread int32, k *target) 
 
 // learn notes that a thread has an edge to another one.
 func (w *lower) learn(thread int32, edge format.Edge) {
-	if edge.Thread > 0 {
+	if edge.Thread > 0 && !edge.Kind.Commits() {
 		key := [2]int32{thread, edge.Thread}
 		w.knows[key] = max(w.knows[key], edge.Event+1)
 	}
@@ -269,16 +269,19 @@ func (w *lower) write(e *format.Event, t *outThread, b *threadLineage, o *origin
 		o.handed = true
 		for i, edge := range o.edges {
 			w.learn(e.TID, edge)
-			if isWait(edge.Kind) {
+			switch {
+			case isWait(edge.Kind):
 				c.waited(e.Line, int64(i))
-			} else {
+			case edge.Kind.Commits():
+				c.keepCommit(edge)
+			default:
 				c.keep(edge)
 			}
 		}
 		for _, line := range o.joined { // they have come forward
 			if k := b.find(line); k != nil {
 				for _, edge := range k.edges {
-					if !isWait(edge.Kind) {
+					if !isWait(edge.Kind) && !edge.Kind.Commits() {
 						c.order(edge)
 					}
 				}

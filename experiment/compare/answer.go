@@ -216,9 +216,9 @@ func (c *Comparison) grouping() string {
 		return ""
 	}
 	g, syncs := p.Grouping, p.Categories[profile.Syncs]
-	saved := float64(g.Syncs-g.Least()) * float64(syncs.Nanos/syncs.Calls)
+	saved := float64(g.Groups-g.Least()) * float64(syncs.Nanos/syncs.Calls)
 	whole := float64(p.RunTime)
-	if saved < leastRelevant*whole {
+	if g.Recorded > 0 || saved < leastRelevant*whole {
 		return g.Text()
 	}
 	return fmt.Sprintf("%s: %s would take between %.3f and %.3f s", g.Needs(), c.the(1), max(whole-saved, 0)/1e9, whole/1e9)

@@ -58,12 +58,12 @@ func TestGroupCommitRemark(t *testing.T) {
 		syncs int64 // milliseconds in two calls
 		want  string
 	}{
-		{600, "group commit: 4 threads shared 4 syncs, and may need only 2 on slower storage: the replay would take between 0.400 and 1.000 s"},
-		{40, "group commit: 4 threads shared 4 syncs, and other threads waited for them 4 times; the application may need only 2 on slower storage, and more on faster storage"},
+		{600, "group commit: 4 threads made 8 commits with 4 syncs, and may need only 2 on slower storage: the replay would take between 0.400 and 1.000 s"},
+		{40, "group commit: 4 threads made 8 commits with 4 syncs; on other storage the groups differ"},
 		{0, ""},
 	} {
 		p := made(t, 1, 0, test.syncs, 0, 1000)
-		p.Grouping = &format.Grouping{Threads: 4, Syncs: 4, Joined: 4}
+		p.Grouping = &format.Grouping{Threads: 4, Commits: 8, Groups: 4}
 		if test.syncs > 0 {
 			p.Categories[profile.Syncs].Calls = 2
 		}

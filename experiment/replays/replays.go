@@ -195,15 +195,16 @@ func (p *played) complete() (runs []*run) {
 
 // counts are events of a replay.
 type counts struct {
-	Executed int64 `json:"executed"`
-	LeftOut  int64 `json:"left_out"` // by compile
-	Failed   int64 `json:"failed"`
-	Differed int64 `json:"differed"`
+	Executed  int64 `json:"executed"`
+	LeftOut   int64 `json:"left_out"`  // by compile
+	Regrouped int64 `json:"regrouped"` // of the recording: other groups of commits took their place
+	Failed    int64 `json:"failed"`
+	Differed  int64 `json:"differed"`
 }
 
 // counts returns those of all operations.
 func (r *run) counts() counts {
-	return counts{r.Executed, r.trace.leftOut.Total(), r.Failed, r.Differed}
+	return counts{r.Executed, r.trace.leftOut.Total(), r.Regrouped, r.Failed, r.Differed}
 }
 
 // operation is the result of the events of an operation.
@@ -216,8 +217,8 @@ type operation struct {
 func (r *run) operations() (list []operation) {
 	for i := range r.ByOp {
 		op, n := format.Op(i), &r.ByOp[i]
-		if left := r.trace.leftOut[op]; n.Executed > 0 || left > 0 {
-			list = append(list, operation{op.String(), counts{n.Executed, left, n.Failed, n.Differed}})
+		if left := r.trace.leftOut[op]; n.Executed > 0 || n.Regrouped > 0 || left > 0 {
+			list = append(list, operation{op.String(), counts{n.Executed, left, n.Regrouped, n.Failed, n.Differed}})
 		}
 	}
 	return list

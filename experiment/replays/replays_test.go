@@ -73,7 +73,7 @@ func TestOneRun(t *testing.T) {
 	require.Contains(t, text(t, r), "\n4 events replayed: all results are as recorded\n")
 	require.Regexp(t, `(?m)^ +all +4 +0 +0 +0$`, text(t, r))
 	d := document(t, r)
-	require.Equal(t, map[string]any{"executed": 1., "left_out": 0., "failed": 0., "differed": 0.}, d["by_operation"].(map[string]any)["pread64"])
+	require.Equal(t, map[string]any{"executed": 1., "left_out": 0., "regrouped": 0., "failed": 0., "differed": 0.}, d["by_operation"].(map[string]any)["pread64"])
 	require.NotNil(t, d["comparison"])
 	require.NotContains(t, d, "traces")
 

@@ -88,9 +88,14 @@ func (r *run) write(b *bytes.Buffer) {
 		as = fmt.Sprintf("%s other than recorded", table.Plural(int(r.Differed), "result"))
 	}
 	fmt.Fprintf(b, "%s replayed: %s\n", table.Plural(int(r.Executed), "event"), as)
-	rows := [][]string{{"operation", "executed", "left out", "failed", "differed"}}
+	rows := [][]string{{"operation", "executed", "left out", "regrouped", "failed", "differed"}}
 	for _, o := range append(r.operations(), operation{"all", r.counts()}) {
-		rows = append(rows, []string{o.name, table.Count(o.Executed), table.Count(o.LeftOut), table.Count(o.Failed), table.Count(o.Differed)})
+		rows = append(rows, []string{o.name, table.Count(o.Executed), table.Count(o.LeftOut), table.Count(o.Regrouped), table.Count(o.Failed), table.Count(o.Differed)})
+	}
+	if r.Regrouped == 0 {
+		for i, row := range rows {
+			rows[i] = slices.Delete(row, 3, 4)
+		}
 	}
 	indented(b, rows)
 	r.writeDifferences(b)

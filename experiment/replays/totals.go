@@ -36,6 +36,7 @@ func (r *Report) runCounts() []counts {
 			n := one.counts()
 			all[i].Executed += n.Executed
 			all[i].LeftOut += n.LeftOut
+			all[i].Regrouped += n.Regrouped
 			all[i].Failed += n.Failed
 			all[i].Differed += n.Differed
 		}

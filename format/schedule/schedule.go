@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"pianola/format"
+	"pianola/format/commits"
 )
 
 // Trace is what a schedule reads of a trace besides the events, as format.Trace.
@@ -42,6 +43,9 @@ type Event struct {
 	Before   int64 // when the thread's previous event ended
 	Waited   int64 // how long the thread waited for others before the event
 	Recorded int64 // start in the recording
+
+	Group     *Group // that the call is for; it is in no thread's order. nil for an event of a thread
+	Regrouped bool   // a call for a group took the place of the event
 }
 
 // Options are the choices of a schedule.
@@ -56,6 +60,10 @@ type Options struct {
 	// recorded duration, both in nanoseconds. It gets the events in the order of their
 	// starts.
 	Duration func(e *Event, recorded int64) int64
+
+	// Plan, if not nil, has commits that form groups anew. The waits of the trace are without
+	// those for the recorded groups.
+	Plan *commits.Plan
 }
 
 // Schedule returns the events of a trace in the order of their starts. It is for one
@@ -70,6 +78,7 @@ type Schedule struct {
 	any     map[format.Edge]*strand // by thread and event: the one that waits for this or another end, see anyOf
 	now     int64                   // start of the last event
 	looked  int                     // position of the search for strands that will never wake
+	logs    []*log                  // of the plan
 }
 
 // New makes the schedule of a trace, of which open opens the events of a thread. It keeps the
@@ -87,6 +96,7 @@ func New(t Trace, o Options, open func(thread int32) (Source, error)) (*Schedule
 			return nil, err
 		}
 	}
+	s.openLogs()
 	for i := range s.strands {
 		k := &s.strands[i]
 		slices.Sort(k.targets)
@@ -133,6 +143,8 @@ type strand struct {
 	until    int64     // the done of another strand that this one waits for, or unsubmitted
 
 	anyOf
+	committing
+	log *log // whose groups the strand makes; nil for a thread or a ring
 
 	// For a ring.
 	submitted   int64  // requests
@@ -282,9 +294,20 @@ func (r *Schedule) schedule(s *strand) error {
 		s.asleep, s.until = true, unsubmitted
 		return nil
 	}
+	if s.skipped > 0 {
+		s.start, s.due = max(s.end, r.now), true
+		r.starts.Push(s)
+		return nil
+	}
+	if s.wants() {
+		return r.commit(s)
+	}
 	after, held, early, ok := r.release(s, isInside(r.ringOf(rec), rec))
 	if !ok {
 		return nil
+	}
+	if s.resumes > 0 {
+		after, held, s.resumes = max(after, s.resumes), rec.Compute, 0
 	}
 	s.start = r.startOf(s, rec, after, held)
 	if ring := r.ringOf(rec); ring != nil && rec.Args[1] > 0 && rec.Args[3] > 0 {
@@ -397,6 +420,10 @@ func (r *Schedule) release(s *strand, inside bool) (after, held, early int64, ok
 		v := &s.waits[next]
 		held += v.Held
 		early += v.Expired
+		if v.For.Kind == format.EdgeJoin && v.For.Thread == 0 { // for the thread's last commit
+			after = max(after, later(s.synced, r.scale(v.For.Delay)))
+			continue
+		}
 		if inside || r.Pace.Ignores(v.For.Kind) {
 			continue
 		}
@@ -444,18 +471,24 @@ var unknown format.Info
 func (r *Schedule) play() (Event, error) {
 	s := r.starts.Pop()
 	r.now = s.start
+	if s.log != nil {
+		return r.playGroup(s), nil
+	}
 	rec, nanos, err := s.source.Peek()
 	if err != nil {
 		return Event{}, err
 	}
 	was := moment{s.recorded, s.start}
 	recordedEnd := later(s.recorded, nanos)
-	e := Event{s.thread, s.done, rec, s.start, s.start, s.end, s.waited, s.recorded}
+	e := Event{Thread: s.thread, Number: s.done, Record: rec, Start: s.start, End: s.start, Before: s.end, Waited: s.waited, Recorded: s.recorded}
 	info := &unknown
 	if rec.Op.Valid() {
 		info = rec.Op.Info()
 	}
-	if info.Class != format.ClassProcess || s.via != format.ViaCall {
+	if s.skipped > 0 {
+		e.Regrouped = true
+		s.skipped--
+	} else if info.Class != format.ClassProcess || s.via != format.ViaCall {
 		if r.Duration != nil {
 			nanos = r.Duration(&e, nanos)
 		}

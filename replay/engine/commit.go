@@ -2,7 +2,6 @@ package engine
 
 import (
 	"math"
-	"slices"
 	"sync/atomic"
 
 	"pianola/format"
@@ -58,11 +57,17 @@ func (g *Group) Call(i int) (r format.Record, e Entry, ok bool) {
 	return r, e, false
 }
 
+// Groups are those of a log that a replay formed.
+type Groups struct {
+	Groups   []Group
+	Recorded int64 // how many the recording has
+}
+
 // Groups returns the groups of each log in which threads committed, after the end. There are
 // none where they kept the recorded ones.
-func (e *Engine) Groups() (all [][]Group) {
+func (e *Engine) Groups() (all []Groups) {
 	for _, q := range e.logs {
-		all = append(all, q.groups)
+		all = append(all, Groups{q.groups, int64(len(q.Groups))})
 	}
 	return all
 }
@@ -76,6 +81,7 @@ type committing struct {
 	commitState atomic.Int32     // of the commit that it waits for
 	synced      int64            // when the sync of its last commit ended
 	woken       int64            // the same, if another one led
+	durable     []durable        // what later events come after
 	skipped     int64            // events that others have led; their records are still in the batch
 	behind      *Worker          // that comes after it in a list
 }
@@ -94,8 +100,9 @@ const Regrouped = math.MinInt64
 const groupSize = 128
 
 // makeCommits finds the logs of the trace, and takes the commits out of what threads wait for.
+// Where calls take their recorded durations and nothing else changes, so do the groups.
 func (e *Engine) makeCommits() error {
-	if e.Commits == Recorded || e.Order != Resource || e.Timing == Schedule || e.Peers != nil {
+	if e.Commits == Recorded || e.Order != Resource || e.Timing == Schedule || e.Peers != nil || e.Recorded && e.Model == nil {
 		return nil
 	}
 	waits, some := make([][]format.Wait, len(e.Workers)), false
@@ -134,17 +141,17 @@ func (e *Engine) makeCommits() error {
 // dropWaits removes the waits for recorded groups, which the commits replace, of a thread that
 // commits to the same log. A wait for the group of its last commit, also by way of a client, is
 // one for that commit, in whatever group.
+//
+// An event that uses what a group wrote, such as a close of the log, waits for all commits that
+// were in the log when it came in the recording.
 func (w *Worker) dropWaits() {
-	if len(w.commits) == 1 {
-		w.waits = slices.DeleteFunc(slices.Clone(w.waits), func(v format.Wait) bool { return v.For.Kind.Commits() && v.Held|v.Expired == 0 })
-		return
-	}
 	var kept []format.Wait
 	member := map[*commits.Log]*commits.Group{} // the group of the last commit
 	for i := range w.commits[:len(w.commits)-1] {
 		member[w.commits[i].Log] = nil
 	}
-	next, until := 0, int64(-1) // the commits, and the last event of the group that the thread leads
+	follows := map[*commits.Log]int64{} // commits that the thread comes after
+	next, until := 0, int64(-1)         // the commits, and the last event of the group that the thread leads
 	for _, v := range w.waits {
 		for ; w.commits[next].Event <= v.Event; next++ {
 			c := &w.commits[next]
@@ -152,13 +159,16 @@ func (w *Worker) dropWaits() {
 				until = c.Event + c.Group.Events - 1
 			}
 		}
-		leads := v.Event <= until
-		if g := w.e.plan.At(v.For.Thread, v.For.Event); v.For.Kind.Commits() {
+		leads, g := v.Event <= until, w.e.plan.At(v.For.Thread, v.For.Event)
+		if v.For.Kind.Commits() {
 			v.For = format.Edge{Kind: format.EdgeWake}
 		} else if g != nil {
+			follows[g.Log] = max(follows[g.Log], g.End)
 			last, ok := member[g.Log]
 			switch {
-			case !ok || !leads && v.For.Kind < format.EdgeWake:
+			case !leads && v.For.Kind < format.EdgeWake:
+				w.durable = append(w.durable, durable{v.Event, w.e.logs[g.Log.Number], follows[g.Log]})
+			case !ok:
 			case last == g && !leads:
 				v.For = format.Edge{Kind: format.EdgeJoin, Delay: v.For.Delay}
 			default:
@@ -171,6 +181,13 @@ func (w *Worker) dropWaits() {
 		kept = append(kept, v)
 	}
 	w.waits = kept
+}
+
+// durable says that an event comes after so many commits to a log.
+type durable struct {
+	event   int64
+	log     *logQueue
+	commits int64
 }
 
 // makeCommit makes the commits before the worker's next event, and the group that the event
@@ -291,7 +308,7 @@ func (w *Worker) lead(q *logQueue) bool {
 	due := at
 	if made.Size > 0 {
 		r := made.Make(like)
-		if !w.call(&r, made.Of.Event, made.Of, like.Wrote, due, &g.write) {
+		if !w.call(&r, made.Of.Event, made.Of, made.Of.Wrote, due, &g.write) {
 			return false
 		}
 		due += g.write.Dur + e.scale(like.Between)
@@ -300,7 +317,7 @@ func (w *Worker) lead(q *logQueue) bool {
 		}
 	}
 	r := like.Sync
-	if !w.call(&r, made.Of.Event+made.Of.Events-1, made.Of, like.Synced, due, &g.sync) {
+	if !w.call(&r, made.Of.Event+made.Of.Events-1, made.Of, made.Of.Synced, due, &g.sync) {
 		return false
 	}
 	q.groups = append(q.groups, g)
@@ -404,15 +421,15 @@ func (w *Worker) awaitTurn(q *logQueue) bool {
 	return false
 }
 
-// awaitDurable waits, before an event that uses what a group wrote, for the commits that the
-// recorded log had at the end of that group. Others may have been first, so it does not wait
-// any longer once no thread commits.
-func (w *Worker) awaitDurable(g *commits.Group) {
-	e, q := w.e, w.e.logs[g.Log.Number]
+// awaitDurable waits, before an event that uses what a group wrote, for the commits that it
+// comes after. Others may have been first, so it does not wait any longer once no thread commits.
+func (w *Worker) awaitDurable() {
+	e, d := w.e, &w.durable[0]
+	w.durable = w.durable[1:]
 	for begin := e.Now(); !e.Stopped(); {
-		q.lock.Take()
-		done, busy := q.Durable() >= g.End, q.leader != nil
-		q.lock.Give()
+		d.log.lock.Take()
+		done, busy := d.log.Durable() >= d.commits, d.log.leader != nil
+		d.log.lock.Give()
 		now := e.Now()
 		if busy {
 			begin = now

@@ -127,7 +127,7 @@ func (w *Worker) awaitEdges() bool {
 		v := &w.waits[w.wait]
 		w.held += v.Held
 		w.early += v.Expired
-		if v.For.Kind == format.EdgeJoin { // see dropWaits
+		if v.For.Kind == format.EdgeJoin && v.For.Thread == 0 { // see dropWaits
 			w.after = max(w.after, w.synced+w.e.scale(v.For.Delay))
 			continue
 		}
@@ -152,13 +152,11 @@ func (w *Worker) awaitEdges() bool {
 				return false
 			}
 			from = k.endOf(w.places[w.wait])
-			if w.e.plan != nil && v.For.Kind < format.EdgeBirth {
-				if g := w.e.plan.At(v.For.Thread, v.For.Event); g != nil {
-					w.awaitDurable(g)
-				}
-			}
 		}
 		w.after = max(w.after, from+w.e.scale(v.For.Delay))
+	}
+	for len(w.durable) > 0 && w.durable[0].event == w.Event {
+		w.awaitDurable()
 	}
 	return true
 }

@@ -19,6 +19,8 @@ type simulation struct {
 	e     *Engine
 	slot  *Slot // for the counts of all threads
 	start int64 // of the next event; math.MaxInt64 if there is none
+
+	making []Group // the group of each log that has begun
 }
 
 // contextEvents is after how many events a simulation checks whether it must end.
@@ -69,9 +71,9 @@ func (t orderedTrace) Waits(thread int32) ([]format.Wait, error) {
 }
 
 func (e *Engine) newSimulation() (m *simulation, err error) {
-	m = &simulation{e: e, slot: e.NewSlot()}
+	m = &simulation{e: e, slot: e.NewSlot(), making: make([]Group, len(e.logs))}
 	pace := format.Pace{Speed: e.Speed, Schedule: e.Timing == Schedule, Timed: e.Outside == Timed}
-	m.timeline, err = newTimeline(orderedTrace{e.Trace, e.Workers}, schedule.Options{Pace: pace, AFAP: e.Timing == AFAP, Duration: m.duration})
+	m.timeline, err = newTimeline(orderedTrace{e.Trace, e.Workers}, schedule.Options{Pace: pace, AFAP: e.Timing == AFAP, Duration: m.duration, Plan: e.plan})
 	return m, err
 }
 
@@ -101,7 +103,7 @@ func (m *simulation) findNext() (err error) {
 
 // complete corrects the end of a thread's last event, which can have waited for completions.
 func (m *simulation) complete(w *Worker, end int64) {
-	if n := len(w.log.entries); n > 0 && w.ring == nil {
+	if n := len(w.log.entries); n > 0 && w.ring == nil && w.log.entries[n-1].Dur != Regrouped {
 		w.last = end
 		w.log.entries[n-1].Dur = end - w.log.entries[n-1].Start
 	}
@@ -115,6 +117,10 @@ func (m *simulation) play() error {
 	}
 	e, r := m.e, at.Record
 	w := e.Workers[at.Thread-1]
+	if at.Group != nil {
+		m.commits(&at)
+		return m.findNext()
+	}
 	if !e.plays(r.Op) {
 		return fmt.Errorf(unplayable, w.Event, w.Number, r.Op)
 	}
@@ -124,12 +130,32 @@ func (m *simulation) play() error {
 			return err
 		}
 	}
-	w.log.entries = append(w.log.entries, Entry{at.Start, at.End - at.Start, r.Ret, at.Waited})
+	entry := Entry{at.Start, at.End - at.Start, r.Ret, at.Waited}
+	if at.Regrouped {
+		entry.Dur = Regrouped
+		m.slot.byOp[r.Op].Regrouped++
+	} else {
+		m.slot.byOp[r.Op].Executed++
+	}
+	w.log.entries = append(w.log.entries, entry)
 	if w.last = max(w.last, at.End); e.Timing == Schedule {
 		w.scheduled = at.Recorded
 	}
 	w.orderWait += at.Waited
 	w.Event++
-	m.slot.byOp[r.Op].Executed++
 	return m.findNext()
+}
+
+// commits adds a call of a group to those of its log.
+func (m *simulation) commits(at *schedule.Event) {
+	g, q := at.Group, m.e.logs[at.Group.Log]
+	entry := Entry{Start: at.Start, Dur: at.End - at.Start, Ret: at.Record.Ret}
+	m.slot.byOp[at.Record.Op].Executed++
+	made := &m.making[g.Log]
+	if !g.Syncs {
+		made.write = entry
+		return
+	}
+	made.Thread, made.Commits, made.made, made.like, made.sync = at.Thread, g.Commits, g.Made, g.Like, entry
+	q.groups = append(q.groups, *made)
 }

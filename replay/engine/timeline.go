@@ -23,7 +23,7 @@ func newTimeline(t format.Trace, o schedule.Options) (l *timeline, err error) {
 // Next is that of the schedule. The record is valid until the next call.
 func (l *timeline) Next() (schedule.Event, error) {
 	at, err := l.Schedule.Next()
-	if err == nil {
+	if err == nil && at.Group == nil {
 		l.sources[at.Thread-1].at++
 	}
 	return at, err
