@@ -22,6 +22,12 @@ import (
 	"pianola/format"
 )
 
+// Trace is what Find reads of a trace, as format.Trace.
+type Trace interface {
+	Records(thread int32) format.RecordReader
+	Durations(thread int32) format.DurationReader
+}
+
 // Plan is the logs of a trace, and the commits of its threads. It is not changed by its users,
 // which can be several goroutines.
 type Plan struct {
@@ -95,7 +101,7 @@ const (
 // Find finds the logs of a trace, nil if there are none. waits are those of the threads, and
 // process returns that of a thread. A log that is written in a way that is not understood, or by
 // one thread only, is not among them: its groups stay as recorded.
-func Find(t format.Trace, process func(thread int32) int32, waits [][]format.Wait) (*Plan, error) {
+func Find(t Trace, process func(thread int32) int32, waits [][]format.Wait) (*Plan, error) {
 	p := &Plan{syncs: map[place]*Group{}}
 	firsts := map[place]*Group{} // by the first event
 	var all []*Group
@@ -136,7 +142,7 @@ func Find(t format.Trace, process func(thread int32) int32, waits [][]format.Wai
 }
 
 // readGroups reads the groups that a thread led.
-func readGroups(t format.Trace, thread int32, waits []format.Wait) (groups []*Group, err error) {
+func readGroups(t Trace, thread int32, waits []format.Wait) (groups []*Group, err error) {
 	for i := range waits {
 		w := &waits[i]
 		if w.For.Kind != format.EdgeLead {

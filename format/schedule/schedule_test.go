@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
+	"pianola/format/commits"
+	"pianola/format/commits/commitskit"
 	"pianola/format/schedule"
 )
 
@@ -301,3 +303,63 @@ func BenchmarkSchedule(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*3*events), "ns/event")
 }
+
+// Threads that commit to a log form groups by how long syncs take. Each event of the trace comes
+// once, as one of a thread or as one whose place a group took, and groups follow one another.
+func TestCommits(t *testing.T) {
+	for seed := range uint64(40) {
+		p := commitskit.Random(seed, 2+int(seed%7), 20, seed%2 == 1, seed/2%2 == 1)
+		plan, err := commits.Find(p, p.Process, p.AllWaits())
+		require.NoError(t, err)
+		if plan == nil {
+			continue // one thread has led
+		}
+		for _, factor := range []int64{0, 1, 10} {
+			sources := make([]source, len(p.AllWaits()))
+			s, err := schedule.New(ordered{p}, schedule.Options{Plan: plan, Duration: func(_ *schedule.Event, nanos int64) int64 { return factor * nanos }},
+				func(thread int32) (schedule.Source, error) {
+					records, nanos := make([]format.Record, p.Len(thread)), make([]int64, p.Len(thread))
+					_, err := p.Records(thread).Read(records)
+					require.NoError(t, err)
+					_, err = p.Durations(thread).Read(nanos)
+					require.NoError(t, err)
+					for i := range records {
+						sources[thread-1].left = append(sources[thread-1].left, event{records[i], nanos[i]})
+					}
+					return &sources[thread-1], nil
+				})
+			require.NoError(t, err)
+			numbers, ends, free, durable, now := make([]int64, len(sources)), make([]int64, len(sources)), int64(0), int64(0), int64(0)
+			for {
+				e, err := s.Next()
+				if err != nil {
+					require.ErrorIs(t, err, io.EOF)
+					break
+				}
+				require.GreaterOrEqual(t, e.Start, now)
+				now = e.Start
+				if e.Group != nil {
+					require.GreaterOrEqual(t, e.Start, free)
+					if free = e.End; e.Group.Syncs {
+						durable += e.Group.Commits
+					}
+					continue
+				}
+				k := e.Thread - 1
+				require.Equal(t, numbers[k], e.Number)
+				require.GreaterOrEqual(t, e.Start, ends[k])
+				numbers[k], ends[k] = numbers[k]+1, e.End
+				sources[k].left = sources[k].left[1:]
+			}
+			require.Equal(t, plan.Logs[0].Commits, durable)
+			for k := range numbers {
+				require.Equal(t, p.Len(int32(k+1)), numbers[k])
+			}
+		}
+	}
+}
+
+// ordered is a trace without the waits that commits replace.
+type ordered struct{ *commitskit.Program }
+
+func (ordered) Waits(int32) ([]format.Wait, error) { return nil, nil }

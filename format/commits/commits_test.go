@@ -1,0 +1,215 @@
+package commits_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/format"
+	"pianola/format/commits"
+	"pianola/format/commits/commitskit"
+)
+
+// forPrograms runs a test with the plans of random programs of all kinds.
+func forPrograms(t *testing.T, test func(t *testing.T, r *rand.Rand, p *commitskit.Program, plan *commits.Plan)) {
+	for seed := range uint64(60) {
+		processes, placed := seed%2 == 1, seed/2%2 == 1
+		t.Run(fmt.Sprintf("%d processes=%t placed=%t", seed, processes, placed), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 2))
+			p := commitskit.Random(seed, 3+r.IntN(6), 12+r.IntN(30), processes, placed)
+			plan, err := commits.Find(p, p.Process, p.AllWaits())
+			require.NoError(t, err)
+			require.NotNil(t, plan)
+			test(t, r, p, plan)
+		})
+	}
+}
+
+// The commits of a trace are found, in the groups of the recording.
+func TestFind(t *testing.T) {
+	forPrograms(t, func(t *testing.T, _ *rand.Rand, p *commitskit.Program, plan *commits.Plan) {
+		require.Len(t, plan.Logs, 1)
+		l := plan.Logs[0]
+		require.Len(t, l.Groups, int(p.Groups))
+		sum := int64(0)
+		for i, all := range plan.Threads {
+			for k, c := range all {
+				sum++
+				require.Same(t, l, c.Log)
+				require.NotNil(t, c.Like)
+				require.Equal(t, c.Leads, c.Group.Thread == int32(i+1))
+				require.Equal(t, p.Process(c.Like.Thread), p.Process(int32(i+1)), "it can make the calls")
+				require.GreaterOrEqual(t, c.Delay, int64(0))
+				require.True(t, k == 0 || all[k-1].Event <= c.Event)
+				if c.Leads {
+					for n := range c.Group.Events {
+						require.Same(t, c.Group, plan.At(int32(i+1), c.Event+n))
+					}
+				}
+			}
+		}
+		require.Equal(t, l.Commits, sum)
+		require.LessOrEqual(t, sum, p.Commits)
+		if p.Process(1) == p.Process(2) && everyoneLeads(plan) {
+			require.Equal(t, p.Commits, sum)
+		}
+		require.Nil(t, plan.At(1, p.Len(1)-1), "the exit")
+	})
+}
+
+// everyoneLeads reports whether all threads have commits: those that never lead have none.
+func everyoneLeads(plan *commits.Plan) bool {
+	return !slices.ContainsFunc(plan.Threads, func(all []commits.Commit) bool { return len(all) == 0 })
+}
+
+// A commit is durable only when its bytes were written after it was wanted, and a sync that
+// began after that has ended; in whatever groups. Each commit is durable once. Writes leave no
+// hole and don't overlap but for a block, and the log has its size in the end.
+func TestDurability(t *testing.T) {
+	forPrograms(t, func(t *testing.T, r *rand.Rand, p *commitskit.Program, plan *commits.Plan) {
+		l := plan.Logs[0]
+		q := commits.NewQueue(l, len(plan.Threads))
+		next, wanted := make([]int, len(plan.Threads)), make([]int64, len(plan.Threads))
+		now, end, written, made := int64(0), int64(0), int64(0), int64(0)
+		add := func(thread int, at, before int64) {
+			if next[thread] < len(plan.Threads[thread]) {
+				wanted[thread] = at
+				next[thread]++
+				q.Add(commits.Member{Thread: int32(thread + 1), Wanted: at, Before: before})
+			}
+		}
+		for i := range next {
+			add(i, r.Int64N(100_000), 0)
+		}
+		for {
+			leader, at, ok := q.Next(l.Turn)
+			if !ok {
+				break
+			}
+			require.GreaterOrEqual(t, at, now, "a group does not begin before the sync before has ended")
+			members, w := q.Take(at)
+			require.Equal(t, leader, members[0].Thread)
+			require.NotNil(t, w.Of)
+			if w.Size > 0 {
+				call := w.Make(l.Groups[0])
+				require.Equal(t, w.Size, call.Ret)
+				require.Equal(t, w.Size, call.Args[2])
+				if p.Placed {
+					require.Equal(t, w.Offset, call.Args[3])
+					require.Zero(t, w.Offset%commitskit.Block)
+					require.LessOrEqual(t, w.Offset, end, "a hole")
+					require.GreaterOrEqual(t, w.Offset, end-2*commitskit.Block)
+				}
+				end = max(end, w.Offset+w.Size)
+				written += w.Size
+			}
+			now = at + 1 + r.Int64N(1_000_000) // the sync begins after the write, and ends now
+			q.Synced(now)
+			made += int64(len(members))
+			require.Equal(t, made, q.Durable())
+			for i, m := range append([]commits.Member(nil), members...) {
+				thread := int(m.Thread - 1)
+				require.LessOrEqual(t, wanted[thread], at, "its bytes are in the write")
+				require.Equal(t, wanted[thread], m.Wanted)
+				require.False(t, q.Waits(m.Thread))
+				before := now
+				if i == 0 {
+					before = 0
+				}
+				add(thread, now+r.Int64N(300_000), before)
+			}
+		}
+		require.Equal(t, l.Commits, made)
+		if p.Placed {
+			require.Equal(t, p.Size, end)
+		} else {
+			require.Equal(t, p.Written, written)
+		}
+	})
+}
+
+// At the times of the recording, the groups are those of the recording.
+func TestSameGroups(t *testing.T) {
+	forPrograms(t, func(t *testing.T, _ *rand.Rand, p *commitskit.Program, plan *commits.Plan) {
+		if p.Process(1) != p.Process(2) || !everyoneLeads(plan) {
+			return // threads that have yet to lead are left out
+		}
+		l := plan.Logs[0]
+		q := commits.NewQueue(l, len(plan.Threads))
+		next := make([]int, len(plan.Threads))
+		add := func(thread int, end, before int64) {
+			if all := plan.Threads[thread]; next[thread] < len(all) {
+				q.Add(commits.Member{Thread: int32(thread + 1), Wanted: end + all[next[thread]].Delay, Before: before})
+				next[thread]++
+			}
+		}
+		for i := range next {
+			add(i, 0, 0)
+		}
+		for _, g := range l.Groups {
+			leader, at, ok := q.Next(10_000)
+			require.True(t, ok)
+			require.Equal(t, g.Thread, leader)
+			members, w := q.Take(at)
+			require.Len(t, members, int(g.Members))
+			require.Same(t, g, w.Of)
+			require.Equal(t, g.Write.Ret, w.Size)
+			end := at + g.Wrote + g.Between + g.Synced
+			q.Synced(end)
+			for i, m := range append([]commits.Member(nil), members...) {
+				before := end
+				if i == 0 {
+					before = 0
+				}
+				add(int(m.Thread-1), end, before)
+			}
+		}
+	})
+}
+
+// A log that is not understood is left to the recording: here a leader reads, or a write is in
+// two pieces.
+func TestNotUnderstood(t *testing.T) {
+	for what, change := range map[string]func(g *format.Record){
+		"another operation": func(r *format.Record) { r.Op = format.OpRead },
+		"short":             func(r *format.Record) { r.Ret-- },
+		"a hole":            func(r *format.Record) { r.Args[3] += 1 << 20 },
+		"another file":      func(r *format.Record) { r.Args[0]++ },
+	} {
+		t.Run(what, func(t *testing.T) {
+			p := commitskit.Random(3, 4, 20, false, true)
+			plan, err := commits.Find(p, p.Process, p.AllWaits())
+			require.NoError(t, err)
+			g := plan.Logs[0].Groups[9]
+			change(p.Record(g.Thread, g.Event))
+			plan, err = commits.Find(p, p.Process, p.AllWaits())
+			require.NoError(t, err)
+			require.Nil(t, plan)
+		})
+	}
+}
+
+// Edges can be wrong.
+func FuzzFind(f *testing.F) {
+	f.Add(uint64(1), []byte{0, 1, 2, 3, 4, 5, 6, 7})
+	f.Fuzz(func(t *testing.T, seed uint64, changes []byte) {
+		p := commitskit.Random(seed, 3, 20, seed%2 == 1, seed/2%2 == 1)
+		waits := p.AllWaits()
+		for i := 0; i+2 < len(changes); i += 3 {
+			all := waits[int(changes[i])%len(waits)]
+			v := &all[int(changes[i+1])%len(all)].For
+			v.Thread, v.Event = int32(changes[i+2])%4, int64(changes[i+2])/4
+		}
+		plan, err := commits.Find(p, p.Process, waits)
+		require.NoError(t, err)
+		if plan == nil {
+			return
+		}
+		for _, l := range plan.Logs {
+			require.LessOrEqual(t, l.Commits, p.Commits)
+		}
+	})
+}

@@ -1,0 +1,122 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/format"
+	"pianola/format/commits/commitskit"
+)
+
+// disk is a file whose syncs take some time. Pinned workers use it, so it waits for no lock of Go.
+type disk struct {
+	nanos   time.Duration // of a sync
+	written atomic.Int64
+	exits   atomic.Int64
+	syncs   atomic.Int64
+	open    atomic.Int64 // calls in progress
+	overlap atomic.Bool  // calls for a log have overlapped
+}
+
+func (d *disk) play(r *format.Record) int64 {
+	if r.Op == format.OpExitGroup {
+		d.exits.Add(1)
+		return r.Ret
+	}
+	if d.open.Add(1) != 1 {
+		d.overlap.Store(true)
+	}
+	if r.Op == format.OpFdatasync {
+		d.syncs.Add(1)
+		for begin := time.Now(); time.Since(begin) < d.nanos; {
+		}
+	} else {
+		d.written.Add(r.Args[2])
+	}
+	d.open.Add(-1)
+	return r.Ret
+}
+
+// Workers make all commits of a log in the groups that form, one after the other, whether or
+// not their threads are of one process, and on disks of any speed.
+func TestCommits(t *testing.T) {
+	for seed := range uint64(12) {
+		for _, nanos := range []time.Duration{0, 300 * time.Microsecond, 2 * time.Millisecond} {
+			for _, timing := range []Timing{Compute, AFAP} {
+				t.Run(fmt.Sprint(seed, nanos, timing), func(t *testing.T) {
+					p := commitskit.Random(seed, 2+int(seed%5), 15, seed%2 == 1, seed/2%2 == 1)
+					d := &disk{nanos: nanos}
+					o := options
+					o.Timing = timing
+					s := NewStage(NewClock(nil))
+					e := s.NewEngine("", p, p, o)
+					require.NoError(t, e.Build(t.Context(), scripted{func(_ *Worker, r *format.Record) int64 { return d.play(r) }}))
+					if e.plan == nil {
+						t.Skip("one thread has led")
+					}
+					require.NoError(t, s.Play(t.Context()))
+					require.False(t, d.overlap.Load())
+					require.EqualValues(t, len(p.AllWaits()), d.exits.Load())
+					commits, groups := int64(0), e.Groups()[0]
+					for i := range groups.Groups {
+						g := &groups.Groups[i]
+						commits += g.Commits
+						require.Positive(t, g.Commits)
+						if i > 0 {
+							_, before, _ := groups.Groups[i-1].Call(1)
+							_, call, ok := g.Call(0)
+							require.True(t, ok)
+							require.GreaterOrEqual(t, call.Start, before.Start)
+						}
+					}
+					require.Equal(t, e.plan.Logs[0].Commits, commits)
+					require.EqualValues(t, len(groups.Groups), d.syncs.Load())
+					if !p.Placed {
+						require.Equal(t, p.Written, d.written.Load())
+					}
+					c := e.Count()
+					require.False(t, c.Interrupted)
+					require.EqualValues(t, p.Groups, c.ByOp[format.OpFdatasync].Regrouped)
+					require.Zero(t, c.ByOp[format.OpFdatasync].Differed)
+					for i := range e.Logs {
+						require.Equal(t, p.Len(int32(i+1)), e.Logs[i].Len())
+					}
+				})
+			}
+		}
+	}
+}
+
+// Groups stay as recorded where the option says so, or where no time is known.
+func TestRecordedCommits(t *testing.T) {
+	for _, o := range []Options{{Commits: Recorded}, {Timing: Schedule}, {Order: Thread}, {Recorded: true}} {
+		p := commitskit.Random(2, 4, 15, false, false)
+		o.Speed, o.Threads, o.Memory = 1, 1000, 64<<20
+		e := NewStage(NewClock(nil)).NewEngine("", p, p, o)
+		require.NoError(t, e.Build(t.Context(), scripted{}))
+		require.Nil(t, e.plan)
+		require.Empty(t, e.Groups())
+	}
+}
+
+// A trace whose threads wait for each other before a log exists ends with an error.
+func TestCommitsDeadlock(t *testing.T) {
+	p := commitskit.Random(2, 4, 15, false, false)
+	waits := p.AllWaits()
+	first := waits[0][0]
+	for i := range waits { // each thread waits first for the last event of the next
+		on := int32((i+1)%len(waits) + 1)
+		waits[i] = append([]format.Wait{{Event: 0, For: format.Edge{Thread: on, Kind: format.EdgeWake, Event: p.Len(on) - 1}}}, waits[i]...)
+	}
+	require.NotZero(t, first)
+	s := NewStage(NewClock(nil))
+	e := s.NewEngine("", p, p, options)
+	require.NoError(t, e.Build(t.Context(), scripted{}))
+	require.ErrorContains(t, s.Play(t.Context()), "wait for each other")
+	require.Less(t, e.Count().Elapsed, time.Duration(math.MaxInt64))
+}
