@@ -159,21 +159,28 @@ func (w *Worker) dropWaits() {
 				until = c.Event + c.Group.Events - 1
 			}
 		}
+		if v.For.Thread > 0 {
+			for _, l := range w.e.plan.Logs {
+				follows[l] = max(follows[l], w.e.plan.Follows(l, v.For.Thread, v.For.Event))
+			}
+		}
 		leads, g := v.Event <= until, w.e.plan.At(v.For.Thread, v.For.Event)
 		if v.For.Kind.Commits() {
 			v.For = format.Edge{Kind: format.EdgeWake}
 		} else if g != nil {
-			follows[g.Log] = max(follows[g.Log], g.End)
 			last, ok := member[g.Log]
 			switch {
 			case !leads && v.For.Kind < format.EdgeWake:
-				w.durable = append(w.durable, durable{v.Event, w.e.logs[g.Log.Number], follows[g.Log]})
+				w.durable = append(w.durable, durable{event: v.Event, log: w.e.logs[g.Log.Number]})
 			case !ok:
 			case last == g && !leads:
 				v.For = format.Edge{Kind: format.EdgeJoin, Delay: v.For.Delay}
 			default:
 				v.For = format.Edge{Kind: format.EdgeWake}
 			}
+		}
+		for i := len(w.durable) - 1; i >= 0 && w.durable[i].event == v.Event; i-- { // all edges of the event count
+			w.durable[i].commits = follows[w.durable[i].log.Log]
 		}
 		if v.For == (format.Edge{Kind: format.EdgeWake}) && (leads || v.Held|v.Expired == 0) {
 			continue
