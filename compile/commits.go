@@ -29,6 +29,7 @@ type commitGroup struct {
 // committing is the state of a thread with regard to commits.
 type committing struct {
 	counted bool          // in Report.Grouping
+	file    *node         // that its last event has synced; before the last pass only
 	group   *commitGroup  // that it leads now
 	base    place         // of its last commit since its last event; thread 0 for none
 	own     int64         // own clock after that
@@ -127,6 +128,38 @@ func (t *thread) resumed(at spot, from, to int64, joined bool) {
 	}
 }
 
+// syncs notes, before the last pass, the file that a thread has synced with its last event.
+func (w *ties) syncs(s *simEvent) {
+	s.t.commit.file = nil
+	if (s.out.Op == format.OpFsync || s.out.Op == format.OpFdatasync) && s.d != nil {
+		s.t.commit.file = s.d.node
+	}
+}
+
+// awaits learns, before the last pass, that a thread waited for another one, which has synced a
+// file.
+func (w *ties) awaits(e *format.Event) {
+	if e.Args[0] != format.WaitFutex {
+		return
+	}
+	if by := w.state.Living(e.Notes.Waker); by != nil {
+		if file := by.Data.(*thread).commit.file; file != nil && file.at != nil && len(w.learned.logs) < maxLogs {
+			w.learned.logs[file.at.id] = true
+		}
+	}
+}
+
+// maxLogs bounds the logs that are known before the first group.
+const maxLogs = 1 << 12
+
+// isLog reports whether threads commit to a file, or will.
+func (w *ties) isLog(file *node) bool {
+	if file.log == nil && file.at != nil && w.learned.logs[file.at.id] {
+		w.logOf(file)
+	}
+	return file.log != nil
+}
+
 // logOf makes a file a log.
 func (w *ties) logOf(file *node) *commitLog {
 	if file.log == nil {
@@ -149,7 +182,7 @@ func (w *ties) commits(s *simEvent) (ended *commitGroup) {
 	leads := false
 	if (syncs || writes) && s.d != nil && s.d.node != nil && c.group == nil {
 		c.group = &commitGroup{file: s.d.node, began: e.Start}
-		leads = s.d.node.log != nil
+		leads = w.isLog(s.d.node)
 	}
 	if log := (*commitLog)(nil); leads {
 		log = s.d.node.log

@@ -196,6 +196,7 @@ type learned struct {
 	named   map[string]bool    // last components of links
 	sent    map[channel]bool   // channels that a recorded thread sent to
 	woken   map[spot]int64     // where a thread waited → line at which another thread last woke one there
+	logs    map[int32]bool     // entries of files that threads waited for while another one synced them
 	fed     map[int64]pipeCall // line of a pipe read → the received write, which has a later line
 	mpi     mpiLearned
 	pipes   pipePlan   // of the newest pass
@@ -207,6 +208,6 @@ type learned struct {
 
 func newLearned() *learned {
 	return &learned{
-		links: map[string]string{}, named: map[string]bool{}, strays: map[stray]bool{}, sent: map[channel]bool{}, woken: map[spot]int64{}, fed: map[int64]pipeCall{},
+		links: map[string]string{}, named: map[string]bool{}, strays: map[stray]bool{}, sent: map[channel]bool{}, woken: map[spot]int64{}, logs: map[int32]bool{}, fed: map[int64]pipeCall{},
 	}
 }

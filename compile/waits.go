@@ -135,6 +135,8 @@ func (w *ties) enlist() {
 func (w *ties) written(f fact) {
 	if w.out != nil {
 		w.tie(f.s)
+	} else {
+		w.syncs(f.s)
 	}
 	if t := f.s.t; !w.order.alone && t.gaps < pastKept {
 		t.gaps++
@@ -166,6 +168,7 @@ func (w *ties) left(f fact) {
 		held, known = w.tied(s)
 	} else if e.Op == format.OpWait && e.Notes.Known(format.NotedWaker) && e.Notes.Waker != e.TID {
 		w.learned.woke(spotOf(e), w.line)
+		w.awaits(e)
 	}
 	off, rest := format.Off{}, min(e.Dur, e.End()-t.last)
 	switch {
@@ -353,8 +356,8 @@ func (t *thread) after(c cause) {
 
 // covers reports whether a thread that comes after c also comes after d. Between two
 // events of one thread the recording decides. A replay can leave out some of the kinds
-// for unrecorded causes, so each of these covers only its own kind. Nor does a later
-// wake-up cover the one that ends a wait for a time limit.
+// for unrecorded causes, so each of these covers only its own kind. A later wake-up does
+// not cover the one that ends a wait for a time limit.
 func (c *cause) covers(d *cause) bool {
 	if c.place.thread != d.place.thread || c.place.event < d.place.event || c.kind != d.kind && (c.kind.Outside() || d.kind.Outside() || d.kind == format.EdgeTimed) {
 		return false

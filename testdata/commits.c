@@ -1,5 +1,5 @@
 // commits FILE THREADS COMMITS: threads that append to a log and wait until it is durable, in
-// groups: the first one that finds nobody writing writes and syncs for all that wait.
+// groups: a thread writes and syncs for all that wait, if no other thread is writing.
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>

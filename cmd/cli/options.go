@@ -169,7 +169,10 @@ func init() {
 			{name: "outside", value: "closed", help: "deliver messages of unrecorded clients `WHEN`: closed (as long after the previous reply as recorded), timed (at their recorded times)", long: "replay", also: "bench lab", oneOf: engine.Outsides.All,
 				set: func(o *replay.Options, v string) (err error) { o.Outside, err = engine.Outsides.Parse(v); return err }},
 			{name: "commits", value: "elastic", help: "commit to logs in `GROUPS`: elastic (those that form, as the application would), recorded", long: "replay", also: "bench lab", oneOf: engine.Commitments.All,
-				set: func(o *replay.Options, v string) (err error) { o.Commits, err = engine.Commitments.Parse(v); return err }},
+				set: func(o *replay.Options, v string) (err error) {
+					o.Commits, err = engine.Commitments.Parse(v)
+					return err
+				}},
 		}},
 		{"Backend", []*option{
 			{name: "backend", value: "posix", help: "execute the events by `BACKEND`: posix (the kernel), memory (a file system in this process's memory), null (nothing, to measure the engine), simulated (calls take their recorded time on a simulated clock, at once), exec:PROGRAM (a plug-in; see docs/reference/plugins.md)", long: "replay bench lab", complete: ofBackends, with: "play-layer",

@@ -180,7 +180,9 @@ func (l *lifted) pass(e format.Event) {
 
 // isWait reports whether an edge is what a thread waited for, and not an order that
 // keeps results.
-func isWait(k format.EdgeKind) bool { return k >= format.EdgeWake && k != format.EdgeAny && !k.Commits() }
+func isWait(k format.EdgeKind) bool {
+	return k >= format.EdgeWake && k != format.EdgeAny && !k.Commits()
+}
 
 // The kinds of the second argument of a wait other than the number of its edge.
 const (

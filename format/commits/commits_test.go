@@ -67,7 +67,7 @@ func everyoneLeads(plan *commits.Plan) bool {
 
 // A commit is durable only when its bytes were written after it was wanted, and a sync that
 // began after that has ended; in whatever groups. Each commit is durable once. Writes leave no
-// hole and don't overlap but for a block, and the log has its size in the end.
+// hole and overlap by a block at most, and the log has its size in the end.
 func TestDurability(t *testing.T) {
 	forPrograms(t, func(t *testing.T, r *rand.Rand, p *commitskit.Program, plan *commits.Plan) {
 		l := plan.Logs[0]

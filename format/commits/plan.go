@@ -36,11 +36,7 @@ type Plan struct {
 	Threads [][]Commit       // by the number of the thread, from 0: in the order of its events
 	syncs   map[place]*Group // by the sync
 	events  map[place]*Group // by each event
-	until   []map[*Log][]passed
 }
-
-// passed says that a thread comes after so many commits to a log from an event on.
-type passed struct{ event, commits int64 }
 
 // place is an event of a thread.
 type place struct {
@@ -341,25 +337,23 @@ func (p *Plan) drop() {
 			}
 		}
 	}
-	p.until = make([]map[*Log][]passed, len(p.Threads))
 	for i, all := range p.Threads {
 		p.Threads[i] = slices.DeleteFunc(all, func(c Commit) bool { return !kept[c.Log] })
-		p.until[i] = map[*Log][]passed{}
-		for _, c := range p.Threads[i] {
-			p.until[i][c.Log] = append(p.until[i][c.Log], passed{c.Event, c.Group.End})
-		}
 	}
 }
 
-// Follows returns how many commits to a log come before the end of an event of a thread in the
-// recording, as far as the thread itself has made them, or waited for them.
-func (p *Plan) Follows(l *Log, thread int32, event int64) int64 {
-	all := p.until[thread-1][l]
-	n, _ := slices.BinarySearchFunc(all, event+1, func(k passed, event int64) int { return cmp.Compare(k.event, event) })
-	if n == 0 {
-		return 0
+// Last returns the last commit of a thread before the end of one of its events; nil if there is
+// none.
+func (p *Plan) Last(thread int32, event int64) *Commit {
+	if thread < 1 {
+		return nil
 	}
-	return all[n-1].commits
+	all := p.Threads[thread-1]
+	n, _ := slices.BinarySearchFunc(all, event+1, func(c Commit, event int64) int { return cmp.Compare(c.Event, event) })
+	if n == 0 {
+		return nil
+	}
+	return &all[n-1]
 }
 
 // At returns the recorded group to which an event of a thread belongs, nil if it is none.

@@ -61,7 +61,7 @@ type Options struct {
 	// starts.
 	Duration func(e *Event, recorded int64) int64
 
-	// Plan, if not nil, has commits that form groups anew. The waits of the trace are without
+	// Plan, if not nil, has commits that form groups of their own. The waits of the trace are without
 	// those for the recorded groups.
 	Plan *commits.Plan
 }

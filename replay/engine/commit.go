@@ -24,7 +24,7 @@ const (
 type logQueue struct {
 	lock spin.Lock
 	commits.Queue
-	leader  *Worker      // nil if nobody waits, or the log does not exist yet
+	leader  *Worker      // nil if no commit waits, or the log does not exist yet
 	writing bool         // it has begun
 	at      atomic.Int64 // when it begins, by the clock
 	opened  atomic.Bool  // the first recorded group has begun, so the log exists
@@ -159,12 +159,13 @@ func (w *Worker) dropWaits() {
 				until = c.Event + c.Group.Events - 1
 			}
 		}
-		if v.For.Thread > 0 {
-			for _, l := range w.e.plan.Logs {
-				follows[l] = max(follows[l], w.e.plan.Follows(l, v.For.Thread, v.For.Event))
-			}
-		}
 		leads, g := v.Event <= until, w.e.plan.At(v.For.Thread, v.For.Event)
+		if last := w.e.plan.Last(v.For.Thread, v.For.Event); last != nil {
+			follows[last.Log] = max(follows[last.Log], last.Group.End)
+		}
+		if g != nil {
+			follows[g.Log] = max(follows[g.Log], g.End)
+		}
 		if v.For.Kind.Commits() {
 			v.For = format.Edge{Kind: format.EdgeWake}
 		} else if g != nil {
@@ -352,7 +353,7 @@ func (q *logQueue) end(w *Worker, due int64, members []commits.Member) {
 	thread, at, ok := q.Next(e.scale(q.Turn))
 	next := (*Worker)(nil)
 	if ok {
-		if next = w; q.Process == 0 || !q.waits(w) {
+		if next = w; q.Process == 0 || !q.Waits(w.Number) {
 			next = e.Workers[thread-1]
 		}
 		q.at.Store(at)
@@ -372,9 +373,6 @@ func (q *logQueue) end(w *Worker, due int64, members []commits.Member) {
 		k.WakeUp.Advance()
 	}
 }
-
-// waits reports whether a commit of a worker waits. The queue is locked.
-func (q *logQueue) waits(w *Worker) bool { return q.Waits(w.Number) }
 
 // goesOn adds the next commit of a worker to the queue, if nothing comes before it, so that the
 // worker need not wake up. The queue is locked, and the worker sleeps or is the leader.

@@ -42,6 +42,18 @@ var replays = []study{
 		},
 	},
 	{
+		name:  "commits-slower",
+		about: "programs that commit in groups: recorded on a disk, and replayed on one ten times slower, beside the program there",
+		rows:  of("commits"), home: "writes-4000", once: "begin; recorded; compiled",
+		sides: inGroups("writes-400"),
+	},
+	{
+		name:  "commits-faster",
+		about: "the same, recorded on the slow disk and replayed on the fast one",
+		rows:  of("commits"), home: "writes-400", once: "begin; recorded; compiled",
+		sides: inGroups("writes-4000"),
+	},
+	{
 		name:  "rings",
 		about: "random reads of 4 KiB with 32 requests in flight, by fio and by replay/rings, in batches of 1 and of 16",
 		rows: batches(
@@ -373,4 +385,14 @@ func batches(ways ...string) (rows []row) {
 		}
 	}
 	return rows
+}
+
+// inGroups are the sides of programs that commit in groups.
+func inGroups(on string) []side {
+	return []side{
+		{name: "program", on: on, do: "plainly"},
+		{name: "replayed", on: on, of: "program", do: "replayed"},
+		{name: "in recorded groups", on: on, of: "program", do: "replayed --commits recorded"},
+		{name: "as recorded", of: "program", do: `account "$OUT/profile.json"`},
+	}
 }

@@ -18,6 +18,8 @@ var storages = []storage{
 	{name: "log-fast", system: "ext4", limits: "rbps=209715200 wbps=209715200 riops=3000 wiops=3000"},
 	{name: "slow-reads", system: "ext4", limits: "rbps=max wbps=max riops=500 wiops=max"}, // 2 ms each
 	{name: "suite-slow", system: "ext4", limits: "rbps=41943040 wbps=20971520 riops=1500 wiops=400"},
+	{name: "writes-4000", system: "ext4", limits: "rbps=209715200 wbps=209715200 riops=4000 wiops=4000"},
+	{name: "writes-400", system: "ext4", limits: "rbps=209715200 wbps=209715200 riops=4000 wiops=400"},
 	{name: "synced", system: "ext4", limits: "rbps=209715200 wbps=209715200 riops=3000 wiops=3000"}, // a sync takes about a millisecond
 }
 
@@ -42,14 +44,14 @@ var programs = []program{
 	{"osync", "plain cost model", slow, ""},
 	{"rocksdb", "cost", slow, ""},
 	{"rocksdb1", "closed critical what-if", syncing, ""},
-	{"rocksdb4", "closed critical what-if model", syncing, ""},
-	{"rocksdb16", "closed what-if", syncing, ""},
+	{"rocksdb4", "closed critical what-if model commits", syncing, ""},
+	{"rocksdb16", "closed what-if commits", syncing, ""},
 	{"postgres1", "closed critical what-if model", syncing, ""},
-	{"postgres8", "closed what-if", syncing, ""},
+	{"postgres8", "closed what-if commits", syncing, ""},
 	{"postgres8out", "closed", syncing, "--outside closed"},
-	{"mariadb", "closed cost", "rbps=20971520 wbps=10485760 riops=1500 wiops=300", ""},
-	{"redis", "closed cost what-if model", syncing, ""},
-	{"sqlite3x3", "closed what-if", syncing, ""},
+	{"mariadb", "closed cost commits", "rbps=20971520 wbps=10485760 riops=1500 wiops=300", ""},
+	{"redis", "closed cost what-if model commits", syncing, ""},
+	{"sqlite3x3", "closed what-if commits", syncing, ""},
 	{"make4", "closed", "rbps=20971520 wbps=10485760 riops=1500 wiops=60", ""},
 	{"pipeline", "closed", "rbps=20971520 wbps=10485760 riops=1500 wiops=1000", ""},
 	{"java", "closed", syncing, ""},

@@ -1,0 +1,108 @@
+package compile_test
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/compile"
+	"pianola/format"
+)
+
+// committed is a made-up recording of threads that commit to a log in groups. Threads wait from
+// when they want a commit until it is durable or they lead.
+func committed(seed uint64, threads, commits int) (text string, want format.Grouping, bytes int64) {
+	r := rand.New(rand.NewPCG(seed, 3))
+	type thread struct {
+		left   int
+		wanted int64
+	}
+	all, lines := make([]thread, threads), []wokenLine(nil)
+	line := func(i int, start, end int64, text string, args ...any) {
+		lines = append(lines, wokenLine{start, end, i, fmt.Sprintf(text, args...)})
+	}
+	line(0, 1000, 2000, `openat(AT_FDCWD, "/w/log", O_WRONLY|O_CREAT|O_APPEND, 0600) = 3 <0.000001000> {type=reg size=0 new}`)
+	for i := range all {
+		if i > 0 {
+			line(0, 1000+int64(i)*2000, 2000+int64(i)*2000, "clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = %d <0.000001000>", 101+i)
+		}
+		all[i] = thread{commits, 100_000 + r.Int64N(100_000)}
+	}
+	free, leader := int64(0), 0
+	for {
+		first := -1
+		for i := range all {
+			if all[i].left > 0 && (first < 0 || all[i].wanted < all[first].wanted) {
+				first = i
+			}
+		}
+		if first < 0 {
+			break
+		}
+		begin := all[first].wanted
+		if begin < free {
+			begin = free + 10_000
+			line(first, all[first].wanted, free+5_000, "wait(FUTEX, 0x%d) = 0 <0.%09d> {by=%d}", first, free+5_000-all[first].wanted, 101+leader)
+		}
+		leader = first
+		var members []int
+		for i := range all {
+			if all[i].left > 0 && all[i].wanted <= begin {
+				members = append(members, i)
+			}
+		}
+		size, end := 100*int64(len(members)), begin+5_000
+		line(first, begin, end, "write(3, 0x1000, %d) = %d <0.000005000>", size, size)
+		free = end + 50_000 + r.Int64N(300_000)
+		line(first, end+1_000, free, "fdatasync(3) = 0 <0.%09d>", free-end-1_000)
+		want.Groups++
+		want.Commits++
+		bytes += size
+		for _, i := range members {
+			woken := free
+			if i != first {
+				woken += 1_000
+				line(i, all[i].wanted, woken, "wait(FUTEX, 0x%d) = 0 <0.%09d> {by=%d}", i, woken-all[i].wanted, 101+first)
+				want.Commits++
+			}
+			all[i].left, all[i].wanted = all[i].left-1, woken+2_000+r.Int64N(150_000)
+		}
+	}
+	for i := range all {
+		line((i+1)%threads, all[(i+1)%threads].wanted+1_000_000, all[(i+1)%threads].wanted+1_000_000, "exit(0) = ?")
+	}
+	want.Threads = int64(threads)
+	slices.SortStableFunc(lines, func(a, b wokenLine) int { return cmp.Compare(a.end, b.end) })
+	var b strings.Builder
+	b.WriteString("# pianola script 1\n# recorder: ebpf\n# lost: 0\n")
+	last := int64(0)
+	for _, l := range lines {
+		sign, d := "", l.start-last
+		if d < 0 {
+			sign, d = "-", -d
+		}
+		fmt.Fprintf(&b, "%d %s%d.%09d %s\n", 101+l.thread, sign, d/1e9, d%1e9, l.text)
+		last = l.start
+	}
+	return b.String(), want, bytes
+}
+
+// Each commit is found, as that of a leader or of a thread that joined its group.
+func TestCommits(t *testing.T) {
+	for seed := range uint64(50) {
+		input, want, bytes := committed(seed, 2+int(seed%6), 25)
+		out, report := compiled(t, input, compile.Options{})
+		require.Equal(t, want, report.Grouping, "seed %d", seed)
+		require.Equal(t, []compile.Log{{Name: "w/pianola_tmp1", Commits: want.Commits, Groups: want.Groups, Bytes: bytes}}, report.Logs)
+		text := out.String()
+		require.Len(t, regexp.MustCompile(`:lead\b`).FindAllString(text, -1), int(want.Groups))
+		require.Len(t, regexp.MustCompile(`:join\b`).FindAllString(text, -1), int(want.Commits-want.Groups))
+		require.Contains(t, text, "# grouped: "+want.String()+"\n")
+	}
+}
