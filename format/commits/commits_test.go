@@ -1,6 +1,7 @@
 package commits_test
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -200,8 +201,16 @@ func FuzzFind(f *testing.F) {
 		waits := p.AllWaits()
 		for i := 0; i+2 < len(changes); i += 3 {
 			all := waits[int(changes[i])%len(waits)]
-			v := &all[int(changes[i+1])%len(all)].For
-			v.Thread, v.Event = int32(changes[i+2])%4, int64(changes[i+2])/4
+			w := &all[int(changes[i+1])%len(all)]
+			switch n := int64(changes[i+2]); n % 3 {
+			case 0:
+				w.For.Thread, w.For.Event = int32(n/3)%4, n/12
+			case 1:
+				w.For.Kind = format.EdgeWake + format.EdgeKind(n/3)%(format.NumEdgeKinds-format.EdgeWake)
+			default:
+				w.Event = n / 3
+			}
+			slices.SortStableFunc(all, func(a, b format.Wait) int { return cmp.Compare(a.Event, b.Event) })
 		}
 		plan, err := commits.Find(p, p.Process, waits)
 		require.NoError(t, err)
@@ -209,7 +218,26 @@ func FuzzFind(f *testing.F) {
 			return
 		}
 		for _, l := range plan.Logs {
-			require.LessOrEqual(t, l.Commits, p.Commits)
+			q, made := commits.NewQueue(l, len(waits)), int64(0)
+			for i, all := range plan.Threads {
+				for _, c := range all {
+					if c.Log == l {
+						q.Add(commits.Member{Thread: int32(i + 1), Wanted: c.Delay})
+					}
+				}
+			}
+			for now := int64(0); ; now += 1000 {
+				_, at, ok := q.Next(l.Turn)
+				if !ok {
+					break
+				}
+				members, w := q.Take(max(at, now))
+				require.GreaterOrEqual(t, w.Size, int64(0))
+				require.GreaterOrEqual(t, w.Offset, int64(0))
+				made += int64(len(members))
+				q.Synced(now)
+			}
+			require.Equal(t, l.Commits, made)
 		}
 	})
 }

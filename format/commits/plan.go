@@ -146,7 +146,7 @@ func Find(t Trace, process func(thread int32) int32, waits [][]format.Wait) (*Pl
 func readGroups(t Trace, thread int32, waits []format.Wait) (groups []*Group, err error) {
 	for i := range waits {
 		w := &waits[i]
-		if w.For.Kind != format.EdgeLead {
+		if n := len(groups); w.For.Kind != format.EdgeLead || n > 0 && groups[n-1].Event == w.Event {
 			continue
 		}
 		g := &Group{Thread: thread, Event: w.Event, before: place{w.For.Thread, w.For.Event}, turn: -1}
@@ -172,7 +172,12 @@ func readGroups(t Trace, thread int32, waits []format.Wait) (groups []*Group, er
 			return nil, err
 		}
 		for i := 0; i < n && next < len(groups); i, event = i+1, event+1 {
-			if g := groups[next]; event >= g.Event && g.add(&batch[i], nanos[i]) {
+			g := groups[next]
+			if event < g.Event {
+				continue
+			}
+			g.odd = g.odd || g.Events == 0 && event > g.Event // it begins within another group
+			if g.add(&batch[i], nanos[i]) {
 				next++
 			}
 		}

@@ -281,6 +281,11 @@ func (w *Worker) awaitCommit(q *logQueue) bool {
 			if !w.lead(q) {
 				return false
 			}
+		case !q.opened.Load() && w.satisfied(q.opener, q.Groups[0].Event): // the trace is wrong
+			q.lock.Take()
+			q.opened.Store(true)
+			q.arrived(w)
+			q.lock.Give()
 		case !q.opened.Load(): // a deadlock is found
 			w.sleepFor(q.opener, q.Groups[0].Event, &w.WakeUp, seq)
 		default:

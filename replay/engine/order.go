@@ -155,7 +155,7 @@ func (w *Worker) awaitEdges() bool {
 		}
 		w.after = max(w.after, from+w.e.scale(v.For.Delay))
 	}
-	for len(w.durable) > 0 && w.durable[0].event == w.Event {
+	for len(w.durable) > 0 && w.durable[0].event <= w.Event {
 		w.awaitDurable()
 	}
 	return true
