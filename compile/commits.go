@@ -2,10 +2,10 @@ package compile
 
 import "pianola/format"
 
-// Threads that share a log commit in groups: one of them, the leader, writes to the log and
-// syncs for all that wait, and wakes them. Who is in a group depends on how long a sync
-// takes. So the trace has each commit by itself, as an edge of the event that follows it:
-// EdgeLead for the first event of what a leader does, and EdgeJoin for the others.
+// Threads that share a log commit in groups. The leader of a group writes to the log, syncs,
+// and wakes the others. A longer sync collects a larger group, so the groups differ on other
+// storage. The trace therefore holds every single commit, as an edge of the event that follows
+// it: EdgeLead for the first event of what a leader does, and EdgeJoin for the others.
 //
 // Group commit is taken to be greedy: a thread that waited when the leader began is in the
 // group. One that began to wait later had to wait for its turn. Before it sleeps it may
@@ -131,10 +131,13 @@ func (t *thread) resumed(at spot, from, to int64, joined bool) {
 // syncs notes, before the last pass, the file that a thread has synced with its last event.
 func (w *ties) syncs(s *simEvent) {
 	s.t.commit.file = nil
-	if (s.out.Op == format.OpFsync || s.out.Op == format.OpFdatasync) && s.d != nil {
+	if syncsFile(s.out.Op) && s.d != nil {
 		s.t.commit.file = s.d.node
 	}
 }
+
+// syncsFile reports whether an operation makes the bytes of one file durable.
+func syncsFile(op format.Op) bool { return op == format.OpFsync || op == format.OpFdatasync }
 
 // awaits learns, before the last pass, that a thread waited for another one, which has synced a
 // file.
@@ -161,13 +164,12 @@ func (w *ties) isLog(file *node) bool {
 }
 
 // logOf makes a file a log.
-func (w *ties) logOf(file *node) *commitLog {
+func (w *ties) logOf(file *node) {
 	if file.log == nil {
 		file.log = &commitLog{number: len(w.report.Logs)}
 		w.report.Logs = append(w.report.Logs, Log{})
 		w.pass.logs = append(w.pass.logs, file)
 	}
-	return file.log
 }
 
 // commits adds the edges of commits to an event of the trace. It returns the group if the
@@ -175,7 +177,7 @@ func (w *ties) logOf(file *node) *commitLog {
 func (w *ties) commits(s *simEvent) (ended *commitGroup) {
 	t, e, out := s.t, s.e, s.out
 	c := &t.commit
-	syncs, writes := out.Op == format.OpFsync || out.Op == format.OpFdatasync, (out.Op == format.OpWrite || out.Op == format.OpPwrite64) && e.Ret > 0
+	syncs, writes := syncsFile(out.Op), (out.Op == format.OpWrite || out.Op == format.OpPwrite64) && e.Ret > 0
 	if c.group != nil && (!syncs && !writes || s.d == nil || s.d.node != c.group.file) {
 		c.group = nil
 	}
@@ -184,18 +186,15 @@ func (w *ties) commits(s *simEvent) (ended *commitGroup) {
 		c.group = &commitGroup{file: s.d.node, began: e.Start}
 		leads = w.isLog(s.d.node)
 	}
-	if log := (*commitLog)(nil); leads {
-		log = s.d.node.log
-		if c.unsure != nil && c.unsure.file == s.d.node {
-			c.unsure = nil // it waited for its turn
-		}
-		w.join(t)
+	if leads && c.unsure != nil && c.unsure.file == s.d.node {
+		c.unsure = nil // it waited for its turn
+	}
+	w.join(t)
+	if leads {
 		t.wants(e.Start)
+		log := s.d.node.log
 		c.edges = append(c.edges, format.Edge{Thread: log.newest.thread, Kind: format.EdgeLead, Event: log.newest.event, Delay: max(c.wanted, 0)})
 		w.counts(t, log).Groups++
-		w.report.Grouping.Groups++
-	} else {
-		w.join(t)
 	}
 	if writes && c.group.file.log != nil {
 		w.report.Logs[c.group.file.log.number].Bytes += e.Ret
@@ -218,17 +217,19 @@ func (w *ties) counts(t *thread, l *commitLog) *Log {
 		t.commit.counted = true
 		w.report.Grouping.Threads++
 	}
-	w.report.Grouping.Commits++
 	log := &w.report.Logs[l.number]
 	log.Commits++
 	return log
 }
 
-// nameLogs names the logs of the report.
-func (m *model) nameLogs() {
+// sumLogs names the logs of the report, and adds them up.
+func (m *model) sumLogs() {
 	for i, file := range m.logs {
+		log := &m.report.Logs[i]
 		if file.at != nil {
-			m.report.Logs[i].Name = m.names.mappedPath(file.at, m.options.Paths)
+			log.Name = m.names.mappedPath(file.at, m.options.Paths)
 		}
+		m.report.Grouping.Commits += log.Commits
+		m.report.Grouping.Groups += log.Groups
 	}
 }

@@ -129,7 +129,7 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 	if known.lines {
 		m.report.Tangled[tangleMemory]++
 	}
-	m.nameLogs()
+	m.sumLogs()
 	m.report.Substitutions, m.report.Threads = known.plan.substitutions, len(m.table)
 	lost, ended := in.last.Value(format.MetaLost)
 	total, _, _ := strings.Cut(lost, " ") // counts by operation and processor follow

@@ -260,7 +260,7 @@ func (c *cursor) nextCall() error {
 		g := &c.groups[0]
 		if r, e, ok := g.Call(c.call); ok {
 			c.thread, c.call = g.Thread, c.call+1
-			c.records, c.entries, c.nrec = []format.Record{r}, []engine.Entry{e}, 1
+			c.records, c.entries, c.nrec = append(c.records[:0], r), append(c.entries[:0], e), 1
 			return nil
 		}
 	}

@@ -180,9 +180,10 @@ func (l *lifted) pass(e format.Event) {
 
 // isWait reports whether an edge is what a thread waited for, and not an order that
 // keeps results.
-func isWait(k format.EdgeKind) bool {
-	return k >= format.EdgeWake && k != format.EdgeAny && !k.Commits()
-}
+func isWait(k format.EdgeKind) bool { return !isOrder(k) && !k.Commits() }
+
+// isOrder reports whether an edge keeps results: it is neither a wait nor about a commit.
+func isOrder(k format.EdgeKind) bool { return k < format.EdgeWake || k == format.EdgeAny }
 
 // The kinds of the second argument of a wait other than the number of its edge.
 const (

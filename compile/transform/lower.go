@@ -205,7 +205,7 @@ func (w *lower) advance(t *outThread, b *threadLineage, thread int32, to int64) 
 			o.handed = true
 			for _, edge := range o.edges {
 				w.learn(thread, edge)
-				if !isWait(edge.Kind) && !edge.Kind.Commits() {
+				if isOrder(edge.Kind) {
 					t.handed = append(t.handed, edge)
 				}
 			}
@@ -281,7 +281,7 @@ func (w *lower) write(e *format.Event, t *outThread, b *threadLineage, o *origin
 		for _, line := range o.joined { // they have come forward
 			if k := b.find(line); k != nil {
 				for _, edge := range k.edges {
-					if !isWait(edge.Kind) && !edge.Kind.Commits() {
+					if isOrder(edge.Kind) {
 						c.order(edge)
 					}
 				}

@@ -39,7 +39,7 @@ func TestFind(t *testing.T) {
 		for i, all := range plan.Threads {
 			for k, c := range all {
 				sum++
-				require.Same(t, l, c.Log)
+				require.Same(t, l, c.Group.Log)
 				require.NotNil(t, c.Like)
 				require.Equal(t, c.Leads, c.Group.Thread == int32(i+1))
 				require.Equal(t, p.Process(c.Like.Thread), p.Process(int32(i+1)), "it can make the calls")
@@ -221,7 +221,7 @@ func FuzzFind(f *testing.F) {
 			q, made := commits.NewQueue(l, len(waits)), int64(0)
 			for i, all := range plan.Threads {
 				for _, c := range all {
-					if c.Log == l {
+					if c.Group.Log == l {
 						q.Add(commits.Member{Thread: int32(i + 1), Wanted: c.Delay})
 					}
 				}

@@ -34,7 +34,6 @@ type Trace interface {
 type Plan struct {
 	Logs    []*Log
 	Threads [][]Commit       // by the number of the thread, from 0: in the order of its events
-	syncs   map[place]*Group // by the sync
 	events  map[place]*Group // by each event
 }
 
@@ -46,7 +45,6 @@ type place struct {
 
 // Commit is one of a thread. Times are in nanoseconds.
 type Commit struct {
-	Log   *Log
 	Group *Group // of the recording
 	Event int64  // that follows the commit; of a leader, the first one of its group
 	Leads bool   // the thread led in the recording
@@ -103,8 +101,7 @@ const (
 // process returns that of a thread. A log that is written in a way that is not understood, or by
 // one thread only, is not among them: its groups stay as recorded.
 func Find(t Trace, process func(thread int32) int32, waits [][]format.Wait) (*Plan, error) {
-	p := &Plan{syncs: map[place]*Group{}}
-	firsts := map[place]*Group{} // by the first event
+	firsts, syncs := map[place]*Group{}, map[place]*Group{} // by the first event, and by the sync
 	var all []*Group
 	for i := range waits {
 		groups, err := readGroups(t, int32(i+1), waits[i])
@@ -112,11 +109,14 @@ func Find(t Trace, process func(thread int32) int32, waits [][]format.Wait) (*Pl
 			return nil, fmt.Errorf("read the commits of thread %d: %w", i+1, err)
 		}
 		for _, g := range groups {
-			firsts[place{g.Thread, g.Event}], p.syncs[g.last()] = g, g
+			firsts[place{g.Thread, g.Event}], syncs[g.last()] = g, g
 		}
 		all = append(all, groups...)
 	}
-	logs := chain(all, p.syncs)
+	if len(all) == 0 {
+		return nil, nil
+	}
+	logs := chain(all, syncs)
 	for _, l := range logs {
 		l.Process = process(l.Groups[0].Thread)
 		for _, g := range l.Groups {
@@ -125,9 +125,9 @@ func Find(t Trace, process func(thread int32) int32, waits [][]format.Wait) (*Pl
 			}
 		}
 	}
-	p.Threads = make([][]Commit, len(waits))
+	p := &Plan{Threads: make([][]Commit, len(waits))}
 	for i := range waits {
-		p.Threads[i] = p.commits(waits[i], int32(i+1), process(int32(i+1)), firsts)
+		p.Threads[i] = commitsOf(waits[i], int32(i+1), process(int32(i+1)), firsts, syncs)
 	}
 	for _, l := range logs {
 		if l.settle() {
@@ -149,9 +149,7 @@ func readGroups(t Trace, thread int32, waits []format.Wait) (groups []*Group, er
 		if n := len(groups); w.For.Kind != format.EdgeLead || n > 0 && groups[n-1].Event == w.Event {
 			continue
 		}
-		g := &Group{Thread: thread, Event: w.Event, before: place{w.For.Thread, w.For.Event}, turn: -1}
-		g.turn = after(waits, i)
-		groups = append(groups, g)
+		groups = append(groups, &Group{Thread: thread, Event: w.Event, before: place{w.For.Thread, w.For.Event}, turn: after(waits, i)})
 	}
 	if len(groups) == 0 {
 		return nil, nil
@@ -251,10 +249,10 @@ func chain(all []*Group, syncs map[place]*Group) (logs []*Log) {
 	return logs
 }
 
-// commits returns the commits of a thread, and adds them to their groups. A thread that never
+// commitsOf returns the commits of a thread, and adds them to their groups. A thread that never
 // leads does not write for others, so its waits stay as they are; and so do those before it can
 // write to the log.
-func (p *Plan) commits(waits []format.Wait, thread, process int32, firsts map[place]*Group) (all []Commit) {
+func commitsOf(waits []format.Wait, thread, process int32, firsts, syncs map[place]*Group) (all []Commit) {
 	leads, like := map[*Log]bool{}, map[*Log]*Group{}
 	for i := range waits {
 		if w := &waits[i]; w.For.Kind == format.EdgeLead {
@@ -271,7 +269,7 @@ func (p *Plan) commits(waits []format.Wait, thread, process int32, firsts map[pl
 				like[g.Log] = g
 			}
 		case format.EdgeJoin:
-			g = p.syncs[place{w.For.Thread, w.For.Event}]
+			g = syncs[place{w.For.Thread, w.For.Event}]
 		}
 		if g == nil || g.Log == nil || !leads[g.Log] {
 			continue
@@ -284,7 +282,7 @@ func (p *Plan) commits(waits []format.Wait, thread, process int32, firsts map[pl
 			continue
 		}
 		g.Members++
-		all = append(all, Commit{Log: g.Log, Group: g, Event: w.Event, Leads: w.For.Kind == format.EdgeLead, Delay: w.For.Delay, After: after(waits, i), Like: own})
+		all = append(all, Commit{Group: g, Event: w.Event, Leads: w.For.Kind == format.EdgeLead, Delay: w.For.Delay, After: after(waits, i), Like: own})
 	}
 	return all
 }
@@ -343,7 +341,7 @@ func (p *Plan) drop() {
 		}
 	}
 	for i, all := range p.Threads {
-		p.Threads[i] = slices.DeleteFunc(all, func(c Commit) bool { return !kept[c.Log] })
+		p.Threads[i] = slices.DeleteFunc(all, func(c Commit) bool { return !kept[c.Group.Log] })
 	}
 }
 

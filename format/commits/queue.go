@@ -13,7 +13,7 @@ type Queue struct {
 	waiting []Member // in the order in which they are wanted
 	taken   []Member // those of the group that is being written
 	done    int64    // commits that are durable
-	hint    int      // for Log.Next
+	hint    int      // for Log.extent
 	due     int64    // when the last sync ended
 }
 

@@ -75,7 +75,7 @@ func (r *Schedule) commit(s *strand) error {
 	}
 	s.commit++
 	s.resumes = 0
-	l := r.logs[c.Log.Number]
+	l := r.logs[c.Group.Log.Number]
 	l.opened = l.opened || c.Leads && c.Group == l.Groups[0]
 	l.Add(commits.Member{Thread: s.thread, Wanted: max(later(s.end, r.scale(c.Delay)), after, r.now), Before: s.woken})
 	s.asleep, s.until, s.needs, s.queued, s.forced = true, inCommit, false, l, false

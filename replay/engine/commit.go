@@ -28,7 +28,6 @@ type logQueue struct {
 	writing bool         // it has begun
 	at      atomic.Int64 // when it begins, by the clock
 	opened  atomic.Bool  // the first recorded group has begun, so the log exists
-	opener  *Worker      // that begins it
 	groups  []Group      // that were made; capacity for all commits
 }
 
@@ -36,7 +35,7 @@ type logQueue struct {
 type Group struct {
 	Thread  int32 // that led
 	Commits int64
-	write   Entry // its Dur is below 0 if nothing was written
+	write   Entry // if made has bytes
 	sync    Entry
 	made    commits.Write
 	like    *commits.Group // whose calls these are
@@ -105,15 +104,9 @@ func (e *Engine) makeCommits() error {
 	if e.Commits == Recorded || e.Order != Resource || e.Timing == Schedule || e.Peers != nil || e.Recorded && e.Model == nil {
 		return nil
 	}
-	waits, some := make([][]format.Wait, len(e.Workers)), false
+	waits := make([][]format.Wait, len(e.Workers))
 	for i, w := range e.Workers {
 		waits[i] = w.waits
-		for k := range w.waits {
-			some = some || w.waits[k].For.Kind == format.EdgeLead
-		}
-	}
-	if !some {
-		return nil
 	}
 	plan, err := commits.Find(e.Trace, func(thread int32) int32 { return e.Workers[thread-1].Process }, waits)
 	if err != nil || plan == nil {
@@ -127,7 +120,7 @@ func (e *Engine) makeCommits() error {
 		}
 	}
 	for _, l := range plan.Logs {
-		e.logs = append(e.logs, &logQueue{Queue: commits.NewQueue(l, len(e.Workers)), opener: e.Workers[l.Groups[0].Thread-1], groups: make([]Group, 0, l.Commits)})
+		e.logs = append(e.logs, &logQueue{Queue: commits.NewQueue(l, len(e.Workers)), groups: make([]Group, 0, l.Commits)})
 	}
 	e.plan = plan
 	for i, w := range e.Workers {
@@ -148,20 +141,20 @@ func (w *Worker) dropWaits() {
 	var kept []format.Wait
 	member := map[*commits.Log]*commits.Group{} // the group of the last commit
 	for i := range w.commits[:len(w.commits)-1] {
-		member[w.commits[i].Log] = nil
+		member[w.commits[i].Group.Log] = nil
 	}
 	follows := map[*commits.Log]int64{} // commits that the thread comes after
 	next, until := 0, int64(-1)         // the commits, and the last event of the group that the thread leads
 	for _, v := range w.waits {
 		for ; w.commits[next].Event <= v.Event; next++ {
 			c := &w.commits[next]
-			if member[c.Log] = c.Group; c.Leads {
+			if member[c.Group.Log] = c.Group; c.Leads {
 				until = c.Event + c.Group.Events - 1
 			}
 		}
 		leads, g := v.Event <= until, w.e.plan.At(v.For.Thread, v.For.Event)
 		if last := w.e.plan.Last(v.For.Thread, v.For.Event); last != nil {
-			follows[last.Log] = max(follows[last.Log], last.Group.End)
+			follows[last.Group.Log] = max(follows[last.Group.Log], last.Group.End)
 		}
 		if g != nil {
 			follows[g.Log] = max(follows[g.Log], g.End)
@@ -202,7 +195,7 @@ type durable struct {
 // begins, and reports whether the run goes on.
 func (w *Worker) makeCommit() bool {
 	e, c := w.e, &w.commits[w.commit]
-	q := e.logs[c.Log.Number]
+	q := e.logs[c.Group.Log.Number]
 	if c.Leads && w.Event == w.waits[w.wait].Event && !w.awaitEdges() {
 		return false
 	}
@@ -271,7 +264,8 @@ func (q *logQueue) leads(w *Worker) {
 
 // awaitCommit waits until the worker's commit is durable, and leads meanwhile if it must.
 func (w *Worker) awaitCommit(q *logQueue) bool {
-	e := w.e
+	e, first := w.e, q.Groups[0]
+	opener := e.Workers[first.Thread-1]
 	for !e.Stopped() {
 		seq := w.WakeUp.Value()
 		switch state := w.commitState.Load(); {
@@ -281,13 +275,13 @@ func (w *Worker) awaitCommit(q *logQueue) bool {
 			if !w.lead(q) {
 				return false
 			}
-		case !q.opened.Load() && w.satisfied(q.opener, q.Groups[0].Event): // the trace is wrong
+		case !q.opened.Load() && w.satisfied(opener, first.Event): // the trace is wrong
 			q.lock.Take()
 			q.opened.Store(true)
 			q.arrived(w)
 			q.lock.Give()
 		case !q.opened.Load(): // a deadlock is found
-			w.sleepFor(q.opener, q.Groups[0].Event, &w.WakeUp, seq)
+			w.sleepFor(opener, first.Event, &w.WakeUp, seq)
 		default:
 			w.Unpin()
 			w.WakeUp.Wait(seq, 0)
@@ -392,7 +386,7 @@ func (w *Worker) goesOn(q *logQueue) bool {
 			w.publish()
 		}
 	}
-	if next.Log != q.Log || next.Event != event || w.e.Timing == AFAP {
+	if next.Event != event || next.Group.Log != q.Log || w.e.Timing == AFAP {
 		return false
 	}
 	if next.Leads && w.waits[w.wait].Event < event+next.Group.Events {

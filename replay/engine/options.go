@@ -48,7 +48,8 @@ const (
 
 // ignores reports whether the replay ignores edges of a kind.
 func (o Outside) ignores(k format.EdgeKind) bool {
-	return k == format.EdgeReply && o == Timed || k == format.EdgeArrival && o == Closed || k.Commits()
+	pace := format.Pace{Timed: o == Timed}
+	return pace.Ignores(k)
 }
 
 // The names of the values.
