@@ -56,7 +56,7 @@ func (r *Schedule) woken(s *strand) int64 {
 		if !ok {
 			return s.limit.due
 		}
-		at = max(at, later(from, r.Pace.Scale(v.For.Delay)))
+		at = max(at, from)
 	}
 	return min(at, s.limit.due)
 }

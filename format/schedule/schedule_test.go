@@ -168,7 +168,7 @@ func TestTimeLimit(t *testing.T) {
 		woken  int64 // when the waker ends
 		needed bool
 		want   int64
-	}{{30, false, 35}, {1, false, 20}, {500, false, 100}, {500, true, 20}} {
+	}{{30, false, 30}, {1, false, 20}, {500, false, 100}, {500, true, 20}} {
 		tr := newTrace(make([]format.Thread, 3)...)
 		tr.waits[0] = append(tr.waits[0], format.Wait{Expired: 80})
 		tr.add(1, format.OpFsync, 100, 1, 0)

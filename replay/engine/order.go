@@ -225,7 +225,7 @@ func (w *Worker) awaitWaker(due int64) int64 {
 			}
 			from = k.endOf(w.places[i])
 		}
-		least = max(least, from+w.e.scale(v.For.Delay))
+		least = max(least, from)
 	}
 	if w.end = w.e.Now(); w.needed.Load() > w.Event {
 		least = max(due-w.e.scale(w.early), w.end)
