@@ -17,7 +17,10 @@ import (
 // was blocked from before the end of such a wait until this thread woke it: it waits for
 // the whole time (format.EdgeTimer).
 //
-// If the thread is never woken at the place again, the time counts as a timer.
+// If the thread is never woken at the place again, the time counts as a timer. Threads of a
+// program can have timers for work in the background. Another thread that meets such work,
+// and waits for its end, would not have met it on faster storage. If it began to wait after the
+// timer had expired, its edge (format.EdgeUntimed) ends the timers before early.
 
 // The same applies to a thread that is refused a lock, sleeps, and tries again until it
 // gets the lock: on faster storage it would have got it sooner. After the release of
@@ -54,20 +57,52 @@ type timeouts struct {
 	told  bool  // events of the trace have some of it
 	nanos int64 // in the gap
 	total int64 // of all gaps, without those in which the thread was woken after it
-	until int64 // when the last one ended, on the recording's clock
+	until int64 // when the last one, or the last timer, ended, on the recording's clock
+
+	timer  int64 // what it has waited in the gap for timers that can end early
+	timers int64 // the same, of all gaps
 }
+
+// cut returns how much of the thread's own clock can end early.
+func (out *timeouts) cut() int64 { return out.total + out.timers }
 
 // expire records a wait of so many nanoseconds whose time limit passed at end.
 func (w *ties) expire(t *thread, at spot, nanos, end int64) {
 	out := &t.timeouts
+	out.until = end
 	if w.learned.woken[at] <= w.line || out.open && out.at != at {
-		t.untied(format.Off{Timer: nanos})
+		t.times(nanos)
 		return
 	}
 	out.at, out.open = at, true
 	out.nanos += nanos
 	out.total += nanos
-	out.until = end
+}
+
+// times records a wait of so many nanoseconds for a timer. In a program with several threads it
+// can end early.
+func (t *thread) times(nanos int64) {
+	if t.proc.Alive() < 2 {
+		t.untied(format.Off{Timer: nanos})
+		return
+	}
+	t.timeouts.timer += nanos
+	t.timeouts.timers += nanos
+}
+
+// byTimer removes the causes of a thread's wait that the waking thread had before its last timer,
+// or time limit, expired: since then it has been awake by itself. If none is left, the wait was
+// for the timer and some compute, and byTimer returns true.
+func (w *ties) byTimer(t, on *thread, from, to int64) bool {
+	until := on.timeouts.until
+	if until > to {
+		return false
+	}
+	w.causes = slices.DeleteFunc(w.causes, func(c cause) bool { return c.since < until })
+	if from < until {
+		t.timeouts.until = max(t.timeouts.until, until)
+	}
+	return len(w.causes) == 0
 }
 
 // woken records that the thread was woken at a place. It returns the kind of its edge,
@@ -80,7 +115,7 @@ func (out *timeouts) woken(at spot) (kind format.EdgeKind, early int64) {
 		kind = format.EdgeTimed
 	}
 	early = out.nanos
-	*out = timeouts{total: out.total - early, until: out.until}
+	*out = timeouts{total: out.total - early, until: out.until, timer: out.timer, timers: out.timers}
 	return kind, early
 }
 
@@ -88,6 +123,12 @@ func (out *timeouts) woken(at spot) (kind format.EdgeKind, early int64) {
 func (out *timeouts) take() (nanos int64) {
 	nanos, out.nanos = out.nanos, 0
 	out.told = out.told || nanos > 0
+	return nanos
+}
+
+// takeTimer returns how much of the gap's time was for timers.
+func (out *timeouts) takeTimer() (nanos int64) {
+	nanos, out.timer = out.timer, 0
 	return nanos
 }
 

@@ -63,7 +63,7 @@ func TestTimeoutsAsRecorded(t *testing.T) {
 
 // The wait of a thread before it is woken is in the events in between, or in the edge
 // if there are none; if the thread is not woken again, it is the wait of a timer. A
-// thread that was blocked all that time waits as long.
+// thread that was blocked all that time waits as long; one that came later does not.
 func TestTimeouts(t *testing.T) {
 	s, report := compiled(t, `# pianola script 1
 # recorder: ebpf
@@ -100,11 +100,45 @@ func TestTimeouts(t *testing.T) {
 		{thread: 1},
 		{thread: 2, expired: 100 * ms, kinds: " birth"},
 		{thread: 1, held: 30 * ms, kinds: " timer"},
-		{thread: 1, held: 10 * ms, kinds: " wake"},
+		{thread: 1, held: 10 * ms, kinds: " untimed"},
 		{thread: 2, held: 110 * ms, kinds: " timed"},
-		{thread: 2},
+		{thread: 2, expired: 100 * ms, kinds: " timer"},
 	}, got)
-	require.Equal(t, 100*ms, report.Floor.Timers)
+	require.Zero(t, report.Floor.Timers, "it can end early")
+}
+
+// A thread that waits for one that only had a timer waits for the timer. One that came later
+// met it by chance, and waits for what it does only.
+func TestTimers(t *testing.T) {
+	s, _ := compiled(t, `# pianola script 1
+# recorder: ebpf
+101 0.000001000 stat("/w/a", 0x1) = 0 <0.000001000>
+101 0.000001000 clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = 102 <0.000001000>
+101 0.000001000 clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = 103 <0.000001000>
+102 0.000001000 wait(FUTEX, 0x10) = -1 ETIMEDOUT <0.100000000>
+103 0.000001000 wait(FUTEX, 0x20) = 0 <0.101000000> {by=102}
+103 0.102000000 stat("/w/e", 0x1) = 0 <0.010000000>
+101 0.001000000 wait(FUTEX, 0x30) = 0 <0.012000000> {by=103}
+101 0.013000000 stat("/w/b", 0x1) = 0 <0.000001000>
+103 0.000000000 stat("/w/c", 0x1) = 0 <0.000001000>
+101 0.001000000 wait(FUTEX, 0x30) = 0 <0.002000000> {by=102}
+101 0.003000000 stat("/w/d", 0x1) = 0 <0.000001000>
+`, compile.Options{})
+	var got []string
+	for _, e := range s.events {
+		text := fmt.Sprint(e.TID, " ", e.Op, " ", e.Held/1_000_000, " ", e.Expired/1_000_000)
+		for _, edge := range e.Edges {
+			text += " " + edge.Kind.String()
+		}
+		got = append(got, text)
+	}
+	require.Equal(t, []string{
+		"1 stat 0 0", "1 clone 0 0", "1 clone 0 0",
+		"3 stat 0 99 birth timer",
+		"1 stat 12 0 untimed",
+		"3 stat 0 0",
+		"1 stat 0 0",
+	}, got)
 }
 
 // A thread that sleeps until it gets a lock sleeps on as long as it did, from when

@@ -39,7 +39,7 @@ type gap struct {
 	from   int64        // the recording's clock
 	cost   int64        // thread.cost then
 	own    format.Floor // the own clock then
-	early  int64        // timeouts.total at the end
+	early  int64        // timeouts.cut at the end
 	self   cause        // the event before
 	marks  []mark       // ends of waits and of cuts within, in order
 	causes []cause      // of these waits, and of messages
@@ -215,7 +215,7 @@ type message struct {
 // begin begins the first gap of a thread. maker is nil for one that was there from
 // the start.
 func (t *thread) begin(maker *thread) {
-	t.gap = gap{from: t.last, self: cause{place: t.born, kind: format.EdgeWake, bound: t.last}}
+	t.gap = gap{from: t.last, self: cause{place: t.born, kind: format.EdgeWake, bound: t.last, since: t.last}}
 	t.commit.wanted = -1
 	if maker == nil {
 		t.gap.self.lag, t.gap.self.floor.Total = t.now, t.now
@@ -237,7 +237,7 @@ func (t *thread) clock(at int64) int64 {
 // can end early.
 func (t *thread) least(own int64) format.Floor {
 	clock := t.own
-	clock.Total = own - t.timeouts.total
+	clock.Total = own - t.timeouts.cut()
 	return clock
 }
 
@@ -312,6 +312,8 @@ func (t *thread) follow(from, now int64, causes []cause, kind format.EdgeKind, m
 		case c.kind.Outside():
 		case from < c.timed:
 			c.kind = format.EdgeTimer
+		case kind == format.EdgeUntimed && c.timed == 0:
+			c.kind = format.EdgeWake
 		default:
 			c.kind = kind
 		}
@@ -364,6 +366,9 @@ func (c *cause) covers(d *cause) bool {
 	}
 	if c.place.event == d.place.event {
 		return c.lag >= d.lag
+	}
+	if c.kind == format.EdgeUntimed && d.kind == format.EdgeTimer {
+		return false // it would not end the timer early
 	}
 	return c.bound >= d.bound
 }
@@ -421,6 +426,12 @@ func (w *ties) wait(t *thread, from, to int64, at spot, on *thread) int64 {
 	}
 	w.causes = on.comesAfter(w.causes[:0], to)
 	joined := w.joins(t, at, awake, from, to, w.causes)
+	if at.kind == format.WaitFutex && w.byTimer(t, on, from, to) && !joined {
+		timer := max(on.timeouts.until-from, 0)
+		t.off.Timer += timer
+		t.times(timer)
+		return 0
+	}
 	t.held += to - from
 	w.report.Tied += to - from
 	w.resume(t, from, to, at, w.causes, format.Floor{})
@@ -433,6 +444,9 @@ func (w *ties) wait(t *thread, from, to int64, at spot, on *thread) int64 {
 func (w *ties) resume(t *thread, from, to int64, at spot, causes []cause, more format.Floor) {
 	own := t.clock(to)
 	kind, early := t.timeouts.woken(at)
+	if kind == format.EdgeWake && at.kind == format.WaitFutex {
+		kind = format.EdgeUntimed
+	}
 	t.held += early
 	t.off.Timer -= early
 	t.off.Wait += early
@@ -497,6 +511,10 @@ func (w *ties) tie(s *simEvent) {
 	t, out := s.t, s.out
 	out.Held = min(t.held, out.Compute)
 	out.Expired = min(t.timeouts.take(), out.Compute-out.Held)
+	if timer := t.timeouts.takeTimer(); timer > 0 && out.Expired == 0 && !w.order.alone {
+		out.Expired = min(timer, out.Compute-out.Held)
+		w.order.edges = append(w.order.edges, format.Edge{Kind: format.EdgeTimer})
+	}
 	own := t.own.Total + out.Compute - out.Held
 	for i := range t.gap.causes {
 		c := &t.gap.causes[i]
@@ -517,19 +535,19 @@ func (w *ties) tie(s *simEvent) {
 	// Fields are set one by one. Copies of structs whose fields have just been written
 	// stall the processor, and this is done for every event.
 	g, self := &t.gap, &t.gap.self
-	if highest, p := t.highest(), s.joins; p != nil && p.floor.Total > highest.Total+own-t.timeouts.total {
+	if highest, p := t.highest(), s.joins; p != nil && p.floor.Total > highest.Total+own-t.timeouts.cut() {
 		self.floor = p.floor.Minus(t.least(own))
 	} else if highest != &self.floor {
 		self.floor = *highest
 	}
-	if total := self.floor.Total + own - t.timeouts.total; w.report.Floor.Total < total {
+	if total := self.floor.Total + own - t.timeouts.cut(); w.report.Floor.Total < total {
 		w.report.Floor.Sum(&self.floor, &t.own)
 		w.report.Floor.Total = total
 	}
 	g.from, g.cost, g.early, g.marks, g.causes = t.last, t.cost, 0, nil, nil
 	g.own.Sum(&t.own, &format.Floor{})
 	self.place, self.kind, self.lag, self.bound = w.order.here, format.EdgeWake, -own, t.last-own
-	self.early, self.timed, self.group, self.since = 0, t.timeouts.until, ended, 0
+	self.early, self.timed, self.group, self.since = 0, t.timeouts.until, ended, t.last
 }
 
 // keep adds the gap to those that are kept.
@@ -541,7 +559,7 @@ func (t *thread) keep() {
 		}
 		t.past = append(t.past[:n], t.past[2*n:]...)
 	}
-	t.gap.early = t.timeouts.total
+	t.gap.early = t.timeouts.cut()
 	t.past = append(t.past, t.gap)
 }
 

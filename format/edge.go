@@ -35,16 +35,17 @@ const (
 	EdgeReply                      // an unrecorded client answered a message of the other one: for clients in a closed loop
 	EdgeArrival                    // a message of an unrecorded client arrived: for clients with their own schedule
 	EdgeTimed                      // as EdgeWake, from a wait with a time limit: it also ends earlier waits at the same place that timed out (Event.Expired)
-	EdgeTimer                      // as EdgeWake, but while the thread was blocked, the other one waited for a time limit: that wait is not ended early
+	EdgeTimer                      // as EdgeWake, but while the thread was blocked, the other one waited for a time limit: that wait is not ended early. To the start of the recording: Event.Expired is a timer
 	EdgeAny                        // it waits for the end of any process; in a replay another process may end
 	EdgeLead                       // the thread commits to a log for all that wait: from here on it writes and syncs. The other event is the sync before in this log
 	EdgeJoin                       // since its last event or commit, another thread committed for this one: the other event is the sync
+	EdgeUntimed                    // as EdgeWake, but the other thread's last timer had expired before the thread was blocked: it ends timers early
 	NumEdgeKinds
 )
 
 var edgeKindNames = [NumEdgeKinds]string{
 	EdgeOrder: "order", EdgeDescriptor: "descriptor", EdgeName: "name", EdgeBytes: "bytes", EdgeOffset: "offset", EdgeLock: "lock", EdgeBirth: "birth",
-	EdgeExit: "exit", EdgeWake: "wake", EdgeMessage: "message", EdgeReply: "reply", EdgeArrival: "arrival", EdgeTimed: "timed", EdgeTimer: "timer", EdgeAny: "any", EdgeLead: "lead", EdgeJoin: "join",
+	EdgeExit: "exit", EdgeWake: "wake", EdgeMessage: "message", EdgeReply: "reply", EdgeArrival: "arrival", EdgeTimed: "timed", EdgeTimer: "timer", EdgeAny: "any", EdgeLead: "lead", EdgeJoin: "join", EdgeUntimed: "untimed",
 }
 
 // String returns the name of the kind, as in scripts and exports.
@@ -64,6 +65,12 @@ func ParseEdgeKind(name string) (EdgeKind, bool) {
 // Commits reports whether an edge is about a commit to a log. Its delay counts from the end
 // of the thread's event or commit before. A replay of the recorded groups ignores it.
 func (k EdgeKind) Commits() bool { return k == EdgeLead || k == EdgeJoin }
+
+// Hastens reports whether a thread that waits by such an edge ends earlier waits of the other
+// thread: those for a time limit that expired, or for a timer.
+func (k EdgeKind) Hastens(timer bool) bool {
+	return k == EdgeUntimed || !timer && k != EdgeTimer
+}
 
 // Outside reports whether an edge represents an unrecorded client.
 func (k EdgeKind) Outside() bool { return k == EdgeReply || k == EdgeArrival }

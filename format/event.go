@@ -51,7 +51,7 @@ type Event struct {
 	Dur     int64 // nanoseconds in the call, or Unknown
 	Compute int64 // trace: nanoseconds from the end of the thread's previous event, 0 in a script
 	Held    int64 // trace: part of Compute that Edges cover, because the thread waited
-	Expired int64 // trace: part of Compute spent in waits whose time limit expired; the thread's next EdgeTimed ends them early
+	Expired int64 // trace: part of Compute spent in waits whose time limit expired; the thread's next EdgeTimed ends them early. With an EdgeTimer to the start of the recording, it is a timer, which ends early only if another thread needs the event by an EdgeUntimed
 	Off     Off   // of the time since the end of the thread's previous event
 	Cut     int64 // script: nanoseconds to subtract from the time before the event, because a transform cut them or the recorder took them; negative to add
 	Calls   int64 // script: unrecorded system calls since the thread's previous event

@@ -108,6 +108,11 @@ type Wait struct {
 	Expired int64
 }
 
+// Timer reports whether Expired is a timer.
+func (w *Wait) Timer() bool {
+	return w.Expired > 0 && w.For.Kind == EdgeTimer && w.For.Thread == 0
+}
+
 // In a compiled trace, addresses in the arguments and results of memory calls
 // are offsets in the replay's memory, like those of buffers, and 0 if compile
 // did not lay them out. The argument of brk is the break before the call; the

@@ -242,26 +242,33 @@ func TestExpiredWaitsEndEarly(t *testing.T) {
 // the recording as well.
 func TestExpiredWaitsEndWhereNeeded(t *testing.T) {
 	ms := int64(time.Millisecond)
-	for _, kind := range []format.EdgeKind{format.EdgeWake, format.EdgeTimer} {
+	for _, test := range []struct {
+		kind   format.EdgeKind
+		timer  bool
+		needed bool
+	}{{format.EdgeWake, false, true}, {format.EdgeTimer, false, false}, {format.EdgeWake, true, false}, {format.EdgeUntimed, true, true}} {
 		early := int64(time.Hour)
-		if kind == format.EdgeTimer {
+		if !test.needed {
 			early = 10 * ms
 		}
 		r := replaykit.New(2)
 		r.Threads[1].Waits = []format.Wait{{Expired: early}, {Event: 2, For: format.Edge{Thread: 1, Kind: format.EdgeTimed}}}
+		if test.timer {
+			r.Threads[1].Waits[0].For.Kind = format.EdgeTimer
+		}
 		r.Add(2, format.OpRmdir, -int64(unix.ENOENT), "a")
 		r.Last(2).Compute = early + ms
 		r.Add(2, format.OpRmdir, -int64(unix.ENOENT), "b")
-		r.Threads[0].Waits = []format.Wait{{For: format.Edge{Thread: 2, Event: 1, Kind: kind}}}
+		r.Threads[0].Waits = []format.Wait{{For: format.Edge{Thread: 2, Event: 1, Kind: test.kind}}}
 		r.Add(1, format.OpRmdir, -int64(unix.ENOENT), "c")
 		r.Add(2, format.OpRmdir, -int64(unix.ENOENT), "d")
 		res, err := Run(t.Context(), r, Options{Timing: Compute, Backend: Memory})
 		require.NoError(t, err)
 		for _, e := range readAll(t, res.Events()) {
-			if kind == format.EdgeTimer {
-				require.GreaterOrEqual(t, e.Start, early, "%s", e.Str[0])
+			if test.needed {
+				require.Less(t, e.Start, early, "%+v: %s", test, e.Str[0])
 			} else {
-				require.Less(t, e.Start, early, "%s", e.Str[0])
+				require.GreaterOrEqual(t, e.Start, early, "%+v: %s", test, e.Str[0])
 			}
 		}
 	}

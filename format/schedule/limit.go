@@ -11,9 +11,12 @@ import (
 // waits for the event. The waker is the target of the strand's next edge of EdgeTimed.
 type limit struct {
 	due   int64 // the event's start if nothing ends the wait
-	least int64 // its earliest one
+	least int64 // its earliest one; below due
 	waits []format.Wait
 }
+
+// hastens reports whether a strand that sleeps for another one ends its waits early.
+func (s *strand) hastens(on *strand) bool { return s.needs && s.by.Hastens(on.timer) }
 
 // shorten has the wait before a strand's next event end early if it can.
 func (r *Schedule) shorten(s *strand, early int64) {
@@ -21,15 +24,15 @@ func (r *Schedule) shorten(s *strand, early int64) {
 	for s.timed < len(s.waits) && s.waits[s.timed].For.Kind != format.EdgeTimed {
 		s.timed++
 	}
-	if s.timed == len(s.waits) {
+	if s.timed == len(s.waits) && !s.timer {
 		return
 	}
 	i, n := s.timed, s.timed
-	for n < len(s.waits) && s.waits[n].Event == s.waits[i].Event {
+	for n < len(s.waits) && s.waits[n].Event == s.waits[i].Event && !s.timer {
 		n++
 	}
-	s.limit = limit{s.start, max(s.start-early, r.now), s.waits[i:n]}
-	if slices.ContainsFunc(s.sleepers, func(k *strand) bool { return k.asleep && k.needs && k.until > s.done }) {
+	s.limit = limit{s.start, min(max(s.start-early, r.now), s.start-1), s.waits[i:n]}
+	if slices.ContainsFunc(s.sleepers, func(k *strand) bool { return k.asleep && k.until > s.done && k.hastens(s) }) {
 		s.start = s.limit.least
 		return
 	}
@@ -44,6 +47,9 @@ func (r *Schedule) shorten(s *strand, early int64) {
 // woken returns when a strand's next event begins that waits for a time limit: after its
 // wakers, if all are known to come.
 func (r *Schedule) woken(s *strand) int64 {
+	if s.timer {
+		return s.limit.due
+	}
 	at := max(s.limit.least, r.now)
 	for _, v := range s.limit.waits {
 		if v.For.Kind != format.EdgeTimed {
@@ -62,7 +68,7 @@ func (r *Schedule) woken(s *strand) int64 {
 }
 
 // limited reports whether a strand's next event has a start that a waker can bring forward.
-func (s *strand) limited() bool { return s.due && s.limit.waits != nil }
+func (s *strand) limited() bool { return s.due && s.limit.due > s.limit.least }
 
 // move sets the start of a strand's next event, which has one.
 func (r *Schedule) move(s *strand, start int64) {

@@ -126,7 +126,9 @@ type strand struct {
 	due      bool   // its next event has a start
 	place    int    // in Schedule.starts
 	asleep   bool   // that waits for another strand
-	needs    bool   // and the wait ends a wait for a time limit of that strand
+	needs    bool   // an edge of this kind makes it wait:
+	by       format.EdgeKind
+	timer    bool // its own wait that can end early is for a timer
 	limit    limit
 	forced   bool    // it waits no longer for what it sleeps for
 	done     int64   // events that have begun
@@ -416,10 +418,12 @@ func (r *Schedule) wake(s *strand) {
 // an edge. Edges of an event that holds them inside don't count.
 func (r *Schedule) release(s *strand, inside bool) (after, held, early int64, ok bool) {
 	next, ends := s.wait, s.reaped
+	s.timer = false
 	for ; next < len(s.waits) && s.waits[next].Event <= s.done; next++ {
 		v := &s.waits[next]
 		held += v.Held
 		early += v.Expired
+		s.timer = s.timer || v.Timer()
 		if v.For.Kind == format.EdgeJoin && v.For.Thread == 0 { // for the thread's last commit
 			after = max(after, later(s.synced, r.scale(v.For.Delay)))
 			continue
@@ -436,7 +440,7 @@ func (r *Schedule) release(s *strand, inside bool) (after, held, early int64, ok
 			}
 		} else if on := r.strandOf(int64(v.For.Thread)); on != nil {
 			if !r.await(s, on, later(v.For.Event, 1)) {
-				if s.needs = v.For.Kind != format.EdgeTimed; s.needs && on.limited() {
+				if s.needs, s.by = true, v.For.Kind; s.hastens(on) && on.limited() {
 					r.move(on, min(on.start, max(on.limit.least, r.now)))
 				}
 				return 0, 0, 0, false

@@ -167,15 +167,23 @@ func TestTimeLimit(t *testing.T) {
 	for _, test := range []struct {
 		woken  int64 // when the waker ends
 		needed bool
+		timer  bool
+		by     format.EdgeKind
 		want   int64
-	}{{30, false, 30}, {1, false, 20}, {500, false, 100}, {500, true, 20}} {
+	}{
+		{30, false, false, 0, 30}, {1, false, false, 0, 20}, {500, false, false, 0, 100}, {500, true, false, format.EdgeBytes, 20}, {500, true, false, format.EdgeTimer, 100},
+		{30, false, true, 0, 100}, {500, true, true, format.EdgeWake, 100}, {500, true, true, format.EdgeUntimed, 20},
+	} {
 		tr := newTrace(make([]format.Thread, 3)...)
 		tr.waits[0] = append(tr.waits[0], format.Wait{Expired: 80})
+		if test.timer {
+			tr.waits[0][0].For.Kind = format.EdgeTimer
+		}
 		tr.add(1, format.OpFsync, 100, 1, 0)
 		tr.add(1, format.OpFsync, 1, 1, 0, format.Edge{Thread: 2, Event: 0, Kind: format.EdgeTimed, Delay: 5})
 		tr.add(2, format.OpFsync, 0, test.woken, 0)
 		if test.needed {
-			tr.add(3, format.OpFsync, 0, 1, 0, format.Edge{Thread: 1, Event: 0, Kind: format.EdgeBytes})
+			tr.add(3, format.OpFsync, 0, 1, 0, format.Edge{Thread: 1, Event: 0, Kind: test.by})
 		}
 		var got int64
 		for _, e := range tr.play(t, schedule.Options{}) {

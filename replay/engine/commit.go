@@ -221,7 +221,7 @@ func (w *Worker) makeCommit() bool {
 	if !w.skip() {
 		return false
 	}
-	w.held, w.after, w.early = 0, 0, 0
+	w.held, w.after, w.early, w.timer = 0, 0, 0, false
 	if c = &w.commits[w.commit-1]; !c.Leads && c.After >= 0 && w.nextCommit != w.Event {
 		w.held, w.after = math.MaxInt64/4, w.due+e.scale(c.After)
 	}

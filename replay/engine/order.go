@@ -17,7 +17,7 @@ type progress struct {
 	WakeUp  eventcount.Count // woken when done has passed awaited, and by a stop
 
 	// Waits that can end early do so when other workers need a later event of this one.
-	needed    atomic.Int64                     // one more than the latest event that others have waited for, if hasEarly
+	needed    [2]atomic.Int64                  // one more than the latest event that others have waited for, if hasEarly; and the same for timers
 	timedWait atomic.Pointer[eventcount.Count] // the futex of such a wait
 
 	// The event that the worker sleeps for, read by workers that look for a deadlock.
@@ -127,6 +127,7 @@ func (w *Worker) awaitEdges() bool {
 		v := &w.waits[w.wait]
 		w.held += v.Held
 		w.early += v.Expired
+		w.timer = w.timer || v.Timer()
 		if v.For.Kind == format.EdgeJoin && v.For.Thread == 0 { // see dropWaits
 			w.after = max(w.after, w.synced+w.e.scale(v.For.Delay))
 			continue
@@ -145,8 +146,8 @@ func (w *Worker) awaitEdges() bool {
 			from = w.any.ends[n-1].Load()
 		default:
 			k := w.e.Workers[v.For.Thread-1]
-			if k.hasEarly && v.For.Kind != format.EdgeTimer {
-				k.endTimedWait(v.For.Event)
+			if k.hasEarly {
+				k.endTimedWait(v.For.Event, v.For.Kind)
 			}
 			if !w.await(k, v.For.Event) {
 				return false
@@ -186,10 +187,17 @@ func (w *Worker) await(k *Worker, event int64) bool {
 	return true
 }
 
-// endTimedWait makes the worker skip the wait for a time limit before an event that another
-// worker waits for. In the recording, the thread would not have blocked the other one.
-func (p *progress) endTimedWait(event int64) {
-	for n := p.needed.Load(); n <= event && !p.needed.CompareAndSwap(n, event+1); n = p.needed.Load() {
+// endTimedWait makes the worker skip the waits for a time limit before an event that another
+// worker waits for, as far as the edge allows. In the recording, the thread would not have
+// blocked the other one.
+func (p *progress) endTimedWait(event int64, by format.EdgeKind) {
+	for i := range p.needed {
+		if !by.Hastens(i == 1) {
+			continue
+		}
+		needed := &p.needed[i]
+		for n := needed.Load(); n <= event && !needed.CompareAndSwap(n, event+1); n = needed.Load() {
+		}
 	}
 	if f := p.timedWait.Load(); f != nil {
 		f.Advance()
@@ -201,6 +209,14 @@ func (p *progress) endTimedWait(event int64) {
 // thread's waker is its next event with an edge of EdgeTimed. awaitWaker returns when
 // the current event is due, or slightly earlier.
 func (w *Worker) awaitWaker(due int64) int64 {
+	if w.timer {
+		w.useGap(w.end, due)
+		w.awaitUntil(nil, 0, due-warmUp)
+		if w.end = w.e.Now(); w.isNeeded() {
+			return min(due, max(due-w.e.scale(w.early), w.end))
+		}
+		return due
+	}
 	i := max(w.timed, w.wait)
 	for w.waits[i].Event < math.MaxInt64 && w.waits[i].For.Kind != format.EdgeTimed {
 		i++
@@ -227,28 +243,43 @@ func (w *Worker) awaitWaker(due int64) int64 {
 		}
 		least = max(least, from)
 	}
-	if w.end = w.e.Now(); w.needed.Load() > w.Event {
+	if w.end = w.e.Now(); w.isNeeded() {
 		least = max(due-w.e.scale(w.early), w.end)
 	}
 	return min(due, least)
 }
 
-// awaitUntil waits for the end of an event of k, at most to a deadline, and reports
-// whether it has come. It returns early if another worker needs the current event.
+// isNeeded reports whether another worker needs the current event, so that the wait before
+// it ends early.
+func (w *Worker) isNeeded() bool {
+	needed := &w.needed[0]
+	if w.timer {
+		needed = &w.needed[1]
+	}
+	return needed.Load() > w.Event
+}
+
+// awaitUntil waits for the end of an event of k, nil for none, at most to a deadline, and
+// reports whether it has come. It returns early if another worker needs the current event.
 func (w *Worker) awaitUntil(k *Worker, event, deadline int64) bool {
 	defer w.timedWait.Store(nil)
-	for !w.satisfied(k, event) {
-		ended := k.ended()
+	ended := &w.WakeUp
+	for k == nil || !w.satisfied(k, event) {
+		if k != nil {
+			ended = k.ended()
+		}
 		seq := ended.Value()
 		if w.e.Now() >= deadline || w.e.hasStopped() {
 			return false
 		}
-		k.wakeAfter(event)
+		if k != nil {
+			k.wakeAfter(event)
+		}
 		w.timedWait.Store(ended)
-		if w.needed.Load() > w.Event {
+		if w.isNeeded() {
 			return false
 		}
-		if !w.satisfied(k, event) {
+		if k == nil || !w.satisfied(k, event) {
 			w.Unpin()
 			ended.Wait(seq, w.e.deadline(deadline))
 			w.Pin()
