@@ -143,6 +143,15 @@ func (r *Report) Summary() string {
 	return text
 }
 
+// FloorText describes the minimum run time of a replay, in a sentence without a full stop.
+func (r *Report) FloorText() string {
+	text := r.Floor.Text()
+	if r.Grouping.Commits > r.Grouping.Groups {
+		text += ", in the recorded groups of commits"
+	}
+	return text
+}
+
 // WriteTo writes the report as text, one fact per line.
 func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	b := bufio.NewWriter(w)
@@ -169,7 +178,7 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 		}
 	}
 	add("%v\n", &r.Coverage)
-	add("%s\n", r.Floor.Text())
+	add("%s\n", r.FloorText())
 	some(r.Tied, "waits that follow events of other threads: %.6f s\n", format.Seconds(r.Tied))
 	if r.MPI != (MPI{}) {
 		add("MPI: %s\n", r.MPI.Text())

@@ -141,11 +141,14 @@ func (h *Header) Floor() (f Floor, ok bool) {
 
 // ReplayFloor returns the floor of the replay whose log has the header, at its speed. ok is
 // false if the header is not that of a log, if it does not tell, or if the replay does
-// not keep to the floor.
+// not keep to the floor, as one with other groups of commits.
 func (h *Header) ReplayFloor() (f Floor, ok bool) {
 	words := replayWords(h)
 	scheduled := words["timing"] == "schedule"
 	if !scheduled && (words["timing"] != "compute" || words["order"] == "thread") {
+		return f, false
+	}
+	if g, ok := h.Grouping(); ok && g.Recorded > 0 {
 		return f, false
 	}
 	if f, ok = h.Floor(); !ok || scheduled != (f.Schedule > 0) {

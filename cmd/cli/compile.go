@@ -169,7 +169,7 @@ func runCompile(c *cli.Context) error {
 	}
 	session.Say("compile: %s", made.Summary())
 	session.Say("compile: %v", &made.Coverage)
-	session.Say("compile: %s", made.Floor.Text())
+	session.Say("compile: %s", made.FloorText())
 	if g := made.Grouping; g.Commits > g.Groups {
 		session.Say("compile: %s", g.Text())
 	}

@@ -128,14 +128,15 @@ func (c *collector) keep(edge format.Edge) {
 	c.add(edge, floor)
 }
 
-// keepCommit adds an edge of a commit that the event has had, unless the sync is gone.
+// keepCommit adds an edge of a commit that the event has had. Where the sync is gone, it is the
+// event before, if that is of the same thread.
 func (c *collector) keepCommit(edge format.Edge) {
 	if edge.Thread > 0 {
-		at, exact, _ := c.to(edge)
-		if !exact {
+		at, _, _ := c.to(edge)
+		if at.thread != edge.Thread {
 			return
 		}
-		edge.Thread, edge.Event = at.thread, at.event
+		edge.Event = at.event
 	}
 	c.edges = append(c.edges, edge)
 }

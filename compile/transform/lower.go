@@ -501,7 +501,7 @@ func (w *lower) Header() *format.Header {
 		floor.Total = max(floor.Total+w.floor-w.from.floor, 0)
 		h.Set(format.MetaFloor, floor.String())
 	}
-	if w.syncs != w.from.syncs {
+	if w.syncs != w.from.syncs && w.syncs > 0 { // without any, writes end the groups
 		h.Meta = slices.DeleteFunc(h.Meta, func(m format.Meta) bool { return m.Key == format.MetaGrouped })
 	}
 	return &h

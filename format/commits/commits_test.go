@@ -2,9 +2,9 @@ package commits_test
 
 import (
 	"cmp"
-	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,10 +17,9 @@ import (
 // forPrograms runs a test with the plans of random programs of all kinds.
 func forPrograms(t *testing.T, test func(t *testing.T, r *rand.Rand, p *commitskit.Program, plan *commits.Plan)) {
 	for seed := range uint64(60) {
-		processes, placed := seed%2 == 1, seed/2%2 == 1
-		t.Run(fmt.Sprintf("%d processes=%t placed=%t", seed, processes, placed), func(t *testing.T) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 2))
-			p := commitskit.Random(seed, 3+r.IntN(6), 12+r.IntN(30), processes, placed)
+			p := commitskit.Random(seed, 3+r.IntN(6), 12+r.IntN(30))
 			plan, err := commits.Find(p, p.Process, p.AllWaits())
 			require.NoError(t, err)
 			require.NotNil(t, plan)
@@ -135,6 +134,9 @@ func TestDurability(t *testing.T) {
 // At the times of the recording, the groups are those of the recording.
 func TestSameGroups(t *testing.T) {
 	forPrograms(t, func(t *testing.T, _ *rand.Rand, p *commitskit.Program, plan *commits.Plan) {
+		if !p.Synced {
+			return // the groups are those of the syncs
+		}
 		if p.Process(1) != p.Process(2) || !everyoneLeads(plan) {
 			return // threads that have yet to lead are left out
 		}
@@ -181,14 +183,14 @@ func TestNotUnderstood(t *testing.T) {
 		"another file":      func(r *format.Record) { r.Args[0]++ },
 	} {
 		t.Run(what, func(t *testing.T) {
-			p := commitskit.Random(3, 4, 20, false, true)
+			p := commitskit.Random(2, 4, 20)
 			plan, err := commits.Find(p, p.Process, p.AllWaits())
 			require.NoError(t, err)
 			g := plan.Logs[0].Groups[9]
 			change(p.Record(g.Thread, g.Event))
 			plan, err = commits.Find(p, p.Process, p.AllWaits())
 			require.NoError(t, err)
-			require.Nil(t, plan)
+			require.True(t, plan == nil)
 		})
 	}
 }
@@ -197,7 +199,7 @@ func TestNotUnderstood(t *testing.T) {
 func FuzzFind(f *testing.F) {
 	f.Add(uint64(1), []byte{0, 1, 2, 3, 4, 5, 6, 7})
 	f.Fuzz(func(t *testing.T, seed uint64, changes []byte) {
-		p := commitskit.Random(seed, 3, 20, seed%2 == 1, seed/2%2 == 1)
+		p := commitskit.Random(seed, 3, 20)
 		waits := p.AllWaits()
 		for i := 0; i+2 < len(changes); i += 3 {
 			all := waits[int(changes[i])%len(waits)]

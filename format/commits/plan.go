@@ -9,7 +9,8 @@
 // memory database systems", SIGMOD 1984).
 //
 // The commits of a trace are its edges of the kinds lead and join. The bytes of a group are
-// shared out equally among its commits.
+// shared out equally among its commits. A transform can remove all syncs of a trace; then a
+// write ends each group.
 package commits
 
 import (
@@ -69,15 +70,15 @@ type Group struct {
 	Log     *Log
 	Thread  int32 // that led
 	Event   int64 // its first event of the group
-	Events  int64 // how many these are; the last one syncs
+	Events  int64 // how many these are; the last one syncs, if any does
 	Members int64 // commits
 	End     int64 // commits of the log up to the end of this group
 
 	Write   format.Record // the first write; its Op is OpNone if there is none
-	Sync    format.Record
-	Between int64 // compute between the last write and the sync, in nanoseconds
-	Wrote   int64 // recorded duration of the first write, in nanoseconds, or format.Unknown
-	Synced  int64 // the same of the sync
+	Sync    format.Record // the same
+	Between int64         // compute between the last write and the sync, in nanoseconds
+	Wrote   int64         // recorded duration of the first write, in nanoseconds, or format.Unknown
+	Synced  int64         // the same of the sync
 
 	from, to int64 // bytes of the log that it writes; those of appending writes count from the first one
 	before   place // the sync of the group before
@@ -85,7 +86,10 @@ type Group struct {
 	odd      bool  // it is not understood
 }
 
-// last returns the place of the sync.
+// Syncs reports whether the group ends with a sync.
+func (g *Group) Syncs() bool { return g.Sync.Op != format.OpNone }
+
+// last returns the place of the sync, or of the last write if there is none.
 func (g *Group) last() place { return place{g.Thread, g.Event + g.Events - 1} }
 
 const (
@@ -101,20 +105,16 @@ const (
 // process returns that of a thread. A log that is written in a way that is not understood, or by
 // one thread only, is not among them: its groups stay as recorded.
 func Find(t Trace, process func(thread int32) int32, waits [][]format.Wait) (*Plan, error) {
-	firsts, syncs := map[place]*Group{}, map[place]*Group{} // by the first event, and by the sync
-	var all []*Group
-	for i := range waits {
-		groups, err := readGroups(t, int32(i+1), waits[i])
-		if err != nil {
-			return nil, fmt.Errorf("read the commits of thread %d: %w", i+1, err)
-		}
-		for _, g := range groups {
-			firsts[place{g.Thread, g.Event}], syncs[g.last()] = g, g
-		}
-		all = append(all, groups...)
+	all, err := readAll(t, waits, true)
+	if err == nil && len(all) > 0 && !slices.ContainsFunc(all, (*Group).Syncs) {
+		all, err = readAll(t, waits, false)
 	}
-	if len(all) == 0 {
-		return nil, nil
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	firsts, syncs := map[place]*Group{}, map[place]*Group{} // by the first event, and by the last one
+	for _, g := range all {
+		firsts[place{g.Thread, g.Event}], syncs[g.last()] = g, g
 	}
 	logs := chain(all, syncs)
 	for _, l := range logs {
@@ -142,8 +142,21 @@ func Find(t Trace, process func(thread int32) int32, waits [][]format.Wait) (*Pl
 	return p, nil
 }
 
-// readGroups reads the groups that a thread led.
-func readGroups(t Trace, thread int32, waits []format.Wait) (groups []*Group, err error) {
+// readAll reads the groups that all threads led.
+func readAll(t Trace, waits [][]format.Wait, synced bool) (all []*Group, err error) {
+	for i := range waits {
+		groups, err := readGroups(t, int32(i+1), waits[i], synced)
+		if err != nil {
+			return nil, fmt.Errorf("read the commits of thread %d: %w", i+1, err)
+		}
+		all = append(all, groups...)
+	}
+	return all, nil
+}
+
+// readGroups reads the groups that a thread led. Where the syncs are gone, a group ends before
+// the first event that is no write to the log, and before the next group.
+func readGroups(t Trace, thread int32, waits []format.Wait, synced bool) (groups []*Group, err error) {
 	for i := range waits {
 		w := &waits[i]
 		if n := len(groups); w.For.Kind != format.EdgeLead || n > 0 && groups[n-1].Event == w.Event {
@@ -170,6 +183,11 @@ func readGroups(t Trace, thread int32, waits []format.Wait) (groups []*Group, er
 			return nil, err
 		}
 		for i := 0; i < n && next < len(groups); i, event = i+1, event+1 {
+			if g := groups[next]; !synced && g.Events > 0 && (!g.goesOn(&batch[i]) || next+1 < len(groups) && event == groups[next+1].Event) {
+				if next++; next == len(groups) {
+					break
+				}
+			}
 			g := groups[next]
 			if event < g.Event {
 				continue
@@ -181,10 +199,15 @@ func readGroups(t Trace, thread int32, waits []format.Wait) (groups []*Group, er
 		}
 	}
 	for _, g := range groups {
-		g.odd = g.odd || g.Sync.Op == format.OpNone
+		g.odd = g.odd || g.Events == 0 || g.Write.Op == format.OpNone && !g.Syncs()
 		g.Events = max(g.Events, 1)
 	}
 	return groups, nil
+}
+
+// goesOn reports whether an event of the leader writes to the same file as the group before it.
+func (g *Group) goesOn(r *format.Record) bool {
+	return (r.Op == format.OpWrite || r.Op == format.OpPwrite64) && r.Args[0] == g.Write.Args[0]
 }
 
 // after returns the delay between the other event of an edge and the event that has it, as
@@ -292,7 +315,7 @@ func (l *Log) settle() bool {
 	var turns []int64
 	var bits int64
 	leaders := map[int32]bool{}
-	writes := l.Groups[0].Write.Op
+	writes, syncs := l.Groups[0].Write.Op, l.Groups[0].Syncs()
 	end := int64(0)
 	for k, g := range l.Groups {
 		leaders[g.Thread] = true
@@ -302,7 +325,7 @@ func (l *Log) settle() bool {
 			turns = append(turns, g.turn)
 		}
 		switch {
-		case g.odd || g.Write.Op != format.OpNone && g.Write.Op != writes:
+		case g.odd || g.Write.Op != format.OpNone && g.Write.Op != writes || g.Syncs() != syncs:
 			return false
 		case g.Write.Op == format.OpNone:
 			g.from, g.to = end, end

@@ -90,6 +90,10 @@ func (q *Queue) Synced(at int64) {
 // Durable returns how many commits are.
 func (q *Queue) Durable() int64 { return q.done }
 
+// Needed reports whether the group makes the write, as the calls of another group would: it
+// makes at least one call.
+func (w *Write) Needed(like *Group) bool { return w.Size > 0 || !like.Syncs() }
+
 // Make returns the write of a group, as the calls of another group would make it.
 func (w *Write) Make(like *Group) format.Record {
 	r := like.Write

@@ -22,7 +22,7 @@ type Group struct {
 	Commits int64
 	Made    commits.Write
 	Like    *commits.Group // whose calls are made
-	Syncs   bool           // the call is the sync, which is the last one
+	Ends    bool           // the call is the last one
 }
 
 // committing is what a strand knows of its commits.
@@ -105,34 +105,44 @@ func (r *Schedule) playGroup(s *strand) Event {
 		members, made := l.Take(s.start)
 		leader := r.strandOf(int64(members[0].Thread))
 		l.members, l.group = members, Group{Log: l.Number, Commits: int64(len(members)), Made: made, Like: leader.commits[leader.commit-1].Like}
-		if l.group.Made.Size > 0 {
+		if l.group.Made.Needed(l.group.Like) {
 			l.record = l.group.Made.Make(l.group.Like)
 			e := r.call(l, l.group.Made.Of.Event, l.group.Made.Of.Wrote)
+			if !l.group.Like.Syncs() {
+				l.group.Ends = true
+				r.endGroup(l, e.End)
+				return e
+			}
 			s.start, s.due = later(e.End, r.scale(l.group.Like.Between)), true
 			r.starts.Push(s)
 			return e
 		}
 	}
-	l.record, l.group.Syncs = l.group.Like.Sync, true
+	l.record, l.group.Ends = l.group.Like.Sync, true
 	e := r.call(l, l.group.Made.Of.Event+l.group.Made.Of.Events-1, l.group.Made.Of.Synced)
-	l.Synced(e.End)
+	r.endGroup(l, e.End)
+	return e
+}
+
+// endGroup lets the threads of a group go on, at its end.
+func (r *Schedule) endGroup(l *log, end int64) {
+	l.Synced(end)
 	l.writing = false
 	for i, m := range l.members {
 		k := r.strandOf(int64(m.Thread))
-		k.end, k.synced, k.woken, k.queued = e.End, e.End, e.End, nil
+		k.end, k.synced, k.woken, k.queued = end, end, end, nil
 		if i == 0 {
 			k.woken = 0 // it is awake
 		}
 		if c := &k.commits[k.commit-1]; c.Leads {
 			k.skipped = c.Group.Events
 		} else if c.After >= 0 {
-			k.resumes = later(e.End, r.scale(c.After))
+			k.resumes = later(end, r.scale(c.After))
 		}
 		k.asleep = false
 		r.ready = append(r.ready, k)
 	}
 	r.plan(l)
-	return e
 }
 
 // call returns a call of a group, in the place of an event of a recorded one.

@@ -316,7 +316,7 @@ func BenchmarkSchedule(b *testing.B) {
 // once, as one of a thread or as one whose place a group took, and groups follow one another.
 func TestCommits(t *testing.T) {
 	for seed := range uint64(40) {
-		p := commitskit.Random(seed, 2+int(seed%7), 20, seed%2 == 1, seed/2%2 == 1)
+		p := commitskit.Random(seed, 2+int(seed%7), 20)
 		plan, err := commits.Find(p, p.Process, p.AllWaits())
 		require.NoError(t, err)
 		if plan == nil {
@@ -348,7 +348,7 @@ func TestCommits(t *testing.T) {
 				now = e.Start
 				if e.Group != nil {
 					require.GreaterOrEqual(t, e.Start, free)
-					if free = e.End; e.Group.Syncs {
+					if free = e.End; e.Group.Ends {
 						durable += e.Group.Commits
 					}
 					continue

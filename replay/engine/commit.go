@@ -35,8 +35,8 @@ type logQueue struct {
 type Group struct {
 	Thread  int32 // that led
 	Commits int64
-	write   Entry // if made has bytes
-	sync    Entry
+	write   Entry // if it is needed
+	sync    Entry // if there is one
 	made    commits.Write
 	like    *commits.Group // whose calls these are
 }
@@ -44,14 +44,14 @@ type Group struct {
 // Call returns a call of the group, from 0, as a record and an entry of a log. ok is false at
 // the end.
 func (g *Group) Call(i int) (r format.Record, e Entry, ok bool) {
-	if g.made.Size == 0 {
+	if !g.made.Needed(g.like) {
 		i++
 	}
 	switch i {
 	case 0:
 		return g.made.Make(g.like), g.write, true
 	case 1:
-		return g.like.Sync, g.sync, true
+		return g.like.Sync, g.sync, g.like.Syncs()
 	}
 	return r, e, false
 }
@@ -313,7 +313,7 @@ func (w *Worker) lead(q *logQueue) bool {
 	q.lock.Give()
 	g := Group{Thread: members[0].Thread, Commits: int64(len(members)), made: made, like: like}
 	due := at
-	if made.Size > 0 {
+	if made.Needed(like) {
 		r := made.Make(like)
 		if !w.call(&r, made.Of.Event, made.Of, made.Of.Wrote, due, &g.write) {
 			return false
@@ -323,12 +323,14 @@ func (w *Worker) lead(q *logQueue) bool {
 			w.waitUntil(w.end+e.scale(like.Between), e.Margin)
 		}
 	}
-	r := like.Sync
-	if !w.call(&r, made.Of.Event+made.Of.Events-1, made.Of, made.Of.Synced, due, &g.sync) {
-		return false
+	if r := like.Sync; like.Syncs() {
+		if !w.call(&r, made.Of.Event+made.Of.Events-1, made.Of, made.Of.Synced, due, &g.sync) {
+			return false
+		}
+		due += g.sync.Dur
 	}
 	q.groups = append(q.groups, g)
-	q.end(w, due+g.sync.Dur, members)
+	q.end(w, due, members)
 	return true
 }
 

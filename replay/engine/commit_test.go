@@ -49,7 +49,7 @@ func TestCommits(t *testing.T) {
 		for _, nanos := range []time.Duration{0, 300 * time.Microsecond, 2 * time.Millisecond} {
 			for _, timing := range []Timing{Compute, AFAP} {
 				t.Run(fmt.Sprint(seed, nanos, timing), func(t *testing.T) {
-					p := commitskit.Random(seed, 2+int(seed%5), 15, seed%2 == 1, seed/2%2 == 1)
+					p := commitskit.Random(seed, 2+int(seed%5), 15)
 					d := &disk{nanos: nanos}
 					o := options
 					o.Timing = timing
@@ -68,21 +68,31 @@ func TestCommits(t *testing.T) {
 						commits += g.Commits
 						require.Positive(t, g.Commits)
 						if i > 0 {
-							_, before, _ := groups.Groups[i-1].Call(1)
+							_, before, ok := groups.Groups[i-1].Call(1)
+							require.Equal(t, p.Synced, ok)
+							if !ok {
+								_, before, _ = groups.Groups[i-1].Call(0)
+							}
 							_, call, ok := g.Call(0)
 							require.True(t, ok)
 							require.GreaterOrEqual(t, call.Start, before.Start)
 						}
 					}
 					require.Equal(t, e.plan.Logs[0].Commits, commits)
-					require.EqualValues(t, len(groups.Groups), d.syncs.Load())
+					syncs, last := len(groups.Groups), format.OpFdatasync
+					if !p.Synced {
+						if syncs, last = 0, format.OpWrite; p.Placed {
+							last = format.OpPwrite64
+						}
+					}
+					require.EqualValues(t, syncs, d.syncs.Load())
 					if !p.Placed {
 						require.Equal(t, p.Written, d.written.Load())
 					}
 					c := e.Count()
 					require.False(t, c.Interrupted)
-					require.EqualValues(t, p.Groups, c.ByOp[format.OpFdatasync].Regrouped)
-					require.Zero(t, c.ByOp[format.OpFdatasync].Differed)
+					require.EqualValues(t, p.Groups, c.ByOp[last].Regrouped)
+					require.Zero(t, c.ByOp[last].Differed)
 					for i := range e.Logs {
 						require.Equal(t, p.Len(int32(i+1)), e.Logs[i].Len())
 					}
@@ -95,7 +105,7 @@ func TestCommits(t *testing.T) {
 // Groups stay as recorded where the option says so, or where no time is known.
 func TestRecordedCommits(t *testing.T) {
 	for _, o := range []Options{{Commits: Recorded}, {Timing: Schedule}, {Order: Thread}, {Recorded: true}} {
-		p := commitskit.Random(2, 4, 15, false, false)
+		p := commitskit.Random(8, 4, 15)
 		o.Speed, o.Threads, o.Memory = 1, 1000, 64<<20
 		e := NewStage(NewClock(nil)).NewEngine("", p, p, o)
 		require.NoError(t, e.Build(t.Context(), scripted{}))
@@ -106,7 +116,7 @@ func TestRecordedCommits(t *testing.T) {
 
 // A trace whose threads wait for each other before a log exists ends with an error.
 func TestCommitsDeadlock(t *testing.T) {
-	p := commitskit.Random(2, 4, 15, false, false)
+	p := commitskit.Random(8, 4, 15)
 	waits := p.AllWaits()
 	first := waits[0][0]
 	for i := range waits { // each thread waits first for the last event of the next

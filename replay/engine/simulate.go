@@ -152,10 +152,13 @@ func (m *simulation) commits(at *schedule.Event) {
 	entry := Entry{Start: at.Start, Dur: at.End - at.Start, Ret: at.Record.Ret}
 	m.slot.byOp[at.Record.Op].Executed++
 	made := &m.making[g.Log]
-	if !g.Syncs {
+	if g.Ends && g.Like.Syncs() {
+		made.sync = entry
+	} else {
 		made.write = entry
-		return
 	}
-	made.Thread, made.Commits, made.made, made.like, made.sync = at.Thread, g.Commits, g.Made, g.Like, entry
-	q.groups = append(q.groups, *made)
+	if g.Ends {
+		made.Thread, made.Commits, made.made, made.like = at.Thread, g.Commits, g.Made, g.Like
+		q.groups = append(q.groups, *made)
+	}
 }

@@ -18,6 +18,7 @@ type Program struct {
 	Commits int64 // in all groups but those before the edges begin
 	Groups  int64
 	Placed  bool  // writes have offsets
+	Synced  bool  // a sync ends each group; otherwise the write does
 	Size    int64 // of the log in the end, in bytes
 	Written int64 // by all groups
 
@@ -41,11 +42,13 @@ type committer struct {
 	woken  format.Edge // for its next event, with the time of the sync as its delay; thread 0 for none
 }
 
-// Random runs a program: so many threads, in a process or in one each, commit so often.
-func Random(seed uint64, threads, commits int, processes, placed bool) *Program {
+// Random runs a program: so many threads commit so often. The bits of the seed say whether each
+// has a process of its own (1), writes have offsets (2), and the syncs are gone (4).
+func Random(seed uint64, threads, commits int) *Program {
+	processes, placed, synced := seed&1 != 0, seed&2 != 0, seed&4 == 0
 	r := rand.New(rand.NewPCG(seed, 1))
 	think := func() int64 { return 5_000 + r.Int64N(200_000) }
-	p := &Program{Placed: placed, records: make([][]format.Record, threads), nanos: make([][]int64, threads), waits: make([][]format.Wait, threads)}
+	p := &Program{Placed: placed, Synced: synced, records: make([][]format.Record, threads), nanos: make([][]int64, threads), waits: make([][]format.Wait, threads)}
 	all := make([]committer, threads)
 	for i := range all {
 		process := int32(1)
@@ -92,8 +95,11 @@ func Random(seed uint64, threads, commits int, processes, placed bool) *Program 
 		lead := format.Edge{Thread: newest.Thread, Kind: format.EdgeLead, Event: newest.Event, Delay: all[first].wanted - all[first].ended}
 		p.event(&all[first], first, write, begin, 5_000, &lead)
 		newest = format.Edge{Thread: int32(first + 1), Kind: format.EdgeJoin, Event: int64(len(p.records[first]))}
-		free = begin + 7_000 + 50_000 + r.Int64N(500_000)
-		p.event(&all[first], first, format.Record{Op: format.OpFdatasync, Args: [format.MaxArgs]int64{3}}, begin+7_000, free-begin-7_000, nil)
+		if free = begin + 7_000 + 50_000 + r.Int64N(500_000); synced {
+			p.event(&all[first], first, format.Record{Op: format.OpFdatasync, Args: [format.MaxArgs]int64{3}}, begin+7_000, free-begin-7_000, nil)
+		} else {
+			newest.Event--
+		}
 		for _, i := range members {
 			k := &all[i]
 			if i != first {
