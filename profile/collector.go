@@ -302,7 +302,10 @@ func (c *Collector) slice() {
 // Profile returns the profile of the events so far.
 func (c *Collector) Profile() *Profile {
 	p := c.totals.profile()
-	p.NoFile, p.Coverage, p.Floor, p.Grouping = c.noFile, c.told.Coverage, c.told.Floor, c.told.Grouping
+	p.NoFile, p.Coverage, p.Floor = c.noFile, c.told.Coverage, c.told.Floor
+	if g := c.told.Grouping; g != nil && (g.Recorded == 0 || p.Categories[Syncs].Calls >= g.Groups) { // not where writes end the groups
+		p.Grouping = g
+	}
 	for k := range p.Curves {
 		p.Curves[k] = c.time.curve(Category(k), c.runTime, p.Categories[k].Nanos)
 	}
