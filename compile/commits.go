@@ -15,6 +15,7 @@ import "pianola/format"
 // commitLog is a file whose syncs other threads have waited for.
 type commitLog struct {
 	newest place // the sync of its newest group with an edge
+	leader int32 // of its first group
 	number int   // in Report.Logs
 }
 
@@ -179,6 +180,9 @@ func (w *ties) commits(s *simEvent) (ended *commitGroup) {
 	c := &t.commit
 	syncs, writes := syncsFile(out.Op), (out.Op == format.OpWrite || out.Op == format.OpPwrite64) && e.Ret > 0
 	if c.group != nil && (!syncs && !writes || s.d == nil || s.d.node != c.group.file) {
+		if log := c.group.file.log; log != nil {
+			w.report.Logs[log.number].Broken++
+		}
 		c.group = nil
 	}
 	leads := false
@@ -194,7 +198,11 @@ func (w *ties) commits(s *simEvent) (ended *commitGroup) {
 		t.wants(e.Start)
 		log := s.d.node.log
 		c.edges = append(c.edges, format.Edge{Thread: log.newest.thread, Kind: format.EdgeLead, Event: log.newest.event, Delay: max(c.wanted, 0)})
-		w.counts(t, log).Groups++
+		sum := w.counts(t, log)
+		if sum.Groups++; log.leader == 0 {
+			log.leader = t.num
+		}
+		sum.Shared = sum.Shared || log.leader != t.num
 	}
 	if writes && c.group.file.log != nil {
 		w.report.Logs[c.group.file.log.number].Bytes += e.Ret
@@ -206,6 +214,7 @@ func (w *ties) commits(s *simEvent) (ended *commitGroup) {
 		ended.place, ended.ended = w.order.here, e.End()
 		if log := ended.file.log; log != nil {
 			log.newest = ended.place
+			w.report.Logs[log.number].Nanos += max(ended.ended-ended.began, 0)
 		}
 	}
 	return ended
@@ -231,5 +240,8 @@ func (m *model) sumLogs() {
 		}
 		m.report.Grouping.Commits += log.Commits
 		m.report.Grouping.Groups += log.Groups
+		if !log.few() && log.kept() != "" {
+			m.report.Kept += log.Nanos
+		}
 	}
 }

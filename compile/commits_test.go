@@ -99,10 +99,53 @@ func TestCommits(t *testing.T) {
 		input, want, bytes := committed(seed, 2+int(seed%6), 25)
 		out, report := compiled(t, input, compile.Options{})
 		require.Equal(t, want, report.Grouping, "seed %d", seed)
-		require.Equal(t, []compile.Log{{Name: "w/pianola_tmp1", Commits: want.Commits, Groups: want.Groups, Bytes: bytes}}, report.Logs)
+		require.Len(t, report.Logs, 1)
+		l := report.Logs[0]
+		require.Positive(t, l.Nanos)
+		l.Nanos, l.Shared = 0, false
+		require.Equal(t, compile.Log{Name: "w/pianola_tmp1", Commits: want.Commits, Groups: want.Groups, Bytes: bytes}, l)
+		require.Zero(t, report.Kept)
 		text := out.String()
 		require.Len(t, regexp.MustCompile(`:lead\b`).FindAllString(text, -1), int(want.Groups))
 		require.Len(t, regexp.MustCompile(`:join\b`).FindAllString(text, -1), int(want.Commits-want.Groups))
 		require.Contains(t, text, "# grouped: "+want.String()+"\n")
+	}
+}
+
+// A report says why a replay keeps the groups of a log, and how much of the run time that is.
+func TestKeptGroups(t *testing.T) {
+	for _, test := range []struct {
+		groups int
+		second int  // the thread that leads every second group
+		reads  bool // and reads within it
+		want   string
+		kept   string
+	}{
+		{10, 102, false, "20 commits in 10 groups, 1000 bytes, kept as recorded: one thread syncs for others\n", "^50 % of the run time is in groups of commits that a replay keeps; "},
+		{3, 102, false, "6 commits in 3 groups, 300 bytes, kept as recorded: too few\n", "^$"},
+		{10, 103, false, "20 commits in 10 groups, 1000 bytes\n", "^$"},
+		{10, 103, true, ", kept as recorded: 5 groups have other calls\n", "^50 % "},
+	} {
+		var b strings.Builder
+		fmt.Fprintf(&b, "# pianola script 1\n# recorder: ebpf\n# lost: 0\n# elapsed: %d.000000000\n", 2*test.groups)
+		b.WriteString(`101 0.000001000 openat(AT_FDCWD, "/w/log", O_RDWR|O_CREAT, 0600) = 3 <0.000000100> {type=reg size=0}
+101 0.000001000 clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = 102 <0.000000100>
+101 0.000001000 clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = 103 <0.000000100>
+`)
+		for i := range test.groups {
+			leader := []int{102, test.second}[i%2]
+			fmt.Fprintf(&b, "%d 1.100000000 write(3, 0x1000, 100) = 100 <0.000001000>\n", leader)
+			if test.reads && i%2 == 1 {
+				fmt.Fprintf(&b, "%d 0.000002000 read(3, 0x1000, 10) = 0 <0.000001000>\n", leader)
+			}
+			fmt.Fprintf(&b, "%d 0.000002000 fdatasync(3) = 0 <1.000000000>\n", leader)
+			fmt.Fprintf(&b, "%d -0.000010000 wait(FUTEX, 0x10) = 0 <1.000020000> {by=%d}\n", 205-leader, leader)
+		}
+		_, report := compiled(t, b.String(), compile.Options{})
+		var out strings.Builder
+		_, err := report.WriteTo(&out)
+		require.NoError(t, err)
+		require.Contains(t, out.String(), test.want, "%+v", test)
+		require.Regexp(t, test.kept, report.KeptText(), "%+v", test)
 	}
 }

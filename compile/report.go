@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"pianola/format"
+	"pianola/format/commits"
 	"pianola/format/coverage"
 	"pianola/internal/table"
 )
@@ -35,6 +36,8 @@ type Report struct {
 	Crowded       int64             // nanoseconds in which threads were ready but others had the processor, left out
 	Grouping      format.Grouping   // how threads share syncs
 	Logs          []Log             // to which threads commit in groups
+	Kept          int64             // nanoseconds in groups of commits that a replay keeps, as far as threads share them
+	Elapsed       int64             // the application's run time in nanoseconds, 0 if the recording does not state it
 	Floor         format.Floor      // the minimum run time of a replay
 	Raised        int64             // files that were enlarged because a read succeeded
 }
@@ -190,7 +193,7 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 		add("%s\n", r.Grouping.Text())
 		for _, l := range r.Logs {
 			if l.Commits > l.Groups {
-				add("  %s: %d commits in %d groups, %d bytes\n", l.Name, l.Commits, l.Groups, l.Bytes)
+				add("  %s: %d commits in %d groups, %d bytes%s\n", l.Name, l.Commits, l.Groups, l.Bytes, l.kept())
 			}
 		}
 	}
@@ -260,6 +263,39 @@ type Log struct {
 	Commits int64
 	Groups  int64 // each with a sync of its own
 	Bytes   int64 // written in them
+	Nanos   int64 // that the groups took
+	Broken  int64 // groups with calls that are neither writes to the log nor its sync
+	Shared  bool  // several threads led groups
+}
+
+// kept says why a replay keeps the recorded groups, after a comma; it is empty if others form.
+// The rules are those of commits.Find.
+func (l *Log) kept() string {
+	switch {
+	case l.few():
+		return ", kept as recorded: too few"
+	case !l.Shared:
+		return ", kept as recorded: one thread syncs for others"
+	case l.Broken > 0:
+		return fmt.Sprintf(", kept as recorded: %d groups have other calls", l.Broken)
+	}
+	return ""
+}
+
+// few reports whether there are too few groups, or commits in those of others, to matter.
+func (l *Log) few() bool { return min(l.Groups, l.Commits-l.Groups) < commits.Least }
+
+// leastKept is the share of the run time from which on groups are told of that a replay keeps.
+const leastKept = 0.01
+
+// KeptText says what part of the run time is in groups of commits that a replay keeps, in a
+// sentence without a full stop; it is empty if that is little.
+func (r *Report) KeptText() string {
+	if r.Elapsed <= 0 || float64(r.Kept) < leastKept*float64(r.Elapsed) {
+		return ""
+	}
+	share := min(float64(r.Kept)/float64(r.Elapsed), 1)
+	return fmt.Sprintf("%.0f %% of the run time is in groups of commits that a replay keeps; on slower storage the application forms larger ones, so the replay takes longer, and on faster storage less long", 100*share)
 }
 
 // sharesSyncs reports whether threads commit to logs in groups.

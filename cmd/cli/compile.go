@@ -173,6 +173,9 @@ func runCompile(c *cli.Context) error {
 	if g := made.Grouping; g.Commits > g.Groups {
 		session.Say("compile: %s", g.Text())
 	}
+	if text := made.KeptText(); text != "" {
+		session.Say("compile: %s", text)
+	}
 	return nil
 }
 

@@ -93,9 +93,9 @@ func (g *Group) Syncs() bool { return g.Sync.Op != format.OpNone }
 func (g *Group) last() place { return place{g.Thread, g.Event + g.Events - 1} }
 
 const (
-	// least is how many groups, and how many commits that their threads did not lead, a log
+	// Least is how many groups, and how many commits that their threads did not lead, a log
 	// has at least. Fewer do not show a protocol.
-	least = 8
+	Least = 8
 
 	// maxEvents is how many events a group has at most.
 	maxEvents = 16
@@ -344,7 +344,7 @@ func (l *Log) settle() bool {
 	if l.placed {
 		l.block = blockOf(bits)
 	}
-	return writes != format.OpNone && len(leaders) > 1 && len(l.Groups) >= least && l.Commits-int64(len(l.Groups)) >= least
+	return writes != format.OpNone && len(leaders) > 1 && len(l.Groups) >= Least && l.Commits-int64(len(l.Groups)) >= Least
 }
 
 // blockOf returns the largest power of two, up to 64 KiB, of which all numbers are multiples
