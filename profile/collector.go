@@ -241,6 +241,7 @@ func (c *Collector) follow(one *call, e *format.Event) {
 	if one.category != noCategory {
 		c.slice()
 		c.intervals.count(one, f, e.Dur)
+		c.intervals.commit(e, one.start)
 		c.intervals.spend(one.category, one.start, one.end)
 		if one.end > one.start {
 			c.time.add(one.category, one.start, one.end)

@@ -230,6 +230,11 @@ func (p *Profile) intervalTable(of *Intervals) *Table {
 		{heading{"in_flight_seconds", duration}, func(v *Span) value { io := v.IO(); return integer(io.Flight) }},
 		{heading{"files", nameList}, func(v *Span) value { return value{known: true, names: p.touched(v)} }},
 	}
+	if slices.ContainsFunc(of.List, func(v Span) bool { return v.Commits > 0 }) {
+		columns = slices.Insert(columns, 1,
+			column[Span]{heading{"commits", number}, func(v *Span) value { return integer(v.Commits) }},
+			column[Span]{heading{"commit_groups", number}, func(v *Span) value { return integer(v.Groups) }})
+	}
 	if of.Tails {
 		for k := range NumIO {
 			columns = append(columns, column[Span]{heading{k.Key() + "_in_flight_seconds", duration}, func(v *Span) value { return integer(v.Categories[k].Flight) }})

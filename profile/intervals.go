@@ -3,6 +3,7 @@ package profile
 import (
 	"slices"
 
+	"pianola/format"
 	"pianola/internal/stats"
 )
 
@@ -22,6 +23,8 @@ type Span struct {
 	Latency    [NumIO]*stats.Quantiles // of the calls that began in it; nil for none, and where Collector.Tails is not set
 	Files      []int                   // places in Profile.Files of those that calls began on, -1 for the others; up to 32
 	MoreFiles  bool                    // and there were more
+	Commits    int64                   // of threads to logs, in a trace
+	Groups     int64                   // of commits that began, each with a sync
 }
 
 // merged returns at most so many intervals: neighbours are added together, without their
@@ -37,6 +40,8 @@ func (v *Intervals) merged(most int) *Intervals {
 		for k := range into.Categories {
 			into.Categories[k].add(&v.List[i].Categories[k])
 		}
+		into.Commits += v.List[i].Commits
+		into.Groups += v.List[i].Groups
 	}
 	return out
 }
@@ -83,6 +88,7 @@ type slice struct {
 	files   [sliceFiles]int32
 	nfiles  uint8
 	more    bool
+	commits [2]int64 // Span.Commits and Groups
 }
 
 // inFlight is the first place in slice.changes of requests, after those of the
@@ -128,6 +134,21 @@ func (s *sliced) count(c *call, f *file, nanos int64) {
 	if now := place<<8 + s.widened + 1; f.touched != now {
 		f.touched = now
 		at.touch(f.id)
+	}
+}
+
+// commit counts the commits before an event of a trace.
+func (s *sliced) commit(e *format.Event, at int64) {
+	for i := range e.Edges {
+		k := e.Edges[i].Kind
+		if !k.Commits() {
+			continue
+		}
+		s.reach(at)
+		commits := &s.slices[s.place(at)].commits
+		if commits[0]++; k == format.EdgeLead {
+			commits[1]++
+		}
 	}
 }
 
@@ -197,6 +218,8 @@ func (s *slice) merge(o *slice) {
 		s.touch(id)
 	}
 	s.more = s.more || o.more
+	s.commits[0] += o.commits[0]
+	s.commits[1] += o.commits[1]
 }
 
 // widen adds ten slices together.
@@ -239,7 +262,7 @@ func (s *sliced) intervals(runTime int64, choose bool, place []int) Intervals {
 	var spent [numChanges]int64
 	for i := range from {
 		at, v := &from[i], &out.List[i]
-		v.Start, v.MoreFiles = int64(i)*width, at.more
+		v.Start, v.MoreFiles, v.Commits, v.Groups = int64(i)*width, at.more, at.commits[0], at.commits[1]
 		copy(v.Categories[:], at.totals[:])
 		until := min(v.Start+width, runTime)
 		for k := range sum {

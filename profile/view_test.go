@@ -152,3 +152,33 @@ func TestReports(t *testing.T) {
 	require.ErrorIs(t, app.WriteText(testkit.Broken{}, TextOptions{All: true, Wide: true}), os.ErrClosed)
 	require.ErrorIs(t, app.WriteBenchstat(testkit.Broken{}, ""), os.ErrClosed)
 }
+
+// The intervals of a trace have the commits of its threads, and the groups that they formed.
+func TestCommitsByInterval(t *testing.T) {
+	c := Collector{Interval: 100e3}
+	edges := func(e format.Event, kinds ...format.EdgeKind) format.Event {
+		for _, k := range kinds {
+			e.Edges = append(e.Edges, format.Edge{Thread: 2, Kind: k})
+		}
+		return e
+	}
+	require.NoError(t, c.Write([]format.Event{
+		on(format.OpOpenat, 1, 0, 5, 3, "/w/log", format.AtFDCWD),
+		edges(on(format.OpWrite, 1, 10, 20, 100, "", 3, 0, 100), format.EdgeWake, format.EdgeLead),
+		on(format.OpFsync, 1, 40, 10, 0, "", 3),
+		edges(on(format.OpWrite, 1, 250, 20, 100, "", 3, 0, 100), format.EdgeJoin, format.EdgeJoin, format.EdgeLead),
+		on(format.OpFsync, 1, 280, 10, 0, "", 3),
+	}))
+	p := c.Profile()
+	var got [][2]int64
+	for _, v := range p.Intervals.List {
+		got = append(got, [2]int64{v.Commits, v.Groups})
+	}
+	require.Equal(t, [][2]int64{{1, 1}, {0, 0}, {3, 1}}, got)
+	require.Equal(t, int64(4), p.Intervals.merged(1).List[0].Commits)
+	table, err := p.Table("interval")
+	require.NoError(t, err)
+	var csv bytes.Buffer
+	require.NoError(t, table.WriteCSV(&csv))
+	require.Contains(t, csv.String(), "start_seconds,commits,commit_groups,")
+}
