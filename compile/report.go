@@ -295,7 +295,7 @@ func (r *Report) KeptText() string {
 		return ""
 	}
 	share := min(float64(r.Kept)/float64(r.Elapsed), 1)
-	return fmt.Sprintf("%.0f %% of the run time is in groups of commits that a replay keeps; on slower storage the application forms larger ones, so the replay takes longer, and on faster storage less long", 100*share)
+	return fmt.Sprintf("%.0f %% of the run time is in groups of commits that a replay keeps: it takes longer than the application on slower storage, and less time on faster storage", 100*share)
 }
 
 // sharesSyncs reports whether threads commit to logs in groups.

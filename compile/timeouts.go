@@ -61,6 +61,10 @@ type timeouts struct {
 
 	timer  int64 // what it has waited in the gap for timers that can end early
 	timers int64 // the same, of all gaps
+
+	tick     mark  // in the gap, when the last timer of another thread expired
+	ticked   place // the last event after such a gap; thread 0 for none
+	tickedAt int64 // when that ended
 }
 
 // cut returns how much of the thread's own clock can end early.
@@ -90,12 +94,13 @@ func (t *thread) times(nanos int64) {
 	t.timeouts.timers += nanos
 }
 
-// byTimer removes the causes of a thread's wait that the waking thread had before its last timer,
-// or time limit, expired: since then it has been awake by itself. If none is left, the wait was
-// for the timer and some compute, and byTimer returns true.
+// byTimer looks at a thread's wait for another one, whose last timer, or time limit, has expired:
+// since then it has been awake by itself. What it came after before that does not matter. It
+// returns true if nothing else is left: then the wait was for compute, after the timer if the
+// thread was blocked before it expired.
 func (w *ties) byTimer(t, on *thread, from, to int64) bool {
 	until := on.timeouts.until
-	if until > to {
+	if until == 0 || until > to {
 		return false
 	}
 	w.causes = slices.DeleteFunc(w.causes, func(c cause) bool { return c.since < until })
@@ -105,18 +110,45 @@ func (w *ties) byTimer(t, on *thread, from, to int64) bool {
 	return len(w.causes) == 0
 }
 
-// woken records that the thread was woken at a place. It returns the kind of its edge,
-// and how much of the gap's time the edge ends early.
-func (out *timeouts) woken(at spot) (kind format.EdgeKind, early int64) {
-	if kind = format.EdgeWake; !out.open || out.at != at {
-		return kind, 0
+// tick records a wait for the timer of another thread, which expired at a time. The first one is
+// a timer of the thread's own. The later ones are as long after the event that followed the one
+// before as recorded: so work that another thread starts each 10 ms is done each 10 ms,
+// however long it takes.
+func (t *thread) tick(from, until int64) {
+	t.off.Timer += until - from
+	if t.timeouts.ticked.thread == 0 {
+		t.times(until - from)
+		t.timeouts.tick = mark{at: until}
+		return
 	}
-	if out.told {
-		kind = format.EdgeTimed
+	t.held += until - from
+	t.timeouts.tick = mark{at: until, own: t.clock(until)}
+	t.mark(t.timeouts.tick)
+}
+
+// tickEdge returns the edge of the ticks before an event that starts at a time of the own clock,
+// and ends at a time of the recording; its kind is EdgeOrder if there are none.
+func (out *timeouts) tickEdge(here place, own, end int64) (edge format.Edge) {
+	if out.tick.at == 0 {
+		return edge
 	}
-	early = out.nanos
-	*out = timeouts{total: out.total - early, until: out.until, timer: out.timer, timers: out.timers}
-	return kind, early
+	if p := out.ticked; p.thread > 0 {
+		edge = format.Edge{Thread: p.thread, Event: p.event, Kind: format.EdgeTick, Delay: max(out.tick.at-out.tickedAt+own-out.tick.own, 0)}
+	}
+	out.tick, out.ticked, out.tickedAt = mark{}, here, end
+	return edge
+}
+
+// woken records that the thread was woken at a place. It returns whether its edge ends waits
+// before events of the trace, and how much of the gap's time it ends early.
+func (out *timeouts) woken(at spot) (timed bool, early int64) {
+	if !out.open || out.at != at {
+		return false, 0
+	}
+	timed, early = out.told, out.nanos
+	out.at, out.open, out.told, out.nanos = spot{}, false, false, 0
+	out.total -= early
+	return timed, early
 }
 
 // take returns how much of the gap's time the event at its end has.
@@ -188,7 +220,7 @@ func (w *ties) attempted(f fact) {
 		}
 		if p.event < w.order.count[p.thread] && f.by.bound <= e.Start {
 			slept := e.Start - f.by.bound
-			w.resume(t, e.Start, e.Start, at, []cause{f.by}, format.Floor{Total: slept, Timers: slept})
+			w.resume(t, e.Start, e.Start, at, []cause{f.by}, format.EdgeWake, format.Floor{Total: slept, Timers: slept})
 		}
 		return
 	}

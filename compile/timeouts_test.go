@@ -107,8 +107,9 @@ func TestTimeouts(t *testing.T) {
 	require.Zero(t, report.Floor.Timers, "it can end early")
 }
 
-// A thread that waits for one that only had a timer waits for the timer. One that came later
-// met it by chance, and waits for what it does only.
+// A thread that waits for one that only had a timer waits for the timer: the first time after its
+// own event before, and then as long after the event that followed the last one. A thread that
+// came later met the work by chance, and waits for what it does only.
 func TestTimers(t *testing.T) {
 	s, _ := compiled(t, `# pianola script 1
 # recorder: ebpf
@@ -118,9 +119,12 @@ func TestTimers(t *testing.T) {
 102 0.000001000 wait(FUTEX, 0x10) = -1 ETIMEDOUT <0.100000000>
 103 0.000001000 wait(FUTEX, 0x20) = 0 <0.101000000> {by=102}
 103 0.102000000 stat("/w/e", 0x1) = 0 <0.010000000>
-101 0.001000000 wait(FUTEX, 0x30) = 0 <0.012000000> {by=103}
+102 -0.001000000 wait(FUTEX, 0x10) = -1 ETIMEDOUT <0.100000000>
+101 0.002000000 wait(FUTEX, 0x30) = 0 <0.012000000> {by=103}
 101 0.013000000 stat("/w/b", 0x1) = 0 <0.000001000>
-103 0.000000000 stat("/w/c", 0x1) = 0 <0.000001000>
+103 0.001000000 stat("/w/c", 0x1) = 0 <0.000001000>
+103 0.001000000 wait(FUTEX, 0x20) = 0 <0.085000000> {by=102}
+103 0.087000000 stat("/w/e", 0x1) = 0 <0.010000000>
 101 0.001000000 wait(FUTEX, 0x30) = 0 <0.002000000> {by=102}
 101 0.003000000 stat("/w/d", 0x1) = 0 <0.000001000>
 `, compile.Options{})
@@ -128,7 +132,9 @@ func TestTimers(t *testing.T) {
 	for _, e := range s.events {
 		text := fmt.Sprint(e.TID, " ", e.Op, " ", e.Held/1_000_000, " ", e.Expired/1_000_000)
 		for _, edge := range e.Edges {
-			text += " " + edge.Kind.String()
+			if text += " " + edge.Kind.String(); edge.Kind == format.EdgeTick {
+				text += fmt.Sprint(" ", edge.Event, " ", edge.Delay/1_000_000)
+			}
 		}
 		got = append(got, text)
 	}
@@ -137,6 +143,7 @@ func TestTimers(t *testing.T) {
 		"3 stat 0 99 birth timer",
 		"1 stat 12 0 untimed",
 		"3 stat 0 0",
+		"3 stat 83 0 tick 0 93",
 		"1 stat 0 0",
 	}, got)
 }

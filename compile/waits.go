@@ -426,26 +426,29 @@ func (w *ties) wait(t *thread, from, to int64, at spot, on *thread) int64 {
 	}
 	w.causes = on.comesAfter(w.causes[:0], to)
 	joined := w.joins(t, at, awake, from, to, w.causes)
-	if at.kind == format.WaitFutex && w.byTimer(t, on, from, to) && !joined {
-		timer := max(on.timeouts.until-from, 0)
-		t.off.Timer += timer
-		t.times(timer)
-		return 0
+	kind := format.EdgeWake
+	if at.kind == format.WaitFutex {
+		if kind = format.EdgeUntimed; w.byTimer(t, on, from, to) && !joined {
+			if until := on.timeouts.until; from < until {
+				t.tick(from, until)
+			}
+			return 0
+		}
 	}
 	t.held += to - from
 	w.report.Tied += to - from
-	w.resume(t, from, to, at, w.causes, format.Floor{})
+	w.resume(t, from, to, at, w.causes, kind, format.Floor{})
 	t.resumed(at, from, to, joined)
 	return to - from
 }
 
-// resume makes a thread that was blocked at a place come after causes, with additional
-// delays. It ends the expired waits at the place.
-func (w *ties) resume(t *thread, from, to int64, at spot, causes []cause, more format.Floor) {
+// resume makes a thread that was blocked at a place come after causes, by edges of a kind, with
+// additional delays. It ends the expired waits at the place.
+func (w *ties) resume(t *thread, from, to int64, at spot, causes []cause, kind format.EdgeKind, more format.Floor) {
 	own := t.clock(to)
-	kind, early := t.timeouts.woken(at)
-	if kind == format.EdgeWake && at.kind == format.WaitFutex {
-		kind = format.EdgeUntimed
+	timed, early := t.timeouts.woken(at)
+	if timed {
+		kind = format.EdgeTimed
 	}
 	t.held += early
 	t.off.Timer -= early
@@ -516,6 +519,9 @@ func (w *ties) tie(s *simEvent) {
 		w.order.edges = append(w.order.edges, format.Edge{Kind: format.EdgeTimer})
 	}
 	own := t.own.Total + out.Compute - out.Held
+	if edge := t.timeouts.tickEdge(w.order.here, own, t.last); edge.Kind == format.EdgeTick && !w.order.alone {
+		w.order.edges = append(w.order.edges, edge)
+	}
 	for i := range t.gap.causes {
 		c := &t.gap.causes[i]
 		w.order.edge(format.Edge{Thread: c.place.thread, Kind: c.kind, Event: c.place.event, Delay: max(c.lag+own, 0)})

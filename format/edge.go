@@ -40,12 +40,13 @@ const (
 	EdgeLead                       // the thread commits to a log for all that wait: from here on it writes and syncs. The other event is the sync before in this log
 	EdgeJoin                       // since its last event or commit, another thread committed for this one: the other event is the sync
 	EdgeUntimed                    // as EdgeWake, but the other thread's last timer had expired before the thread was blocked: it ends timers early
+	EdgeTick                       // the thread's work began with a timer of another thread, and so did that of its other event. The delay ends early if an EdgeUntimed needs the event
 	NumEdgeKinds
 )
 
 var edgeKindNames = [NumEdgeKinds]string{
 	EdgeOrder: "order", EdgeDescriptor: "descriptor", EdgeName: "name", EdgeBytes: "bytes", EdgeOffset: "offset", EdgeLock: "lock", EdgeBirth: "birth",
-	EdgeExit: "exit", EdgeWake: "wake", EdgeMessage: "message", EdgeReply: "reply", EdgeArrival: "arrival", EdgeTimed: "timed", EdgeTimer: "timer", EdgeAny: "any", EdgeLead: "lead", EdgeJoin: "join", EdgeUntimed: "untimed",
+	EdgeExit: "exit", EdgeWake: "wake", EdgeMessage: "message", EdgeReply: "reply", EdgeArrival: "arrival", EdgeTimed: "timed", EdgeTimer: "timer", EdgeAny: "any", EdgeLead: "lead", EdgeJoin: "join", EdgeUntimed: "untimed", EdgeTick: "tick",
 }
 
 // String returns the name of the kind, as in scripts and exports.

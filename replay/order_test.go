@@ -274,6 +274,31 @@ func TestExpiredWaitsEndWhereNeeded(t *testing.T) {
 	}
 }
 
+// A thread whose work began with a timer of another one waits for it, unless it is needed.
+func TestTicks(t *testing.T) {
+	ms := int64(time.Millisecond)
+	for _, test := range []struct {
+		kind        format.EdgeKind
+		tick, least int64
+	}{{format.EdgeWake, 50 * ms, 50 * ms}, {format.EdgeUntimed, int64(time.Hour), ms}} {
+		r := replaykit.New(2)
+		r.Add(2, format.OpRmdir, -int64(unix.ENOENT), "a")
+		r.Threads[1].Waits = []format.Wait{{Event: 1, Held: test.tick, For: format.Edge{Thread: 2, Kind: format.EdgeTick, Delay: test.tick}}}
+		r.Add(2, format.OpRmdir, -int64(unix.ENOENT), "b")
+		r.Last(2).Compute = test.tick + ms
+		r.Threads[0].Waits = []format.Wait{{For: format.Edge{Thread: 2, Event: 1, Kind: test.kind}}}
+		r.Add(1, format.OpRmdir, -int64(unix.ENOENT), "c")
+		res, err := Run(t.Context(), r, Options{Timing: Compute, Backend: Memory})
+		require.NoError(t, err)
+		for _, e := range readAll(t, res.Events()) {
+			if string(e.Str[0]) == "b" {
+				require.GreaterOrEqual(t, e.Start, test.least, "%v", test.kind)
+				require.Less(t, e.Start, int64(time.Hour), "%v", test.kind)
+			}
+		}
+	}
+}
+
 // A thread that is not woken again, or later than its time limit, waits until that.
 func TestExpiredWaitsTakeTheirTime(t *testing.T) {
 	ms := int64(time.Millisecond)

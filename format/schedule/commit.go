@@ -72,6 +72,7 @@ func (r *Schedule) commit(s *strand) error {
 		if after, _, _, ok = r.release(s, false); !ok {
 			return nil
 		}
+		after = max(after, s.tick)
 	}
 	s.commit++
 	s.resumes = 0

@@ -16,7 +16,10 @@ type limit struct {
 }
 
 // hastens reports whether a strand that sleeps for another one ends its waits early.
-func (s *strand) hastens(on *strand) bool { return s.needs && s.by.Hastens(on.timer) }
+func (s *strand) hastens(on *strand) bool { return s.needs && s.by.Hastens(on.hasTimer()) }
+
+// hasTimer reports whether the wait before the next event is for a timer.
+func (s *strand) hasTimer() bool { return s.timer || s.tick > 0 }
 
 // shorten has the wait before a strand's next event end early if it can.
 func (r *Schedule) shorten(s *strand, early int64) {
@@ -24,14 +27,19 @@ func (r *Schedule) shorten(s *strand, early int64) {
 	for s.timed < len(s.waits) && s.waits[s.timed].For.Kind != format.EdgeTimed {
 		s.timed++
 	}
-	if s.timed == len(s.waits) && !s.timer {
+	if s.timed == len(s.waits) && !s.hasTimer() {
 		return
 	}
 	i, n := s.timed, s.timed
-	for n < len(s.waits) && s.waits[n].Event == s.waits[i].Event && !s.timer {
+	for n < len(s.waits) && s.waits[n].Event == s.waits[i].Event && !s.hasTimer() {
 		n++
 	}
-	s.limit = limit{s.start, min(max(s.start-early, r.now), s.start-1), s.waits[i:n]}
+	least := s.start
+	if s.timer || s.tick == 0 {
+		least -= early
+	}
+	s.start = max(s.start, s.tick)
+	s.limit = limit{s.start, min(max(least, r.now), s.start-1), s.waits[i:n]}
 	if slices.ContainsFunc(s.sleepers, func(k *strand) bool { return k.asleep && k.until > s.done && k.hastens(s) }) {
 		s.start = s.limit.least
 		return
@@ -47,7 +55,7 @@ func (r *Schedule) shorten(s *strand, early int64) {
 // woken returns when a strand's next event begins that waits for a time limit: after its
 // wakers, if all are known to come.
 func (r *Schedule) woken(s *strand) int64 {
-	if s.timer {
+	if s.hasTimer() {
 		return s.limit.due
 	}
 	at := max(s.limit.least, r.now)

@@ -128,7 +128,8 @@ type strand struct {
 	asleep   bool   // that waits for another strand
 	needs    bool   // an edge of this kind makes it wait:
 	by       format.EdgeKind
-	timer    bool // its own wait that can end early is for a timer
+	timer    bool  // its own wait that can end early is for a timer
+	tick     int64 // when a timer of another thread lets the next event begin
 	limit    limit
 	forced   bool    // it waits no longer for what it sleeps for
 	done     int64   // events that have begun
@@ -322,7 +323,7 @@ func (r *Schedule) schedule(s *strand) error {
 	}
 	s.start = max(s.start, r.now) // a trace can be wrong
 	s.forced, s.due = false, true
-	if s.limit = (limit{}); early > 0 && s.via == format.ViaCall && !r.AFAP && !r.Pace.Schedule {
+	if s.limit = (limit{}); (early > 0 || s.tick > 0) && s.via == format.ViaCall && !r.AFAP && !r.Pace.Schedule {
 		r.shorten(s, r.Pace.Scale(early))
 	}
 	r.starts.Push(s)
@@ -418,7 +419,7 @@ func (r *Schedule) wake(s *strand) {
 // an edge. Edges of an event that holds them inside don't count.
 func (r *Schedule) release(s *strand, inside bool) (after, held, early int64, ok bool) {
 	next, ends := s.wait, s.reaped
-	s.timer = false
+	s.timer, s.tick = false, 0
 	for ; next < len(s.waits) && s.waits[next].Event <= s.done; next++ {
 		v := &s.waits[next]
 		held += v.Held
@@ -453,7 +454,11 @@ func (r *Schedule) release(s *strand, inside bool) (after, held, early int64, ok
 		if !r.Pace.Schedule {
 			from = later(from, r.scale(v.For.Delay))
 		}
-		after = max(after, from)
+		if v.For.Kind == format.EdgeTick {
+			s.tick = max(s.tick, from)
+		} else {
+			after = max(after, from)
+		}
 	}
 	s.wait, s.reaped = next, ends
 	return after, held, early, true

@@ -195,6 +195,21 @@ func TestTimeLimit(t *testing.T) {
 	}
 }
 
+// A tick of another thread's timer begins an event, unless another strand waits for what follows.
+func TestTick(t *testing.T) {
+	for by, want := range map[format.EdgeKind]int64{format.EdgeWake: 110, format.EdgeTimer: 110, format.EdgeUntimed: 30} {
+		tr := newTrace(make([]format.Thread, 2)...)
+		tr.add(1, format.OpFsync, 0, 10, 0)
+		tr.add(1, format.OpFsync, 20, 1, 0, format.Edge{Thread: 1, Event: 0, Kind: format.EdgeTick, Delay: 100})
+		tr.add(2, format.OpFsync, 0, 1, 0, format.Edge{Thread: 1, Event: 1, Kind: by})
+		for _, e := range tr.play(t, schedule.Options{}) {
+			if e.Thread == 1 && e.Number == 1 {
+				require.Equal(t, want, e.Start, "%v", by)
+			}
+		}
+	}
+}
+
 // An error of a source ends the schedule.
 func TestBrokenSource(t *testing.T) {
 	broken := errors.New("broken")

@@ -200,8 +200,11 @@ func (w *Worker) makeCommit() bool {
 		return false
 	}
 	wanted := max(w.due+e.scale(c.Delay), w.after)
-	if e.Timing == AFAP {
+	switch {
+	case e.Timing == AFAP:
 		wanted = w.end
+	case w.hasTimer():
+		wanted = w.awaitWaker(wanted)
 	}
 	w.toNextCommit()
 	begin := e.Now()
@@ -221,7 +224,7 @@ func (w *Worker) makeCommit() bool {
 	if !w.skip() {
 		return false
 	}
-	w.held, w.after, w.early, w.timer = 0, 0, 0, false
+	w.held, w.early, w.after, w.tick, w.timer = 0, 0, 0, 0, false
 	if c = &w.commits[w.commit-1]; !c.Leads && c.After >= 0 && w.nextCommit != w.Event {
 		w.held, w.after = math.MaxInt64/4, w.due+e.scale(c.After)
 	}

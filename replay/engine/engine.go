@@ -204,7 +204,7 @@ func (e *Engine) makeWaits(ctx context.Context) error {
 				return fmt.Errorf("event %d of thread %d waits for event %d of thread %d: this edge is invalid", v.Event, w.Number, v.For.Event, k)
 			}
 			before = v.Event
-			w.hasEarly = w.hasEarly || v.Expired > 0
+			w.hasEarly = w.hasEarly || v.Expired > 0 || v.For.Kind == format.EdgeTick
 		}
 		w.waits = waits
 	}

@@ -154,7 +154,11 @@ func (w *Worker) awaitEdges() bool {
 			}
 			from = k.endOf(w.places[w.wait])
 		}
-		w.after = max(w.after, from+w.e.scale(v.For.Delay))
+		if from += w.e.scale(v.For.Delay); v.For.Kind == format.EdgeTick {
+			w.tick = max(w.tick, from)
+		} else {
+			w.after = max(w.after, from)
+		}
 	}
 	for len(w.durable) > 0 && w.durable[0].event <= w.Event {
 		w.awaitDurable()
@@ -209,11 +213,16 @@ func (p *progress) endTimedWait(event int64, by format.EdgeKind) {
 // thread's waker is its next event with an edge of EdgeTimed. awaitWaker returns when
 // the current event is due, or slightly earlier.
 func (w *Worker) awaitWaker(due int64) int64 {
-	if w.timer {
+	if w.hasTimer() {
+		least := due
+		if w.timer {
+			least -= w.e.scale(w.early)
+		}
+		due = max(due, w.tick)
 		w.useGap(w.end, due)
 		w.awaitUntil(nil, 0, due-warmUp)
 		if w.end = w.e.Now(); w.isNeeded() {
-			return min(due, max(due-w.e.scale(w.early), w.end))
+			return min(due, max(least, w.end))
 		}
 		return due
 	}
@@ -249,11 +258,14 @@ func (w *Worker) awaitWaker(due int64) int64 {
 	return min(due, least)
 }
 
+// hasTimer reports whether the wait before the current event is for a timer.
+func (w *Worker) hasTimer() bool { return w.timer || w.tick > 0 }
+
 // isNeeded reports whether another worker needs the current event, so that the wait before
 // it ends early.
 func (w *Worker) isNeeded() bool {
 	needed := &w.needed[0]
-	if w.timer {
+	if w.hasTimer() {
 		needed = &w.needed[1]
 	}
 	return needed.Load() > w.Event

@@ -40,7 +40,7 @@ func (w *Worker) pace(r *format.Record) (due, now int64) {
 		// released it, not when they did: they have to catch up with their own
 		// lateness.
 		due = max(w.due+w.e.scale(max(r.Compute-w.held, 0)), w.after)
-		if w.early > 0 {
+		if w.early > 0 || w.tick > 0 {
 			due = w.awaitWaker(due)
 		}
 	}

@@ -60,6 +60,7 @@ type waiting struct {
 	held      int64         // of the compute before the next event what its waits account for
 	early     int64         // of the rest what can end early
 	timer     bool          // that is a timer
+	tick      int64         // when a timer of another thread lets the next event begin; 0 if there is none
 	after     int64         // when the waits of the next event let it begin; 0 if it has none
 	edgeAt    int64         // when the last wait for others ended
 	orderWait int64         // nanoseconds of all
@@ -293,7 +294,7 @@ func (w *Worker) waited(r *format.Record, begin int64) (nanos int64) {
 	if w.after > 0 && w.Event > 0 {
 		nanos = max(begin-w.e.start-w.last-w.e.scale(max(r.Compute-w.held, 0)), 0)
 	}
-	w.held, w.early, w.after, w.timer = 0, 0, 0, false
+	w.held, w.early, w.after, w.tick, w.timer = 0, 0, 0, 0, false
 	return nanos
 }
 
