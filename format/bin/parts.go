@@ -123,7 +123,7 @@ var kinds = []layout{
 	kindEdges: {tag: "edge", name: "edges", words: []column{{doc: "event"}, {doc: "thread, 0 for the start"}, {doc: "kind"}, {doc: "event of that"}, {doc: "delay"}},
 		required: true, scope: someEvents,
 		some: func(e *format.Event) bool { return len(e.Edges) > 0 }, encode: encodeEdges, decode: decodeEdge, check: checkEdge},
-	kindHeld: {tag: "held", name: "compute covered by edges", doc: "compute that edges account for, and how much of the rest a `timed` edge ends",
+	kindHeld: {tag: "held", name: "compute covered by edges", doc: "compute that edges account for, and how much of the rest can end early",
 		required: true, scope: someEvents, fields: own("held", "expired"),
 		some: func(e *format.Event) bool { return e.Held|e.Expired != 0 }, settle: settleHeld},
 	kindRequests: {tag: "reqs", name: "request details", doc: "how a request is made, with the registered buffer plus one",
