@@ -36,6 +36,27 @@ const onLock = -1
 
 func spotOf(e *format.Event) spot { return spot{e.TID, e.Args[0], e.Args[1]} }
 
+// At the end of a thread's requests, the kernel wakes it, handles them, and restarts the call in
+// which it waits. A recording has the time before as a wait without a cause, and does not know
+// the restarted call.
+
+// beforeRestart returns how long a thread has waited before its wait was restarted; 0 if it was not.
+func (t *thread) beforeRestart(e *format.Event) int64 {
+	if !t.submits || e.Op != format.OpWait || e.Off.Wait < format.Waited {
+		return 0
+	}
+	return max(min(e.Off.Wait, e.Start-t.notBefore(t.last)), 0)
+}
+
+// restarted returns where a thread waits.
+func (t *thread) restarted(e *format.Event) spot {
+	at := spotOf(e)
+	if t.submits && at.kind == format.WaitOther && at.object != 0 {
+		at.kind = format.WaitFutex
+	}
+	return at
+}
+
 // maxSpots bounds the places that are known to be woken at.
 const maxSpots = 1 << 16
 

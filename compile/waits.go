@@ -148,7 +148,8 @@ func (w *ties) written(f fact) {
 func (w *ties) comes(f fact) {
 	t, e := f.s.t, f.s.e
 	if t.cost != w.cost {
-		t.mark(mark{at: e.Start, own: t.clock(e.Start)})
+		at := e.Start - t.beforeRestart(e)
+		t.mark(mark{at: at, own: t.clock(at)})
 	}
 	off := e.Off
 	t.commit.behind += off.Own
@@ -477,11 +478,15 @@ func (w *ties) tied(s *simEvent) (nanos int64, ok bool) {
 	t, e := s.t, s.e
 	if e.Notes.Known(format.NotedWaker) {
 		if on := w.waker(e.Notes.Waker); on != nil && on != t {
-			at := spot{}
+			at, from := spot{}, e.Start
 			if e.Op == format.OpWait {
-				at = spotOf(e)
+				at = t.restarted(e)
+				before := t.beforeRestart(e)
+				from -= before
+				t.own.Waits -= before
+				t.off.Wait -= before
 			}
-			nanos, ok = w.wait(t, e.Start, e.End()-e.Notes.Woken, at, on), true
+			nanos, ok = w.wait(t, from, e.End()-e.Notes.Woken, at, on), true
 		}
 	}
 	sent := s.sent
