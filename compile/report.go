@@ -149,7 +149,7 @@ func (r *Report) Summary() string {
 // FloorText describes the minimum run time of a replay, in a sentence without a full stop.
 func (r *Report) FloorText() string {
 	text := r.Floor.Text()
-	if r.Grouping.Commits > r.Grouping.Groups {
+	if r.sharesSyncs() {
 		text += ", in the recorded groups of commits"
 	}
 	return text
@@ -285,7 +285,7 @@ func (l *Log) kept() string {
 // few reports whether there are too few groups, or commits in those of others, to matter.
 func (l *Log) few() bool { return min(l.Groups, l.Commits-l.Groups) < commits.Least }
 
-// leastKept is the share of the run time from which on groups are told of that a replay keeps.
+// leastKept is the least share of the run time that KeptText mentions.
 const leastKept = 0.01
 
 // KeptText says what part of the run time is in groups of commits that a replay keeps, in a

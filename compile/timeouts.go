@@ -115,10 +115,10 @@ func (t *thread) times(nanos int64) {
 	t.timeouts.timers += nanos
 }
 
-// byTimer removes the causes of a thread's wait that the waking thread had before its last timer,
-// or time limit, expired: since then it has been awake by itself. byTimer returns true if no cause
-// is left: then the wait was for compute, after the timer if the thread was blocked before it
-// expired.
+// byTimer drops the causes that the waking thread had before its last timer, or time limit, expired.
+// The timer woke that thread, so a wait for it depends on nothing older. byTimer returns true if it
+// drops all causes: then the wait was for compute, after the timer if the thread was blocked before
+// it expired.
 func (w *ties) byTimer(t, on *thread, from, to int64) bool {
 	until := on.timeouts.until
 	if until == 0 || until > to {
