@@ -174,7 +174,7 @@ func TestLimit(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			limit := int64(100 << 10)
 			if what == "waits of threads" {
-				limit = 5 << 19
+				limit = 11 << 18
 			}
 			_, err := Compile(script.NewReader(strings.NewReader(text), "test.txt"), spare(t), nothing{}, Options{Memory: limit})
 			var refused *LimitError

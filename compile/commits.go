@@ -31,7 +31,7 @@ type commitGroup struct {
 type committing struct {
 	counted bool          // in Report.Grouping
 	file    *node         // that its last event has synced; before the last pass only
-	group   *commitGroup  // that it leads now
+	group   commitGroup   // that it leads now; of no file for none
 	base    place         // of its last commit since its last event; thread 0 for none
 	own     int64         // own clock after that
 	synced  int64         // when its sync ended, on the recording's clock
@@ -179,24 +179,25 @@ func (w *ties) commits(s *simEvent) (ended *commitGroup) {
 	t, e, out := s.t, s.e, s.out
 	c := &t.commit
 	syncs, writes := syncsFile(out.Op), (out.Op == format.OpWrite || out.Op == format.OpPwrite64) && e.Ret > 0
-	if c.group != nil && (!syncs && !writes || s.d == nil || s.d.node != c.group.file) {
-		if log := c.group.file.log; log != nil {
-			w.report.Logs[log.number].Broken++
-		}
-		c.group = nil
+	var file *node
+	if (syncs || writes) && s.d != nil {
+		file = s.d.node
 	}
 	leads := false
-	if (syncs || writes) && s.d != nil && s.d.node != nil && c.group == nil {
-		c.group = &commitGroup{file: s.d.node, began: e.Start}
-		leads = w.isLog(s.d.node)
+	if c.group.file != file {
+		if c.group.file != nil && c.group.file.log != nil {
+			w.report.Logs[c.group.file.log.number].Broken++
+		}
+		c.group = commitGroup{file: file, began: e.Start}
+		leads = file != nil && w.isLog(file)
 	}
-	if leads && c.unsure != nil && c.unsure.file == s.d.node {
+	if leads && c.unsure != nil && c.unsure.file == file {
 		c.unsure = nil // it waited for its turn
 	}
 	w.join(t)
 	if leads {
 		t.wants(e.Start)
-		log := s.d.node.log
+		log := file.log
 		c.edges = append(c.edges, format.Edge{Thread: log.newest.thread, Kind: format.EdgeLead, Event: log.newest.event, Delay: max(c.wanted, 0)})
 		sum := w.counts(t, log)
 		if sum.Groups++; log.leader == 0 {
@@ -204,15 +205,15 @@ func (w *ties) commits(s *simEvent) (ended *commitGroup) {
 		}
 		sum.Shared = sum.Shared || log.leader != t.num
 	}
-	if writes && c.group.file.log != nil {
-		w.report.Logs[c.group.file.log.number].Bytes += e.Ret
+	if writes && file != nil && file.log != nil {
+		w.report.Logs[file.log.number].Bytes += e.Ret
 	}
 	w.order.edges = append(w.order.edges, c.edges...)
 	c.edges, c.base, c.wanted, c.behind, c.clients, c.timers = c.edges[:0], place{}, -1, 0, 0, t.timeouts.total
-	if syncs && c.group != nil {
-		ended, c.group = c.group, nil
-		ended.place, ended.ended = w.order.here, e.End()
-		if log := ended.file.log; log != nil {
+	if syncs && file != nil {
+		ended = &commitGroup{file: file, place: w.order.here, began: c.group.began, ended: e.End()}
+		c.group = commitGroup{}
+		if log := file.log; log != nil {
 			log.newest = ended.place
 			w.report.Logs[log.number].Nanos += max(ended.ended-ended.began, 0)
 		}
