@@ -1,6 +1,10 @@
 package compile
 
-import "pianola/format"
+import (
+	"slices"
+
+	"pianola/format"
+)
 
 // Threads that share a log commit in groups. The leader of a group writes to the log, syncs,
 // and wakes the others. A longer sync collects a larger group, so the groups differ on other
@@ -15,7 +19,6 @@ import "pianola/format"
 // commitLog is a file whose syncs other threads have waited for.
 type commitLog struct {
 	newest place // the sync of its newest group with an edge
-	leader int32 // of its first group
 	number int   // in Report.Logs
 }
 
@@ -132,13 +135,21 @@ func (t *thread) resumed(at spot, from, to int64, joined bool) {
 // syncs notes, before the last pass, the file that a thread has synced with its last event.
 func (w *ties) syncs(s *simEvent) {
 	s.t.commit.file = nil
-	if syncsFile(s.out.Op) && s.d != nil {
+	if makesDurable(s) && s.d != nil {
 		s.t.commit.file = s.d.node
 	}
 }
 
-// syncsFile reports whether an operation makes the bytes of one file durable.
-func syncsFile(op format.Op) bool { return op == format.OpFsync || op == format.OpFdatasync }
+// makesDurable reports whether an event makes the bytes of one file durable.
+func makesDurable(s *simEvent) bool {
+	switch s.out.Op {
+	case format.OpFsync, format.OpFdatasync:
+		return true
+	case format.OpWrite, format.OpPwrite64:
+		return s.d != nil && s.d.Flags&(format.SYNC|format.DSYNC) != 0
+	}
+	return false
+}
 
 // awaits learns, before the last pass, that a thread waited for another one, which has synced a
 // file.
@@ -178,7 +189,7 @@ func (w *ties) logOf(file *node) {
 func (w *ties) commits(s *simEvent) (ended *commitGroup) {
 	t, e, out := s.t, s.e, s.out
 	c := &t.commit
-	syncs, writes := syncsFile(out.Op), (out.Op == format.OpWrite || out.Op == format.OpPwrite64) && e.Ret > 0
+	syncs, writes := makesDurable(s), (out.Op == format.OpWrite || out.Op == format.OpPwrite64) && e.Ret > 0
 	var file *node
 	if (syncs || writes) && s.d != nil {
 		file = s.d.node
@@ -200,10 +211,12 @@ func (w *ties) commits(s *simEvent) (ended *commitGroup) {
 		log := file.log
 		c.edges = append(c.edges, format.Edge{Thread: log.newest.thread, Kind: format.EdgeLead, Event: log.newest.event, Delay: max(c.wanted, 0)})
 		sum := w.counts(t, log)
-		if sum.Groups++; log.leader == 0 {
-			log.leader = t.num
+		sum.Groups++
+		if slices.ContainsFunc(w.order.edges, func(k format.Edge) bool {
+			return k.Kind == format.EdgeWake && k.Thread == log.newest.thread && k.Event == log.newest.event
+		}) {
+			sum.Turns++
 		}
-		sum.Shared = sum.Shared || log.leader != t.num
 	}
 	if writes && file != nil && file.log != nil {
 		w.report.Logs[file.log.number].Bytes += e.Ret

@@ -102,7 +102,7 @@ func TestCommits(t *testing.T) {
 		require.Len(t, report.Logs, 1)
 		l := report.Logs[0]
 		require.Positive(t, l.Nanos)
-		l.Nanos, l.Shared = 0, false
+		l.Nanos, l.Turns = 0, 0
 		require.Equal(t, compile.Log{Name: "w/pianola_tmp1", Commits: want.Commits, Groups: want.Groups, Bytes: bytes}, l)
 		require.Zero(t, report.Kept)
 		text := out.String()
@@ -121,7 +121,7 @@ func TestKeptGroups(t *testing.T) {
 		want   string
 		kept   string
 	}{
-		{10, 102, false, "20 commits in 10 groups, 1000 bytes, kept as recorded: one thread syncs for others\n", "^50 % of the run time is in groups of commits that a replay keeps: it takes longer"},
+		{10, 102, false, "20 commits in 10 groups, 1000 bytes, kept as recorded: no leader waits for another\n", "^50 % of the run time is in groups of commits that a replay keeps: it takes longer"},
 		{3, 102, false, "6 commits in 3 groups, 300 bytes, kept as recorded: too few\n", "^$"},
 		{10, 103, false, "20 commits in 10 groups, 1000 bytes\n", "^$"},
 		{10, 103, true, ", kept as recorded: 5 groups have other calls\n", "^50 % "},

@@ -265,7 +265,7 @@ type Log struct {
 	Bytes   int64 // written in them
 	Nanos   int64 // that the groups took
 	Broken  int64 // groups with calls that are neither writes to the log nor its sync
-	Shared  bool  // several threads led groups
+	Turns   int64 // groups whose leader the leader before woke
 }
 
 // kept says why a replay keeps the recorded groups, after a comma; it is empty if others form.
@@ -274,9 +274,9 @@ func (l *Log) kept() string {
 	switch {
 	case l.few():
 		return ", kept as recorded: too few"
-	case !l.Shared:
-		return ", kept as recorded: one thread syncs for others"
-	case l.Broken > 0:
+	case l.Turns < commits.Least:
+		return ", kept as recorded: no leader waits for another"
+	case l.Broken*commits.Least > l.Groups:
 		return fmt.Sprintf(", kept as recorded: %d groups have other calls", l.Broken)
 	}
 	return ""

@@ -27,6 +27,8 @@ here() {
 	lucene) has java && has javac && [ -e "${jars%%:*}" ] ;;
 	pipeline | beside) has tar && has gzip ;;
 	java) has java && has javac ;;
+	derby) has java && has javac && [ -e "$derby" ] ;;
+	etcd) has etcd && has ab && has curl ;;
 	osync) has python3 ;;
 	*) has "$1" ;;
 	esac || { echo "$1: left out, it is not here or, for postgres and mariadb, this is not root"; return 1; }
@@ -408,6 +410,69 @@ S
 }
 fresh_beside() { mkdir work; }
 run_beside() { "$@" sh beside.sh; }
+
+# --- derby: eight threads that add rows to a database in Java, each waiting for its commit
+# (Debian's libderby-java) ---
+derby=/usr/share/java/derby.jar
+seed_derby() {
+	cat >Rows.java <<'J'
+import java.sql.*;
+import java.util.*;
+import java.util.concurrent.*;
+
+class Rows {
+	static final String database = "jdbc:derby:work/db";
+
+	public static void main(String[] args) throws Exception {
+		try (Connection c = DriverManager.getConnection(database + ";create=true"); Statement s = c.createStatement()) {
+			s.execute("create table t (i int generated always as identity, v varchar(100))");
+		}
+		ExecutorService pool = Executors.newFixedThreadPool(8);
+		List<Future<Void>> all = new ArrayList<>();
+		for (int i = 0; i < 8; i++)
+			all.add(pool.submit(() -> insert(Integer.parseInt(args[0]))));
+		for (Future<Void> each : all)
+			each.get();
+		pool.shutdown();
+		try {
+			DriverManager.getConnection("jdbc:derby:;shutdown=true");
+		} catch (SQLException stopped) { // as it always is
+		}
+	}
+
+	static Void insert(int rows) throws Exception {
+		try (Connection c = DriverManager.getConnection(database); PreparedStatement s = c.prepareStatement("insert into t (v) values (?)")) {
+			for (int i = 0; i < rows; i++) {
+				s.setString(1, "v".repeat(90));
+				s.execute();
+			}
+		}
+		return null;
+	}
+}
+J
+	javac Rows.java
+}
+fresh_derby() { mkdir work; }
+run_derby() { "$@" java -Xshare:auto -XX:+UseSerialGC -Dderby.stream.error.file=work/log $(if [ $synced = no ]; then echo -Dderby.system.durability=test; fi) -cp "$derby:." Rows 100; }
+
+# --- etcd: a server of the raft library, and eight clients over HTTP ---
+seed_etcd() {
+	printf '{"key": "Zm9v", "value": "%0120d"}' 0 >put.json
+	cat >etcd.sh <<'S'
+etcd --data-dir work --listen-client-urls http://127.0.0.1:23790 --advertise-client-urls http://127.0.0.1:23790 --listen-peer-urls http://127.0.0.1:23800 >server.out 2>&1 &
+until curl -s -o health.out -d @put.json http://127.0.0.1:23790/v3/kv/put; do
+	kill -0 $! || exit 1
+	sleep 0.02
+done
+ab -q -k -c 8 -n 1000 -p put.json -T application/json http://127.0.0.1:23790/v3/kv/put || { kill $!; exit 1; }
+kill $!
+wait $!
+true # etcd ends by the signal
+S
+}
+fresh_etcd() { mkdir work; }
+run_etcd() { "$@" sh etcd.sh; }
 
 # --- java: a pool of four threads that write files and force them ---
 seed_java() {

@@ -173,8 +173,8 @@ func TestSameGroups(t *testing.T) {
 	})
 }
 
-// A log that is not understood is left to the recording: here a leader reads, or a write is in
-// two pieces.
+// A group that is not understood is left to the recording: here a leader reads, or a write is
+// short. Those around it are not.
 func TestNotUnderstood(t *testing.T) {
 	for what, change := range map[string]func(g *format.Record){
 		"another operation": func(r *format.Record) { r.Op = format.OpRead },
@@ -183,14 +183,20 @@ func TestNotUnderstood(t *testing.T) {
 		"another file":      func(r *format.Record) { r.Args[0]++ },
 	} {
 		t.Run(what, func(t *testing.T) {
-			p := commitskit.Random(2, 4, 20)
+			p := commitskit.Random(2, 6, 60)
 			plan, err := commits.Find(p, p.Process, p.AllWaits())
 			require.NoError(t, err)
-			g := plan.Logs[0].Groups[9]
+			l := plan.Logs[0]
+			odd := len(l.Groups) / 2
+			g := l.Groups[odd]
 			change(p.Record(g.Thread, g.Event))
 			plan, err = commits.Find(p, p.Process, p.AllWaits())
 			require.NoError(t, err)
-			require.True(t, plan == nil)
+			require.Nil(t, plan.At(g.Thread, g.Event), "it stays as recorded")
+			require.Len(t, plan.Logs, 2)
+			for i, k := range []int{odd - 1, odd + 1} { // the groups around it are in a log each
+				require.Same(t, plan.Logs[i], plan.At(l.Groups[k].Thread, l.Groups[k].Event).Log)
+			}
 		})
 	}
 }

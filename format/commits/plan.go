@@ -9,8 +9,8 @@
 // memory database systems", SIGMOD 1984).
 //
 // The commits of a trace are its edges of the kinds lead and join. The bytes of a group are
-// shared out equally among its commits. A transform can remove all syncs of a trace; then a
-// write ends each group.
+// shared out equally among its commits. The edges say which event ends a group: a sync, or a
+// write, where the log is open for synchronous writes or a transform has removed the syncs.
 package commits
 
 import (
@@ -61,6 +61,7 @@ type Log struct {
 	Commits int64    // in all of them
 	Turn    int64    // nanoseconds from the end of a sync until the next leader begins
 	Process int32    // of all its leaders; 0 if they are of several
+	newest  *Group   // the last one that writes
 	placed  bool     // its writes have offsets
 	block   int64    // in bytes, of which offsets and sizes are multiples
 }
@@ -70,7 +71,7 @@ type Group struct {
 	Log     *Log
 	Thread  int32 // that led
 	Event   int64 // its first event of the group
-	Events  int64 // how many these are; the last one syncs, if any does
+	Events  int64 // how many these are; after the last one, the bytes are durable
 	Members int64 // commits
 	End     int64 // commits of the log up to the end of this group
 
@@ -82,7 +83,7 @@ type Group struct {
 
 	from, to int64 // bytes of the log that it writes; those of appending writes count from the first one
 	before   place // the sync of the group before
-	turn     int64 // from the end of that to the first event, below 0 if that is not known
+	turn     int64 // from the end of that to the first event, below 0 if it did not wake the leader
 	odd      bool  // it is not understood
 }
 
@@ -93,8 +94,8 @@ func (g *Group) Syncs() bool { return g.Sync.Op != format.OpNone }
 func (g *Group) last() place { return place{g.Thread, g.Event + g.Events - 1} }
 
 const (
-	// Least is how many groups, and how many commits that their threads did not lead, a log
-	// has at least. Fewer do not show a protocol.
+	// Least is how many groups a log has at least, and how many whose leader the leader before
+	// woke, and how many commits that their threads did not lead. Fewer do not show a protocol.
 	Least = 8
 
 	// maxEvents is how many events a group has at most.
@@ -102,15 +103,20 @@ const (
 )
 
 // Find finds the logs of a trace, nil if there are none. waits are those of the threads, and
-// process returns that of a thread. A log that is written in a way that is not understood, or by
-// one thread only, is not among them: its groups stay as recorded.
+// process returns that of a thread. Groups that are not understood stay as recorded, and so do
+// those of a log whose leaders do not wait for one another.
 func Find(t Trace, process func(thread int32) int32, waits [][]format.Wait) (*Plan, error) {
-	all, err := readAll(t, waits, true)
-	if err == nil && len(all) > 0 && !slices.ContainsFunc(all, (*Group).Syncs) {
-		all, err = readAll(t, waits, false)
+	ends := endsOf(waits)
+	var all []*Group
+	for i := range waits {
+		groups, err := readGroups(t, int32(i+1), waits[i], ends[i])
+		if err != nil {
+			return nil, fmt.Errorf("read the commits of thread %d: %w", i+1, err)
+		}
+		all = append(all, groups...)
 	}
-	if err != nil || len(all) == 0 {
-		return nil, err
+	if len(all) == 0 {
+		return nil, nil
 	}
 	firsts, syncs := map[place]*Group{}, map[place]*Group{} // by the first event, and by the last one
 	for _, g := range all {
@@ -142,21 +148,26 @@ func Find(t Trace, process func(thread int32) int32, waits [][]format.Wait) (*Pl
 	return p, nil
 }
 
-// readAll reads the groups that all threads led.
-func readAll(t Trace, waits [][]format.Wait, synced bool) (all []*Group, err error) {
-	for i := range waits {
-		groups, err := readGroups(t, int32(i+1), waits[i], synced)
-		if err != nil {
-			return nil, fmt.Errorf("read the commits of thread %d: %w", i+1, err)
+// endsOf returns the events of each thread that end groups, as the edges of commits name them,
+// in order.
+func endsOf(waits [][]format.Wait) [][]int64 {
+	ends := make([][]int64, len(waits))
+	for _, all := range waits {
+		for i := range all {
+			if w := &all[i].For; w.Kind.Commits() && w.Thread > 0 && int(w.Thread) <= len(ends) {
+				ends[w.Thread-1] = append(ends[w.Thread-1], w.Event)
+			}
 		}
-		all = append(all, groups...)
 	}
-	return all, nil
+	for i := range ends {
+		slices.Sort(ends[i])
+		ends[i] = slices.Compact(ends[i])
+	}
+	return ends
 }
 
-// readGroups reads the groups that a thread led. Where the syncs are gone, a group ends before
-// the first event that is no write to the log, and before the next group.
-func readGroups(t Trace, thread int32, waits []format.Wait, synced bool) (groups []*Group, err error) {
+// readGroups reads the groups that a thread led. ends are the events that end some.
+func readGroups(t Trace, thread int32, waits []format.Wait, ends []int64) (groups []*Group, err error) {
 	for i := range waits {
 		w := &waits[i]
 		if n := len(groups); w.For.Kind != format.EdgeLead || n > 0 && groups[n-1].Event == w.Event {
@@ -167,9 +178,17 @@ func readGroups(t Trace, thread int32, waits []format.Wait, synced bool) (groups
 	if len(groups) == 0 {
 		return nil, nil
 	}
+	for i, g := range groups {
+		k, _ := slices.BinarySearch(ends, g.Event)
+		if k == len(ends) || i+1 < len(groups) && ends[k] >= groups[i+1].Event || ends[k]-g.Event >= maxEvents {
+			continue
+		}
+		g.Events = ends[k] - g.Event + 1
+	}
 	records, durations := t.Records(thread), t.Durations(thread)
 	batch, nanos := make([]format.Record, 1024), make([]int64, 1024)
-	for next, event := 0, int64(0); next < len(groups); {
+	next, ending := 0, format.OpFdatasync // that which ends groups that no edge names
+	for event := int64(0); next < len(groups); {
 		n, err := records.Read(batch)
 		if errors.Is(err, io.EOF) {
 			break
@@ -183,31 +202,31 @@ func readGroups(t Trace, thread int32, waits []format.Wait, synced bool) (groups
 			return nil, err
 		}
 		for i := 0; i < n && next < len(groups); i, event = i+1, event+1 {
-			if g := groups[next]; !synced && g.Events > 0 && (!g.goesOn(&batch[i]) || next+1 < len(groups) && event == groups[next+1].Event) {
-				if next++; next == len(groups) {
-					break
-				}
-			}
 			g := groups[next]
 			if event < g.Event {
 				continue
 			}
-			g.odd = g.odd || g.Events == 0 && event > g.Event // it begins within another group
-			if g.add(&batch[i], nanos[i]) {
+			g.add(&batch[i], nanos[i])
+			if g.Events == 0 && batch[i].Op == ending {
+				g.Events = event - g.Event + 1
+			}
+			switch {
+			case event == g.last().event:
+				g.odd = g.odd || g.Write.Op == format.OpNone && !g.Syncs()
+				ending = batch[i].Op
+				next++
+			case event-g.Event == maxEvents, next+1 < len(groups) && event+1 == groups[next+1].Event:
+				g.odd = true
 				next++
 			}
 		}
 	}
 	for _, g := range groups {
-		g.odd = g.odd || g.Events == 0 || g.Write.Op == format.OpNone && !g.Syncs()
-		g.Events = max(g.Events, 1)
+		if g.odd = g.odd || g.Events == 0; g.odd {
+			g.Events = max(g.Events, 1)
+		}
 	}
 	return groups, nil
-}
-
-// goesOn reports whether an event of the leader writes to the same file as the group before it.
-func (g *Group) goesOn(r *format.Record) bool {
-	return (r.Op == format.OpWrite || r.Op == format.OpPwrite64) && r.Args[0] == g.Write.Args[0]
 }
 
 // after returns the delay between the other event of an edge and the event that has it, as
@@ -222,18 +241,15 @@ func after(waits []format.Wait, i int) int64 {
 	return -1
 }
 
-// add adds an event of the leader to the group, and reports whether the group is complete.
-func (g *Group) add(r *format.Record, nanos int64) bool {
-	g.Events++
+// add adds an event of the leader to the group.
+func (g *Group) add(r *format.Record, nanos int64) {
 	wrote := g.Write.Op != format.OpNone
 	switch r.Op {
 	case format.OpFsync, format.OpFdatasync:
-		g.Sync, g.Synced = *r, nanos
-		if wrote {
+		if g.odd = g.odd || g.Syncs() || r.Ret != 0 || wrote && r.Args[0] != g.Write.Args[0]; wrote {
 			g.Between = max(r.Compute, 0)
 		}
-		g.odd = g.odd || r.Ret != 0 || wrote && r.Args[0] != g.Write.Args[0]
-		return true
+		g.Sync, g.Synced = *r, nanos
 	case format.OpWrite, format.OpPwrite64:
 		from := g.to
 		if r.Op == format.OpPwrite64 {
@@ -242,15 +258,16 @@ func (g *Group) add(r *format.Record, nanos int64) bool {
 		if !wrote {
 			g.Write, g.Wrote, g.from, g.to = *r, nanos, from, from
 		}
-		g.odd = g.odd || r.Ret <= 0 || r.Ret != r.Args[2] || r.Op != g.Write.Op || r.Args[0] != g.Write.Args[0] || from != g.to
+		g.odd = g.odd || g.Syncs() || r.Ret <= 0 || r.Ret != r.Args[2] || r.Op != g.Write.Op || r.Args[0] != g.Write.Args[0] || from != g.to
 		g.to = from + max(r.Ret, 0)
 	default:
 		g.odd = true
 	}
-	return g.Events == maxEvents
 }
 
-// chain puts groups into logs, by what each one says of the group before.
+// chain puts groups into logs, by what each one says of the group before. A log ends where a group
+// does not go on where the one before ended: a database writes the header of its log between
+// commits, and begins again at the start of a log that is full.
 func chain(all []*Group, syncs map[place]*Group) (logs []*Log) {
 	next := map[place]*Group{}
 	var firsts []*Group
@@ -264,17 +281,37 @@ func chain(all []*Group, syncs map[place]*Group) (logs []*Log) {
 	for _, g := range firsts {
 		l := &Log{}
 		for ; g != nil && g.Log == nil; g = next[g.last()] {
+			if !l.goesOn(g) {
+				logs = append(logs, l)
+				l = &Log{}
+			}
 			g.Log = l
-			l.Groups = append(l.Groups, g)
+			if l.Groups = append(l.Groups, g); g.Write.Op != format.OpNone {
+				l.newest = g
+			}
 		}
 		logs = append(logs, l)
 	}
 	return logs
 }
 
+// goesOn reports whether a group is the next one of a log.
+func (l *Log) goesOn(g *Group) bool {
+	n := len(l.Groups)
+	if n == 0 {
+		return true
+	}
+	if before := l.Groups[n-1]; g.odd || before.odd || g.Syncs() != before.Syncs() {
+		return false
+	}
+	last := l.newest
+	return last == nil || g.Write.Op == format.OpNone ||
+		g.Write.Op == last.Write.Op && (g.Write.Op == format.OpWrite || last.from <= g.from && g.from <= last.to)
+}
+
 // commitsOf returns the commits of a thread, and adds them to their groups. A thread that never
-// leads does not write for others, so its waits stay as they are; and so do those before it can
-// write to the log.
+// leads does not write for others, so its waits stay as they are; and so do those before it has
+// written to the log, if others of its process do not.
 func commitsOf(waits []format.Wait, thread, process int32, firsts, syncs map[place]*Group) (all []Commit) {
 	leads, like := map[*Log]bool{}, map[*Log]*Group{}
 	for i := range waits {
@@ -288,7 +325,7 @@ func commitsOf(waits []format.Wait, thread, process int32, firsts, syncs map[pla
 		switch w.For.Kind {
 		case format.EdgeLead:
 			g = firsts[place{thread, w.Event}]
-			if g.Write.Op != format.OpNone || like[g.Log] == nil {
+			if g.Write.Op != format.OpNone {
 				like[g.Log] = g
 			}
 		case format.EdgeJoin:
@@ -299,7 +336,7 @@ func commitsOf(waits []format.Wait, thread, process int32, firsts, syncs map[pla
 		}
 		own := like[g.Log]
 		if own == nil && g.Log.Process == process {
-			own = g.Log.Groups[0]
+			own = g.Log.newest
 		}
 		if own == nil {
 			continue
@@ -310,41 +347,44 @@ func commitsOf(waits []format.Wait, thread, process int32, firsts, syncs map[pla
 	return all
 }
 
-// settle finds how the log is written, and reports whether that is understood.
+// settle finds how the log is written, and reports whether its groups can differ: there are
+// enough of them, and leaders wait for the group before, which no single thread does that
+// syncs for all.
 func (l *Log) settle() bool {
+	if l.newest == nil || l.newest.odd {
+		return false
+	}
+	l.placed = l.newest.Write.Op == format.OpPwrite64
+	end := int64(0)
+	if l.placed {
+		end = l.Groups[slices.IndexFunc(l.Groups, func(g *Group) bool { return g.Write.Op != format.OpNone })].from
+	}
 	var turns []int64
 	var bits int64
-	leaders := map[int32]bool{}
-	writes, syncs := l.Groups[0].Write.Op, l.Groups[0].Syncs()
-	end := int64(0)
-	for k, g := range l.Groups {
-		leaders[g.Thread] = true
+	for _, g := range l.Groups {
 		l.Commits += g.Members
 		g.End = l.Commits
 		if g.turn >= 0 {
 			turns = append(turns, g.turn)
 		}
 		switch {
-		case g.odd || g.Write.Op != format.OpNone && g.Write.Op != writes || g.Syncs() != syncs:
-			return false
 		case g.Write.Op == format.OpNone:
 			g.from, g.to = end, end
-		case writes == format.OpWrite:
+		case !l.placed:
 			g.from, g.to = g.from+end, g.to+end
-		case k > 0 && g.from > end:
-			return false // a hole
 		}
 		end = max(end, g.to)
 		bits |= g.from | g.to
 	}
-	if slices.Sort(turns); len(turns) > 0 {
-		l.Turn = turns[len(turns)/4] // later ones had to wait for a processor
+	if len(turns) < Least || len(l.Groups) < Least || l.Commits-int64(len(l.Groups)) < Least {
+		return false
 	}
-	l.placed, l.block = writes == format.OpPwrite64, 1
-	if l.placed {
+	slices.Sort(turns)
+	l.Turn = turns[len(turns)/4] // later ones had to wait for a processor
+	if l.block = 1; l.placed {
 		l.block = blockOf(bits)
 	}
-	return writes != format.OpNone && len(leaders) > 1 && len(l.Groups) >= Least && l.Commits-int64(len(l.Groups)) >= Least
+	return true
 }
 
 // blockOf returns the largest power of two, up to 64 KiB, of which all numbers are multiples

@@ -55,6 +55,8 @@ var programs = []program{
 	{"make4", "closed", "rbps=20971520 wbps=10485760 riops=1500 wiops=60", ""},
 	{"pipeline", "closed", "rbps=20971520 wbps=10485760 riops=1500 wiops=1000", ""},
 	{"java", "closed", syncing, ""},
+	{"derby", "commits", syncing, ""},
+	{"etcd", "commits", syncing, ""},
 	{"uring", "requests", slow, ""},
 	{"libaio", "requests", slow, ""},
 	{"lmdb", "mapped", slow, ""},

@@ -73,6 +73,7 @@ func Random(seed uint64, threads, commits int) *Program {
 		begin, waited := all[first].wanted, all[first].wanted < free
 		if waited {
 			begin = free + 10_000
+			all[first].woken = format.Edge{Thread: newest.Thread, Kind: format.EdgeWake, Event: newest.Event, Delay: free}
 		}
 		var members []int
 		size := int64(0)
