@@ -43,6 +43,7 @@ type proc struct {
 	layout   *buffers     // of its mapped files
 	brk      int64        // address of its break, 0 if unknown
 	remapped place        // the newest event that changed what files it has mapped
+	killer   cause        // its exit_group
 	ended    place        // exit of its newest thread
 	endTime  int64        // time of that, on the recording's clock
 	endNow   int64        // the same, on the trace's clock

@@ -34,7 +34,15 @@ type spot struct {
 
 const onLock = -1
 
-func spotOf(e *format.Event) spot { return spot{e.TID, e.Args[0], e.Args[1]} }
+// spotOf returns where a thread waits. A condition variable of glibc has two futexes, one after the
+// other, at which its threads wait by turns (nptl/pthread_cond_wait.c).
+func spotOf(e *format.Event) spot {
+	at := spot{e.TID, e.Args[0], e.Args[1]}
+	if at.kind == format.WaitFutex {
+		at.object &^= 7
+	}
+	return at
+}
 
 // At the end of a thread's requests, the kernel wakes it, handles them, and restarts the call in
 // which it waits. A recording has the time before as a wait without a cause, and does not know

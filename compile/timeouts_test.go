@@ -3,6 +3,7 @@ package compile_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,7 +38,7 @@ func TestTimeoutsAsRecorded(t *testing.T) {
 			case 2:
 				w.timeout(i, 16)
 			case 3:
-				w.timeout(i, 17) // where nothing wakes it
+				w.timeout(i, 24) // where nothing wakes it
 			case 4:
 				w.call(i, `read(0, 0x1000, 10) = 10`) // left out
 			default:
@@ -203,4 +204,22 @@ func TestPolling(t *testing.T) {
 	require.Equal(t, []format.Edge{{Thread: 1, Kind: format.EdgeTimed, Event: 4, Delay: 10*ms - 1000}}, second[3].Edges)
 	require.Equal(t, 35*ms-2000, report.Floor.Total, "without the 20 ms of fsync")
 	asRecorded(t, s, "polling", "")
+}
+
+// A thread waits by turns at the two futexes of a condition variable: the wake at one of them
+// ends what it waited for at the other.
+func TestConditionVariable(t *testing.T) {
+	for second, expired := range map[string]bool{"0x14": false, "0x18": true} {
+		out, _ := compiled(t, `# pianola script 1
+# recorder: ebpf
+# lost: 0
+101 0.000001000 openat(AT_FDCWD, "/w/a", O_RDWR|O_CREAT, 0600) = 3 <0.000000100> {type=reg size=0}
+101 0.000001000 clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = 102 <0.000000100>
+102 0.000001000 wait(FUTEX, 0x10) = -1 ETIMEDOUT (Connection timed out) <1.000000000>
+101 0.100000000 fdatasync(3) = 0 <1.500000000>
+102 1.000000000 wait(FUTEX, `+second+`) = 0 <0.500010000> {by=101}
+102 0.500020000 pwrite64(3, 0x7f0000001000, 4096, 0) = 4096 <0.000001000>
+`, compile.Options{})
+		require.Equal(t, expired, strings.Contains(out.String(), "expired="), out)
+	}
 }

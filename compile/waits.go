@@ -436,6 +436,9 @@ func (w *ties) wait(t *thread, from, to int64, at spot, on *thread) int64 {
 			return 0
 		}
 	}
+	if len(w.causes) > 0 {
+		t.timeouts.tick, t.timeouts.ticked = mark{}, place{}
+	}
 	t.held += to - from
 	w.report.Tied += to - from
 	w.resume(t, from, to, at, w.causes, kind, format.Floor{})
@@ -517,6 +520,7 @@ func (t *thread) untied(off format.Off) {
 // thread's clocks are at the end of the event.
 func (w *ties) tie(s *simEvent) {
 	t, out := s.t, s.out
+	w.ends(s)
 	out.Held = min(t.held, out.Compute)
 	out.Expired = min(t.timeouts.take(), out.Compute-out.Held)
 	if timer := t.timeouts.takeTimer(); timer > 0 && out.Expired == 0 && !w.order.alone {
