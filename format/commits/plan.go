@@ -221,10 +221,9 @@ func readGroups(t Trace, thread int32, waits []format.Wait, ends []int64) (group
 			}
 		}
 	}
-	for _, g := range groups {
-		if g.odd = g.odd || g.Events == 0; g.odd {
-			g.Events = max(g.Events, 1)
-		}
+	for i, g := range groups {
+		g.odd = g.odd || i >= next // the records end before
+		g.Events = max(g.Events, 1)
 	}
 	return groups, nil
 }
