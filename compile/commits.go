@@ -135,20 +135,26 @@ func (t *thread) resumed(at spot, from, to int64, joined bool) {
 // syncs notes, before the last pass, the file that a thread has synced with its last event.
 func (w *ties) syncs(s *simEvent) {
 	s.t.commit.file = nil
-	if makesDurable(s) && s.d != nil {
-		s.t.commit.file = s.d.node
+	if file, _, syncs := s.commits(); syncs {
+		s.t.commit.file = file
 	}
 }
 
-// makesDurable reports whether an event makes the bytes of one file durable.
-func makesDurable(s *simEvent) bool {
+// commits returns the file that an event writes to, or makes durable, or both; nil for none.
+func (s *simEvent) commits() (file *node, writes, syncs bool) {
+	if s.d == nil {
+		return nil, false, false
+	}
 	switch s.out.Op {
 	case format.OpFsync, format.OpFdatasync:
-		return true
+		syncs = true
 	case format.OpWrite, format.OpPwrite64:
-		return s.d != nil && s.d.Flags&(format.SYNC|format.DSYNC) != 0
+		writes, syncs = s.e.Ret > 0, s.d.Flags&(format.SYNC|format.DSYNC) != 0
 	}
-	return false
+	if writes || syncs {
+		file = s.d.node
+	}
+	return file, writes, syncs
 }
 
 // awaits learns, before the last pass, that a thread waited for another one, which has synced a
@@ -187,13 +193,9 @@ func (w *ties) logOf(file *node) {
 // commits adds the edges of commits to an event of the trace. It returns the group if the
 // event ends one.
 func (w *ties) commits(s *simEvent) (ended *commitGroup) {
-	t, e, out := s.t, s.e, s.out
+	t, e := s.t, s.e
 	c := &t.commit
-	syncs, writes := makesDurable(s), (out.Op == format.OpWrite || out.Op == format.OpPwrite64) && e.Ret > 0
-	var file *node
-	if (syncs || writes) && s.d != nil {
-		file = s.d.node
-	}
+	file, writes, syncs := s.commits()
 	leads := false
 	if c.group.file != file {
 		if c.group.file != nil && c.group.file.log != nil {

@@ -13,9 +13,7 @@ func (w *ties) ends(s *simEvent) {
 	case s.out.Op == format.OpExitGroup:
 		t.proc.killer = cause{place: w.order.here, kind: format.EdgeWake, bound: s.e.Start, floor: t.floor(t.clock(s.e.Start))}
 	case s.out.Op == format.OpExit && s.e.Notes.Known(format.NotedKilled) && t.proc.killer.place.thread > 0:
-		out := &t.timeouts
-		out.total, out.timers = out.total-out.nanos, out.timers-out.timer
-		out.nanos, out.timer, out.tick = 0, 0, mark{}
+		t.timeouts.drop()
 		t.held = s.out.Compute
 		t.gap.causes, t.gap.marks = nil, nil
 		t.follow(s.e.Start, s.e.Start, []cause{t.proc.killer}, format.EdgeWake, format.Floor{})

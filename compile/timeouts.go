@@ -168,6 +168,16 @@ func (out *timeouts) tickEdge(here place, own, end int64) (edge format.Edge) {
 	return edge
 }
 
+// untick ends the ticks: the thread was woken for something else, so it does not work at the pace
+// of a timer.
+func (out *timeouts) untick() { out.tick, out.ticked = mark{}, place{} }
+
+// drop forgets what the thread has waited for in the gap.
+func (out *timeouts) drop() {
+	out.total, out.timers = out.total-out.nanos, out.timers-out.timer
+	out.nanos, out.timer, out.tick = 0, 0, mark{}
+}
+
 // woken records that the thread was woken at a place. It returns whether its edge ends waits
 // before events of the trace, and how much of the gap's time it ends early.
 func (out *timeouts) woken(at spot) (timed bool, early int64) {

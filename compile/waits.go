@@ -437,7 +437,7 @@ func (w *ties) wait(t *thread, from, to int64, at spot, on *thread) int64 {
 		}
 	}
 	if len(w.causes) > 0 {
-		t.timeouts.tick, t.timeouts.ticked = mark{}, place{}
+		t.timeouts.untick()
 	}
 	t.held += to - from
 	w.report.Tied += to - from

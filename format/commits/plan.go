@@ -350,8 +350,8 @@ func commitsOf(waits []format.Wait, thread, process int32, firsts, syncs map[pla
 // enough of them, and leaders wait for the group before, which no single thread does that
 // syncs for all.
 func (l *Log) settle() bool {
-	if l.newest == nil || l.newest.odd {
-		return false
+	if l.newest == nil || len(l.Groups) < Least {
+		return false // a group that is not understood is a log of its own
 	}
 	l.placed = l.newest.Write.Op == format.OpPwrite64
 	end := int64(0)
@@ -375,7 +375,7 @@ func (l *Log) settle() bool {
 		end = max(end, g.to)
 		bits |= g.from | g.to
 	}
-	if len(turns) < Least || len(l.Groups) < Least || l.Commits-int64(len(l.Groups)) < Least {
+	if len(turns) < Least || l.Commits-int64(len(l.Groups)) < Least {
 		return false
 	}
 	slices.Sort(turns)
