@@ -156,7 +156,7 @@ deps-storage: deps-truth
 	@sh scripts/need.sh mkfs.ext4=e2fsprogs mkfs.xfs=xfsprogs mkfs.btrfs=btrfs-progs losetup=mount
 
 deps-closed:
-	@sh scripts/need.sh db_bench=rocksdb-tools redis-server=redis-server redis-benchmark=redis-tools mariadbd=mariadb-server mariadb-slap=mariadb-client javac=default-jdk-headless etcd=etcd-server ab=apache2-utils
+	@sh scripts/need.sh db_bench=rocksdb-tools redis-server=redis-server redis-benchmark=redis-tools mariadbd=mariadb-server mariadb-slap=mariadb-client javac=default-jdk-headless etcd=etcd-server ab=apache2-utils curl=curl
 
 deps-conformance:
 	@sh scripts/need.sh stress-ng=stress-ng dbench=dbench bonnie++=bonnie++ xfs_io=xfsprogs fio=fio python3=python3

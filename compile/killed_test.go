@@ -11,12 +11,7 @@ import (
 // The end of a thread that exit_group kills depends on that alone, and not on what the thread
 // did before: here timers of 2 s, and compute.
 func TestKilled(t *testing.T) {
-	const program = `# pianola script 1
-# recorder: ebpf
-# lost: 0
-101 0.000001000 openat(AT_FDCWD, "/w/log", O_RDWR|O_CREAT, 0600) = 3 <0.000000100> {type=reg size=0}
-101 0.000001000 clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = 102 <0.000000100>
-102 0.000001000 wait(FUTEX, 0x10) = -1 ETIMEDOUT (Connection timed out) <2.000000000>
+	const program = twoThreads + `102 0.000001000 wait(FUTEX, 0x10) = -1 ETIMEDOUT (Connection timed out) <2.000000000>
 101 0.500000000 fdatasync(3) = 0 <3.000000000>
 101 3.000001000 exit_group(0) = ?
 102 0.000100000 exit(0) = ?`

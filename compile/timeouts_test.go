@@ -206,16 +206,19 @@ func TestPolling(t *testing.T) {
 	asRecorded(t, s, "polling", "")
 }
 
+// twoThreads is the begin of a recording of two threads, which have a file open.
+const twoThreads = `# pianola script 1
+# recorder: ebpf
+# lost: 0
+101 0.000001000 openat(AT_FDCWD, "/w/log", O_RDWR|O_CREAT, 0600) = 3 <0.000000100> {type=reg size=0}
+101 0.000001000 clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = 102 <0.000000100>
+`
+
 // A thread waits by turns at the two futexes of a condition variable: the wake at one of them
 // ends what it waited for at the other.
 func TestConditionVariable(t *testing.T) {
 	for second, expired := range map[string]bool{"0x14": false, "0x18": true} {
-		out, _ := compiled(t, `# pianola script 1
-# recorder: ebpf
-# lost: 0
-101 0.000001000 openat(AT_FDCWD, "/w/a", O_RDWR|O_CREAT, 0600) = 3 <0.000000100> {type=reg size=0}
-101 0.000001000 clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = 102 <0.000000100>
-102 0.000001000 wait(FUTEX, 0x10) = -1 ETIMEDOUT (Connection timed out) <1.000000000>
+		out, _ := compiled(t, twoThreads+`102 0.000001000 wait(FUTEX, 0x10) = -1 ETIMEDOUT (Connection timed out) <1.000000000>
 101 0.100000000 fdatasync(3) = 0 <1.500000000>
 102 1.000000000 wait(FUTEX, `+second+`) = 0 <0.500010000> {by=101}
 102 0.500020000 pwrite64(3, 0x7f0000001000, 4096, 0) = 4096 <0.000001000>
