@@ -91,8 +91,19 @@ func (c *Causal) Next() (*Event, error) {
 		}
 		c.arrived++
 		c.held[e.TID] = append(c.held[e.TID], heldEvent{e.Clone(), c.arrived})
-		c.heldNum++
+		if c.heldNum++; c.heldNum > maxHeld {
+			c.orphan(e.TID)
+		}
 	}
+}
+
+// orphan lets a thread begin whose creation has not come.
+func (c *Causal) orphan(tid int32) {
+	c.Orphans++
+	c.alive[tid] = true
+	c.release(c.held[tid])
+	c.heldNum -= len(c.held[tid])
+	delete(c.held, tid)
 }
 
 // read returns the next event of the Reader, with clones moved up. The result
@@ -207,8 +218,11 @@ func (c *Causal) admit(e *Event) bool {
 		c.last = 0
 	}
 	if e.TID != c.last || e.TID == 0 {
-		if !c.alive[e.TID] && !c.begins(e.TID) {
-			return false
+		if !c.alive[e.TID] {
+			if len(c.alive) > 0 {
+				return false
+			}
+			c.alive[e.TID] = true
 		}
 		c.last = e.TID
 	}
@@ -232,18 +246,6 @@ func (c *Causal) admit(e *Event) bool {
 	return true
 }
 
-// begins reports whether a thread can begin whose creation has not come.
-func (c *Causal) begins(tid int32) bool {
-	if len(c.alive) > 0 {
-		if c.heldNum < maxHeld {
-			return false
-		}
-		c.Orphans++
-	}
-	c.alive[tid] = true
-	return true
-}
-
 // holdAgain holds back events that were held before: those after the end of a thread,
 // which belong to another thread with its id. It copies none, because this can happen
 // as often as there are events.
@@ -263,12 +265,9 @@ func (c *Causal) releaseAll() bool {
 	if len(c.held) == 0 {
 		return false
 	}
-	for tid, events := range c.held {
-		c.alive[tid] = true
-		c.Orphans++
-		c.release(events)
+	for tid := range c.held {
+		c.orphan(tid)
 	}
-	c.held, c.heldNum = map[int32][]heldEvent{}, 0
 	return true
 }
 

@@ -49,6 +49,11 @@ func (r *Result) logHeader() *format.Header {
 			}
 		}
 	}
+	if first := runningOf(from, leader); len(first) > 1 {
+		for _, p := range first {
+			h.Meta = append(h.Meta, format.Meta{Key: format.MetaProcess, Value: p.Remark()})
+		}
+	}
 	for _, d := range from.Descriptors {
 		if n, ok := leader[d.Process]; ok {
 			d.Process = n
@@ -56,6 +61,24 @@ func (r *Result) logHeader() *format.Header {
 		h.Descriptors = append(h.Descriptors, d)
 	}
 	return h
+}
+
+// runningOf returns the processes of the threads of a trace that no other thread makes. Those
+// are more than one if the recorder was attached to them, or of several ranks.
+func runningOf(from *format.Header, leader map[int32]int32) (list []*format.Running) {
+	of := make(map[int32]*format.Running)
+	for i, t := range from.Threads {
+		if t.Parent != 0 || t.Ring != format.ViaCall {
+			continue
+		}
+		p := of[t.Process]
+		if p == nil {
+			p = &format.Running{Process: leader[t.Process], Umask: -1}
+			of[t.Process], list = p, append(list, p)
+		}
+		p.Threads = append(p.Threads, int32(i+1))
+	}
+	return list
 }
 
 // grouping returns how the threads of a trace with a header committed in the replay.
@@ -91,6 +114,11 @@ func LogHeader(of *format.Header, about []format.Meta) *format.Header {
 	for _, key := range []string{format.MetaCommand, format.MetaPaths, format.MetaCoverage, format.MetaUnsupported, format.MetaEnded, format.MetaUncached, format.MetaFloor, format.MetaGrouped, format.MetaReplay} {
 		if v, ok := of.Value(key); ok {
 			h.Set(key, v)
+		}
+	}
+	for _, m := range of.Meta {
+		if m.Key == format.MetaProcess {
+			h.Meta = append(h.Meta, m)
 		}
 	}
 	h.Meta = append(h.Meta, about...)
