@@ -38,7 +38,7 @@ const (
 	EffectUmask             // sets the permissions that new files do not get
 	EffectUnshare           // copies what the thread shares, by the flags
 	EffectBlock             // the thread was blocked
-	EffectPipeline          // made by compile: the thread waits for another at a pipe, or another one waits for it
+	EffectPipeline          // made by compile: the thread waits for another or for a client at a pipe or a socket, or these wait for it
 
 	EffectRead     // moves bytes from a file to memory, and the offset unless it is an argument
 	EffectWrite    // moves bytes from memory to a file, the same

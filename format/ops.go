@@ -164,6 +164,8 @@ const (
 	OpMprotect
 	OpMapRead
 	OpMapWrite
+	OpClientRequest
+	OpClientReply
 	numOps
 )
 
@@ -357,6 +359,7 @@ var (
 	argMost   = Arg{Name: "most", Kind: Count}
 	argEvents = Arg{Name: "events", Kind: Addr}
 	argLimit  = Arg{Name: "timeout", Kind: Addr}
+	argClient = Arg{Name: "client", Kind: Count} // number of the connection, in the order of their first requests
 	argPipe   = Arg{Name: "pipe", Kind: Count} // its number, in the order in which the pipes were created
 )
 
@@ -510,6 +513,11 @@ var table = laidOut([numOps]Info{
 	// close counts as a write.
 	OpPipeRead:  {Name: "pipe_read", Kind: MadeKind, Class: ClassProcess, Args: []Arg{argPipe}, Effect: EffectPipeline, Sys: [numArch]int{none, none}},
 	OpPipeWrite: {Name: "pipe_write", Kind: MadeKind, Class: ClassProcess, Args: []Arg{argPipe}, Effect: EffectPipeline, Sys: [numArch]int{none, none}},
+
+	// These replace calls on a connection to a client that is not recorded. A replay makes
+	// no call for them. A request waits for the client, by its edges.
+	OpClientRequest: {Name: "client_request", Kind: MadeKind, Class: ClassProcess, Args: []Arg{argClient, argSize}, Effect: EffectPipeline, Sys: [numArch]int{none, none}},
+	OpClientReply:   {Name: "client_reply", Kind: MadeKind, Class: ClassProcess, Args: []Arg{argClient, argSize}, Effect: EffectPipeline, Sys: [numArch]int{none, none}},
 
 	// Only binds of UNIX sockets to a path are recorded.
 	OpBind: {Name: "bind", Class: ClassMetadata, Args: []Arg{{Name: "socket", Kind: FD}, argMade, {Name: "length", Kind: Count}}, Effect: EffectBind, Reads: ReadAddress, Sys: [numArch]int{49, 200}, Strace: "bind(%0, {sa_family=AF_UNIX, sun_path=%1}, %2)"},

@@ -73,6 +73,9 @@ var calls = [format.NumOps]call{
 	format.OpPipeRead:  asRecorded, // waits by its edges
 	format.OpPipeWrite: asRecorded,
 
+	format.OpClientRequest: asRecorded,
+	format.OpClientReply:   asRecorded,
+
 	format.OpFsync:         direct(unix.SYS_FSYNC),
 	format.OpFdatasync:     direct(unix.SYS_FDATASYNC),
 	format.OpSync:          callSync,
