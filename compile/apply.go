@@ -133,6 +133,9 @@ func (m *model) apply(e *format.Event) {
 	} else {
 		m.emit(s)
 	}
+	if e.Notes.Known(format.NotedMessage) {
+		m.tell(factMoved, s)
+	}
 	t.idle = e.End()
 	t.off.Own += behind
 	m.afford(e)

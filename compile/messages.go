@@ -34,10 +34,12 @@ type sending struct {
 	pos uint32
 }
 
-// reply is data sent to an unrecorded client. Much can happen before the client's next
-// message, so it holds the causes that the sender came after.
-type reply struct {
-	at     int64 // on the recording's clock
+// outsider is an unrecorded program at the other end of a connection. Much can happen
+// between a message to it and its next one, so it has the causes that the sender came after.
+type outsider struct {
+	number int64 // of a client, from 1; 0 before its first request
+	sent   bool  // something was sent to it
+	at     int64 // the newest time, on the recording's clock
 	causes []cause
 }
 
@@ -62,6 +64,22 @@ func (m *boundedMap[K, V]) set(k K, v V) {
 	m.of[k] = v
 }
 
+// followMessages asks for what messages are about.
+func (w *ties) followMessages() {
+	if !w.told {
+		return
+	}
+	noted := func(f fact, tell func(s *simEvent)) {
+		if f.s.e.Notes.Known(format.NotedMessage) {
+			tell(f.s)
+		}
+	}
+	w.when(factActs, func(f fact) { noted(f, w.messaged) })
+	if w.out != nil {
+		w.when(factMoved, func(f fact) { noted(f, w.serve) })
+	}
+}
+
 // messaged follows a message through a socket. The passes before the last learn to
 // which channels recorded threads send. Messages on other channels come from unrecorded
 // programs.
@@ -81,8 +99,6 @@ func (w *ties) messaged(of *simEvent) {
 			list = append(list[:0], list[1:]...)
 		}
 		w.channels.set(c, append(list, sending{message{t, e.Start}, e.Notes.Pos}))
-		to := connection{t.Table, e.FD()}
-		w.replies.set(to, reply{e.Start, t.comesAfter(w.replies.of[to].causes[:0], e.Start)})
 		return
 	}
 	list := w.channels.of[c]
@@ -100,6 +116,53 @@ func (w *ties) messaged(of *simEvent) {
 		return
 	}
 	of.arrived = !w.learned.sent[c] && len(w.learned.sent) < maxSent
+}
+
+// client returns the other end of a connection.
+func (w *ties) client(t *thread, fd int64) *outsider {
+	at := connection{t.Table, fd}
+	c := w.clients.of[at]
+	if c == nil {
+		c = new(outsider)
+		w.clients.set(at, c)
+	}
+	return c
+}
+
+// serve puts a message of an unrecorded client, and one to it, into the trace.
+func (w *ties) serve(s *simEvent) {
+	t, e := s.t, s.e
+	switch sends := e.Sends(); {
+	case sends:
+		fd := e.FD()
+		if e.OutFD() >= 0 {
+			fd = e.OutFD()
+		}
+		c := w.client(t, fd)
+		at := max(e.Start, t.last)
+		if c.number > 0 {
+			w.atClient(t, format.OpClientReply, c, at, e.Ret)
+		}
+		c.sent, c.at, c.causes = true, at, t.comesAfter(c.causes[:0], at)
+	case s.arrived:
+		c := w.client(t, e.FD())
+		if c.number == 0 {
+			w.served++
+			c.number = w.served
+		}
+		at := e.Start
+		if e.Dur >= format.Waited {
+			at = e.End()
+		}
+		w.atClient(t, format.OpClientRequest, c, max(at, t.last), e.Ret)
+	}
+}
+
+// atClient appends an event, for which a replay makes no call.
+func (w *ties) atClient(t *thread, op format.Op, c *outsider, at, bytes int64) {
+	e := format.Event{Op: op, Start: at, Args: [format.MaxArgs]int64{c.number, bytes}}
+	out := w.beginMade(t, &e)
+	w.emit(w.rowOf(t, &e, out))
 }
 
 // maxSent bounds the channels that recorded threads are known to send to. Beyond the
@@ -130,9 +193,9 @@ func (w *ties) arrive(t *thread, e *format.Event) (nanos int64, ok bool) {
 	start := cause{kind: format.EdgeArrival, lag: clock - own, bound: at - own, since: at, early: t.timeouts.nanos}
 	start.floor = format.Floor{Total: clock, Clients: clock}.Minus(t.least(own))
 	t.after(start)
-	if reply, ok := w.replies.of[connection{t.Table, e.FD()}]; ok && reply.at <= at {
-		answered := at - reply.at
-		t.follow(at, at, reply.causes, format.EdgeReply, format.Floor{Total: answered, Clients: answered})
+	if c := w.client(t, e.FD()); c.sent && c.at <= at {
+		answered := at - c.at
+		t.follow(at, at, c.causes, format.EdgeReply, format.Floor{Total: answered, Clients: answered})
 	} else {
 		start.kind = format.EdgeReply
 		t.after(start)

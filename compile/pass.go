@@ -72,6 +72,7 @@ const (
 	factEnds                // thread t ends
 	factWritten             // the event gets into the trace
 	factLeft                // the event is left out
+	factMoved               // it sent or received a message, and nothing more is told about it
 	factTried               // a lock of s was refused or taken
 	factFreed               // a lock was given up
 	factSpan                // the event is a span

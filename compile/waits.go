@@ -100,28 +100,23 @@ type ties struct {
 	gone   map[int32]*thread // those that have ended, by id
 	oldest []*thread         // the same, the oldest first
 
-	channels boundedMap[channel, []sending] // messages that were not received yet
-	replies  boundedMap[connection, reply]  // the newest that was sent on each
+	channels boundedMap[channel, []sending]    // messages that were not received yet
+	clients  boundedMap[connection, *outsider] // programs that are not recorded
+	served   int64                             // how many of them have sent requests
 	causes   []cause                        // memory of follow
 }
 
 func newTies(p *pass) *ties {
 	return &ties{
 		pass: p, gone: map[int32]*thread{},
-		channels: newBoundedMap[channel, []sending](maxChannels), replies: newBoundedMap[connection, reply](maxConnections),
+		channels: newBoundedMap[channel, []sending](maxChannels), clients: newBoundedMap[connection, *outsider](maxConnections),
 	}
 }
 
 func (w *ties) enlist() {
 	w.when(factLeft, w.left)
 	w.when(factTried, w.attempted)
-	if w.told {
-		w.when(factActs, func(f fact) {
-			if f.s.e.Notes.Known(format.NotedMessage) {
-				w.messaged(f.s)
-			}
-		})
-	}
+	w.followMessages()
 	if w.out != nil {
 		w.when(factTimed, w.comes)
 		w.when(factBegan, func(f fact) { f.t.begin(f.maker) })
