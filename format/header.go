@@ -101,6 +101,8 @@ type Thread struct {
 	// one.
 	Ring Via
 
+	Replies int64 // its events that are replies to unrecorded clients; a writer of traces counts them
+
 	rankPlus1 int32 // so that the zero Thread has no rank
 }
 
@@ -252,6 +254,9 @@ func (h *Header) Append(dst []byte) []byte {
 			if t.Ring != ViaCall {
 				dst = fmt.Appendf(dst, "ring=%v ", t.Ring)
 			}
+			if t.Replies > 0 {
+				dst = fmt.Appendf(dst, "replies=%d ", t.Replies)
+			}
 			dst = append(AppendSeconds(append(dst, "start="...), t.Start), '\n')
 		}
 	}
@@ -348,6 +353,9 @@ func (h *Header) parseThread(value []byte) error {
 		s.rest = word
 		via, ok := ParseVia(s.word())
 		t.Ring, s.failed = via, s.failed || !ok
+	}
+	if bytes.HasPrefix(s.rest, []byte("replies=")) {
+		t.Replies = s.field("replies", 63)
 	}
 	s.literal("start=")
 	t.Start = s.seconds()

@@ -30,7 +30,7 @@ func (w *Writer) close(h *format.Header) error {
 	if err := w.settle(threads); err != nil {
 		return err
 	}
-	parts, err := w.tables(h)
+	parts, err := w.tables(withReplies(h, threads))
 	if err != nil {
 		return err
 	}
@@ -40,6 +40,20 @@ func (w *Writer) close(h *format.Header) error {
 		}
 	}
 	return w.assemble(parts)
+}
+
+// withReplies returns a header with what is counted of each thread.
+func withReplies(h *format.Header, threads []*thread) *format.Header {
+	with := *h
+	with.Threads = slices.Clone(h.Threads)
+	for _, t := range threads {
+		if int(t.number) <= len(with.Threads) {
+			with.Threads[t.number-1].Replies = t.replies
+		} else if t.replies > 0 { // the only one
+			with.Threads = []format.Thread{{Process: 1, Replies: t.replies}}
+		}
+	}
+	return &with
 }
 
 func (w *Writer) sorted() []*thread {

@@ -63,6 +63,7 @@ type thread struct {
 	number  int32
 	streams []stream // of the kinds from kindRecords
 	events  int64
+	replies int64 // of these
 	spans   int64
 	awaited int64 // last event that another thread waits for, -1 for none
 }
@@ -143,6 +144,9 @@ func (w *Writer) event(e *format.Event) error {
 		if err := w.add(t, kindRecords+kind(i), more); err != nil {
 			return err
 		}
+	}
+	if e.Op == format.OpClientReply {
+		t.replies++
 	}
 	t.events++
 	return w.checkText(t)

@@ -65,6 +65,7 @@ type Counts struct {
 	Elapsed     time.Duration // from the start to the end of the last event
 	Scheduled   int64         // by a schedule, the recorded start of the last event, in nanoseconds
 	Interrupted bool          // some events were not executed
+	Left        int64         // events that were not executed, because the last reply to a client ended the run
 	ByOp        [format.NumOps]OpResult
 	Late        stats.Histogram // delay between due time and issue of events, in nanoseconds
 	OrderWait   time.Duration   // sum of the waits of threads for events of others
@@ -83,7 +84,11 @@ func (e *Engine) Count() Counts {
 		c.Scheduled = max(c.Scheduled, w.scheduled)
 		c.OrderWait += time.Duration(w.orderWait)
 		c.LateReads += w.lateReads
-		c.Interrupted = c.Interrupted || w.Event < w.length
+		if e.answered {
+			c.Left += w.length - w.Event
+		} else {
+			c.Interrupted = c.Interrupted || w.Event < w.length
+		}
 	}
 	for _, s := range e.slots.all {
 		c.Late.Merge(&s.late)

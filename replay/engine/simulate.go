@@ -30,6 +30,7 @@ const contextEvents = 4096
 // no Player is called. It takes no longer than reading the traces. The engines share the model,
 // which gets calls in the order of time.
 func (s *Stage) Simulate(ctx context.Context) error {
+	s.awaitReplies()
 	all := make([]*simulation, len(s.engines))
 	for i, e := range s.engines {
 		m, err := e.newSimulation()
@@ -56,6 +57,10 @@ func (s *Stage) Simulate(ctx context.Context) error {
 		}
 		if err := next.play(); err != nil {
 			return err
+		}
+		if s.answered {
+			next.completeAll()
+			return nil
 		}
 	}
 }
@@ -95,10 +100,15 @@ func (m *simulation) findNext() (err error) {
 		return fmt.Errorf("simulate: %w", err)
 	}
 	m.start = math.MaxInt64
+	m.completeAll()
+	return nil
+}
+
+// completeAll corrects the ends of the last events of all threads.
+func (m *simulation) completeAll() {
 	for _, w := range m.e.Workers {
 		m.complete(w, m.Ended(w.Number))
 	}
-	return nil
 }
 
 // complete corrects the end of a thread's last event, which can have waited for completions.
@@ -143,6 +153,9 @@ func (m *simulation) play() error {
 	}
 	w.orderWait += at.Waited
 	w.Event++
+	if r.Op == format.OpClientReply {
+		e.replied()
+	}
 	return m.findNext()
 }
 

@@ -23,6 +23,8 @@ type Stage struct {
 
 	_           [64]byte
 	stopped     atomic.Bool
+	unanswered  atomic.Int64          // replies to clients that are yet to come, if the last one ends the run; see awaitReplies
+	answered    bool                  // that one ended the run; set before stopped
 	done        chan struct{}         // closed by a stop
 	err         atomic.Pointer[error] // why it stopped, unless by cancellation
 	stopChecked func()                // for tests: called when a worker that may sleep has read stopped; else nil
@@ -62,6 +64,7 @@ func (s *Stage) Play(ctx context.Context) error {
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
 	}
 
+	s.awaitReplies()
 	s.maxSpinning = maxSpinners(s.engines[0].Wait, n, runtime.NumCPU())
 	for _, e := range s.engines {
 		e.startWorkers()
@@ -93,7 +96,7 @@ func (s *Stage) Play(ctx context.Context) error {
 	switch err := s.err.Load(); {
 	case err != nil:
 		return *err
-	case s.stopped.Load():
+	case s.stopped.Load() && !s.answered:
 		return context.Cause(ctx)
 	}
 	return nil
@@ -132,6 +135,31 @@ func (s *Stage) countPlayed() (events, all int64) {
 		}
 	}
 	return events, all
+}
+
+// awaitReplies lets the last reply to a client end the run, if each trace is of a server whose
+// clients are not recorded. What the server does by timers is endless; its clients' work is not.
+func (s *Stage) awaitReplies() {
+	var sum int64
+	for _, e := range s.engines {
+		own := int64(0)
+		for _, t := range e.Trace.Header().Threads {
+			own += t.Replies
+		}
+		if own == 0 || e.Timing == Schedule || e.Peers != nil {
+			return
+		}
+		sum += own
+	}
+	s.unanswered.Store(sum)
+}
+
+// replied counts a reply to a client.
+func (s *Stage) replied() {
+	if s.unanswered.Add(-1) == 0 {
+		s.answered = true
+		s.Stop()
+	}
 }
 
 // Fail stops the run because of an error. Only the first error counts.

@@ -265,8 +265,11 @@ func (w *Worker) playProcess(r *format.Record) int64 {
 	if child != nil {
 		child.Start()
 	}
-	if ends[r.Op] {
+	switch {
+	case ends[r.Op]:
 		w.exit()
+	case r.Op == format.OpClientReply:
+		w.e.replied()
 	}
 	return got
 }
