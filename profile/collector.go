@@ -217,6 +217,15 @@ func (c *Collector) follow(one *call, e *format.Event) {
 	c.spans.call(t, one, e, f)
 	tr.threads.count(t, one, e, f)
 	tr.path.add(e, t, f, one.category, by.Created)
+	if t.serving != nil && one.category < NumIO {
+		t.serving.use(e, one.start)
+	}
+	if e.Notes.Known(format.NotedMessage) || e.Op == format.OpClientRequest || e.Op == format.OpClientReply {
+		if at := tr.requests.message(t, by, e); at >= 0 {
+			c.slice()
+			c.intervals.reply(at)
+		}
+	}
 	tr.ranks.count(one, by.Process.Rank, f)
 	if tr.blocked != nil {
 		tr.blocked.count(one, e)
@@ -330,6 +339,10 @@ func (c *Collector) Profile() *Profile {
 	if c.To > 0 {
 		p.Calls = c.singles.snapshot(place)
 		p.Calls.From, p.Calls.To = c.From, min(c.To, c.runTime)
+	}
+	if c.tracker.requests.asked > 0 {
+		c.slice()
+		p.Requests = c.tracker.requests.snapshot(&c.intervals)
 	}
 	p.Intervals = c.intervals.intervals(c.runTime, c.Interval <= 0, place)
 	for i := range p.Threads {

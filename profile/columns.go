@@ -235,6 +235,9 @@ func (p *Profile) intervalTable(of *Intervals) *Table {
 			column[Span]{heading{"commits", number}, func(v *Span) value { return integer(v.Commits) }},
 			column[Span]{heading{"commit_groups", number}, func(v *Span) value { return integer(v.Groups) }})
 	}
+	if slices.ContainsFunc(of.List, func(v Span) bool { return v.Replies > 0 }) {
+		columns = slices.Insert(columns, 1, column[Span]{heading{"replies", number}, func(v *Span) value { return integer(v.Replies) }})
+	}
 	if of.Tails {
 		for k := range NumIO {
 			columns = append(columns, column[Span]{heading{k.Key() + "_in_flight_seconds", duration}, func(v *Span) value { return integer(v.Categories[k].Flight) }})

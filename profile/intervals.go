@@ -25,6 +25,7 @@ type Span struct {
 	MoreFiles  bool                    // and there were more
 	Commits    int64                   // of threads to logs, in a trace
 	Groups     int64                   // of commits that began, each with a sync
+	Replies    int64                   // to clients that were not recorded
 }
 
 // merged returns at most so many intervals: neighbours are added together, without their
@@ -42,6 +43,7 @@ func (v *Intervals) merged(most int) *Intervals {
 		}
 		into.Commits += v.List[i].Commits
 		into.Groups += v.List[i].Groups
+		into.Replies += v.List[i].Replies
 	}
 	return out
 }
@@ -89,6 +91,7 @@ type slice struct {
 	nfiles  uint8
 	more    bool
 	commits [2]int64 // Span.Commits and Groups
+	replies int64
 }
 
 // inFlight is the first place in slice.changes of requests, after those of the
@@ -150,6 +153,25 @@ func (s *sliced) commit(e *format.Event, at int64) {
 			commits[1]++
 		}
 	}
+}
+
+// reply counts the reply to a client.
+func (s *sliced) reply(at int64) {
+	s.reach(at)
+	s.slices[s.place(at)].replies++
+}
+
+// replied returns when there were so many replies, in nanoseconds. Those of a slice count as
+// evenly spread.
+func (s *sliced) replied(n int64) float64 {
+	for i := range s.slices {
+		at := &s.slices[i]
+		if at.replies >= n && n > 0 {
+			return (float64(i) + float64(n)/float64(at.replies)) * float64(s.width)
+		}
+		n -= at.replies
+	}
+	return 0
 }
 
 // reach makes slices up to a time.
@@ -220,6 +242,7 @@ func (s *slice) merge(o *slice) {
 	s.more = s.more || o.more
 	s.commits[0] += o.commits[0]
 	s.commits[1] += o.commits[1]
+	s.replies += o.replies
 }
 
 // widen adds ten slices together.
@@ -262,7 +285,7 @@ func (s *sliced) intervals(runTime int64, choose bool, place []int) Intervals {
 	var spent [numChanges]int64
 	for i := range from {
 		at, v := &from[i], &out.List[i]
-		v.Start, v.MoreFiles, v.Commits, v.Groups = int64(i)*width, at.more, at.commits[0], at.commits[1]
+		v.Start, v.MoreFiles, v.Commits, v.Groups, v.Replies = int64(i)*width, at.more, at.commits[0], at.commits[1], at.replies
 		copy(v.Categories[:], at.totals[:])
 		until := min(v.Start+width, runTime)
 		for k := range sum {

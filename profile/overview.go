@@ -34,7 +34,7 @@ type TextOptions struct {
 func (p *Profile) WriteText(w io.Writer, options TextOptions) error {
 	var b bytes.Buffer
 	o := overview{Profile: p, b: &b, show: options}
-	for _, part := range []func(){o.answer, o.head, o.diagnosis, o.categories, o.time, o.critical, o.access, o.errors, o.operations, o.layers, o.files, o.owners, o.ranks} {
+	for _, part := range []func(){o.answer, o.head, o.requests, o.diagnosis, o.categories, o.time, o.critical, o.access, o.errors, o.operations, o.layers, o.files, o.owners, o.ranks} {
 		part()
 	}
 	_, err := w.Write(b.Bytes())

@@ -181,6 +181,9 @@ type Profile struct {
 	// Calls are nil unless a part of the run was asked for (Collector.To).
 	Calls *Calls
 
+	// Requests are nil if no client that was not recorded sent any.
+	Requests *Requests
+
 	// SpanCalls are nil if there are none in that part.
 	SpanCalls *SpanCalls
 
@@ -223,5 +226,5 @@ func (p *Profile) Bound() bool {
 // Totals returns the totals and durations of a profile, by category and by operation, and its
 // coverage, which take some kilobytes for any recording.
 func (p *Profile) Totals() *Profile {
-	return &Profile{RunTime: p.RunTime, Coverage: p.Coverage, All: p.All, Categories: p.Categories, Ops: p.Ops, Latency: p.Latency, OpLatency: p.OpLatency, Floor: p.Floor, Grouping: p.Grouping}
+	return &Profile{RunTime: p.RunTime, Coverage: p.Coverage, All: p.All, Categories: p.Categories, Ops: p.Ops, Latency: p.Latency, OpLatency: p.OpLatency, Floor: p.Floor, Grouping: p.Grouping, Requests: p.Requests}
 }

@@ -134,6 +134,8 @@ type thread struct {
 	lane   *lane
 	weight int64 // time in its calls, nanoseconds, and their number: see partition
 	spans  *threadSpans
+
+	serving *serving // nil for one that has taken no request
 }
 
 // threads counts threads and processes.

@@ -11,18 +11,20 @@ import (
 // tracker counts what is done by threads and to files, as they are followed.
 type tracker struct {
 	*process.Follower
-	threads threads
-	files   files
-	heats   heats
-	path    critical
-	ranks   ranks
-	blocked *Blocked // nil if the recording does not tell
+	threads  threads
+	files    files
+	heats    heats
+	path     critical
+	ranks    ranks
+	requests requests
+	blocked  *Blocked // nil if the recording does not tell
 }
 
 // newTracker makes a tracker of so many files and threads at most, 0 for the usual bounds.
 func newTracker(h *format.Header, rows int) *tracker {
 	rows = cmp.Or(rows, math.MaxInt)
 	tr := &tracker{Follower: process.New(h, min(rows, maxFiles)), threads: newThreads(min(rows, maxThreads)), files: newFiles(), path: newCritical(h), ranks: newRanks(h)}
+	tr.requests = requests{clients: map[clientKey]*client{}, sent: map[uint64]bool{}, kinds: map[opSet]*requestSum{}}
 	tr.Added = tr.threads.added
 	if h.TellsWakers() {
 		tr.blocked = new(Blocked)

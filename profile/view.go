@@ -94,6 +94,7 @@ var views = []struct {
 	{"node", "ranks", (*Profile).nodeTable},
 	{"shared", "ranks that share a file", (*Profile).sharedTable},
 	{"interval", "calls", func(p *Profile) *Table { return p.intervalTable(&p.Intervals) }},
+	{"request-kind", "requests of clients that were not recorded", (*Profile).requestTable},
 	{"layer", "calls of libraries", func(p *Profile) *Table { return tableOf(p.Layers, layerColumns) }},
 	{"span", "calls of libraries", func(p *Profile) *Table { return tableOf(p.functions(), functionColumns) }},
 }

@@ -136,7 +136,7 @@ func TestSort(t *testing.T) {
 	require.Equal(t, 14, table.Cut(1))
 	require.Len(t, table.rows, 1)
 	_, err = p.Table("colour")
-	require.EqualError(t, err, `no table by "colour": want one of file, operation, process, thread, directory, size, error, rank, node, shared, interval, layer, span`)
+	require.EqualError(t, err, `no table by "colour": want one of file, operation, process, thread, directory, size, error, rank, node, shared, interval, request-kind, layer, span`)
 }
 
 func TestReports(t *testing.T) {

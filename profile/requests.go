@@ -1,0 +1,387 @@
+package profile
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"pianola/format"
+	"pianola/format/process"
+	"pianola/internal/stats"
+	"pianola/internal/table"
+)
+
+// Requests is what a server did for clients that were not recorded. A request begins when a
+// message of a client has come, on a connection on which no other is under way, and ends with
+// the last message to the client before its next one. So requests that a client sends without
+// waiting for replies count together.
+type Requests struct {
+	Clients int64 // connections on which requests came
+	RequestKind
+	Rate  float64       // replies a second, see steadyShare
+	Kinds []RequestKind // the most frequent first
+}
+
+// RequestKind is what requests with the same operations on files were.
+type RequestKind struct {
+	Name    string // the operations, "" for all kinds together
+	Count   int64  // requests that were answered
+	Bytes   int64  // in their messages
+	Replied int64  // bytes in the replies
+	Nanos   int64  // from request to reply, of all together
+	Spent   RequestTimes
+	Latency *Latency
+}
+
+// RequestTimes divides the time of requests by what their threads did, in nanoseconds. A
+// thread with several requests does the same for all of them.
+type RequestTimes struct {
+	IO      [NumIO]int64 // in calls, by category
+	Waits   int64        // for other threads and processes, and for what is not recorded
+	Ready   int64        // able to run, without a processor
+	Timer   int64
+	Storage int64 // outside of recorded calls
+	Other   int64 // in other calls, and in other threads than the one that took the request
+	Compute int64
+}
+
+// requestParts names the parts of RequestTimes for readers.
+var requestParts = []struct {
+	name  string
+	nanos func(t *RequestTimes) int64
+}{
+	{"read", func(t *RequestTimes) int64 { return t.IO[Reads] + t.IO[MappedReads] }},
+	{"write", func(t *RequestTimes) int64 { return t.IO[Writes] + t.IO[MappedWrites] }},
+	{"sync", func(t *RequestTimes) int64 { return t.IO[Syncs] }},
+	{"metadata", func(t *RequestTimes) int64 { return t.IO[Metadata] }},
+	{"wait", func(t *RequestTimes) int64 { return t.Waits }},
+	{"ready", func(t *RequestTimes) int64 { return t.Ready }},
+	{"timer", func(t *RequestTimes) int64 { return t.Timer }},
+	{"storage", func(t *RequestTimes) int64 { return t.Storage }},
+	{"other", func(t *RequestTimes) int64 { return t.Other }},
+	{"compute", func(t *RequestTimes) int64 { return t.Compute }},
+}
+
+func (t *RequestTimes) parts() [len(requestTimes{})]*int64 {
+	var all requestTimes
+	n := 0
+	for k := range t.IO {
+		all[n], n = &t.IO[k], n+1
+	}
+	for _, p := range []*int64{&t.Waits, &t.Ready, &t.Timer, &t.Storage, &t.Other, &t.Compute} {
+		all[n], n = p, n+1
+	}
+	return all
+}
+
+type requestTimes [NumIO + 6]*int64
+
+// plus adds a multiple of other times.
+func (t *RequestTimes) plus(o *RequestTimes, times int64) {
+	from := o.parts()
+	for k, p := range t.parts() {
+		*p += times * *from[k]
+	}
+}
+
+const (
+	// steadyShare is the share of the replies in whose time Requests.Rate is counted, the
+	// first ones. In a replay not all clients end at the same time.
+	steadyShare = 0.9
+
+	// maxClients bounds the connections that are told apart, and maxKinds the kinds of
+	// requests. Later connections are not counted, and later kinds together.
+	maxClients = 1 << 16
+	maxKinds   = 64
+)
+
+// clientKey is a connection: a descriptor, or the number that compile gave it.
+type clientKey struct {
+	table *process.Table
+	id    int64
+}
+
+// client is the connection to one.
+type client struct {
+	asked, answered bool
+	start, end      int64 // of the request under way, nanoseconds
+	bytes, replied  int64
+	by              *thread      // that took the request
+	before, spent   RequestTimes // of that thread: at the start, and since then up to the last reply
+	did             opSet        // that the thread has used
+}
+
+// opSet is a set of operations.
+type opSet [(format.NumOps + 63) / 64]uint64
+
+func (s *opSet) add(op format.Op) { s[op/64] |= 1 << (op % 64) }
+
+func (s *opSet) String() string {
+	var names []string
+	for op := range format.Op(format.NumOps) {
+		if s[op/64]>>(op%64)&1 != 0 {
+			names = append(names, op.String())
+		}
+	}
+	if len(names) == 0 {
+		return "no I/O"
+	}
+	return strings.Join(names, " ")
+}
+
+// serving is what a thread that takes requests has used: when each operation on a file began
+// last, in nanoseconds from 1.
+type serving [format.NumOps]int64
+
+// requestSum is what requests of a kind add up to.
+type requestSum struct {
+	RequestKind
+	latency stats.Histogram
+}
+
+// requests finds the requests among the calls of threads.
+type requests struct {
+	clients map[clientKey]*client
+	sent    map[uint64]bool // channels that recorded threads sent to
+	asked   int64           // clients with a request
+	first   int64           // when the first request came
+	all     requestSum
+	kinds   map[opSet]*requestSum
+}
+
+// use notes that a thread which takes requests does I/O.
+func (s *serving) use(e *format.Event, at int64) {
+	if !e.Op.Info().Acts.Any(format.Seeks | format.Closes) { // which every kind of request can have
+		s[e.Op] = at + 1
+	}
+}
+
+// message counts a call that can have moved a message, once it counts for its thread. It
+// returns when a reply was complete before, or -1.
+func (r *requests) message(t *thread, by *process.Thread, e *format.Event) (replied int64) {
+	at := max(e.Start, 0)
+	switch {
+	case e.Op == format.OpClientRequest:
+		return r.ask(t, clientKey{nil, e.Args[0]}, at, e.Args[1])
+	case e.Op == format.OpClientReply:
+		r.answer(t, clientKey{nil, e.Args[0]}, at, e.Args[1])
+	case !e.Notes.Known(format.NotedMessage) || e.Failed():
+	case e.Sends():
+		if len(r.sent) < maxClients {
+			r.sent[e.Notes.Channel<<1|uint64(e.Notes.ChannelKind)] = true
+		}
+		fd := e.OutFD()
+		if fd < 0 {
+			fd = e.FD()
+		}
+		r.answer(t, clientKey{by.Table, fd}, at, e.Ret)
+	case !r.sent[e.Notes.Channel<<1|uint64(e.Notes.ChannelKind)]:
+		if e.Dur >= format.Waited {
+			at = e.End()
+		}
+		return r.ask(t, clientKey{by.Table, e.FD()}, at, e.Ret)
+	}
+	return -1
+}
+
+func (r *requests) ask(t *thread, key clientKey, at, bytes int64) (replied int64) {
+	replied = -1
+	c := r.clients[key]
+	if c == nil {
+		if len(r.clients) >= maxClients {
+			return replied
+		}
+		c = new(client)
+		r.clients[key] = c
+	}
+	if c.answered {
+		replied = c.end
+		r.finish(c)
+	}
+	if c.asked { // more of the same request
+		c.bytes += bytes
+		return replied
+	}
+	if r.asked == 0 {
+		r.first = at
+	}
+	if t.serving == nil {
+		t.serving = new(serving)
+	}
+	r.asked++
+	*c = client{asked: true, start: at, bytes: bytes, by: t, before: t.spentTimes()}
+	return replied
+}
+
+func (r *requests) answer(t *thread, key clientKey, at, bytes int64) {
+	c := r.clients[key]
+	if c == nil || !c.asked {
+		return
+	}
+	c.answered, c.end, c.replied = true, max(at, c.start), c.replied+bytes
+	if t == c.by {
+		c.spent = t.spentTimes()
+		c.spent.plus(&c.before, -1)
+	}
+	for op, last := range c.by.serving {
+		if last > c.start {
+			c.did.add(format.Op(op))
+		}
+	}
+}
+
+// spentTimes returns what a thread has done so far.
+func (t *thread) spentTimes() (s RequestTimes) {
+	for k := range s.IO {
+		s.IO[k] = t.row.Categories[k].Nanos
+	}
+	of := &t.row.Times
+	s.Waits, s.Ready, s.Timer, s.Storage = of.Waiting(), of.Ready, of.Timer, of.Storage
+	s.Other, s.Compute = of.Other+of.Submit, of.Compute+of.Communication
+	return s
+}
+
+// finish adds the request of a client that has its reply.
+func (r *requests) finish(c *client) {
+	nanos, rest := c.end-c.start, c.end-c.start
+	for _, p := range c.spent.parts() {
+		*p = min(max(*p, 0), rest)
+		rest -= *p
+	}
+	c.spent.Other += rest
+	kind := r.kinds[c.did]
+	if kind == nil {
+		name := c.did.String()
+		if len(r.kinds) >= maxKinds {
+			name, c.did = othersName, opSet{}
+			for k := range c.did {
+				c.did[k] = ^uint64(0)
+			}
+		}
+		if kind = r.kinds[c.did]; kind == nil {
+			kind = &requestSum{RequestKind: RequestKind{Name: name}}
+			r.kinds[c.did] = kind
+		}
+	}
+	for _, s := range []*requestSum{&r.all, kind} {
+		s.Count++
+		s.Bytes += c.bytes
+		s.Replied += c.replied
+		s.Nanos += nanos
+		s.Spent.plus(&c.spent, 1)
+		s.latency.Add(nanos)
+	}
+	*c = client{}
+}
+
+// snapshot returns what the requests add up to, nil for none. The replies that have begun are
+// complete.
+func (r *requests) snapshot(v *sliced) *Requests {
+	for _, c := range r.clients {
+		if c.answered {
+			v.reply(c.end)
+			r.finish(c)
+		}
+	}
+	if r.all.Count == 0 {
+		return nil
+	}
+	p := &Requests{Clients: int64(len(r.clients)), RequestKind: r.all.RequestKind}
+	p.Latency = distribution(&r.all.latency)
+	if end := v.replied(int64(steadyShare * float64(p.Count))); end > float64(r.first) {
+		p.Rate = steadyShare * float64(p.Count) / (end - float64(r.first)) * 1e9
+	}
+	for _, k := range r.kinds {
+		k.RequestKind.Latency = distribution(&k.latency)
+		p.Kinds = append(p.Kinds, k.RequestKind)
+	}
+	slices.SortFunc(p.Kinds, func(a, b RequestKind) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Name, b.Name))
+	})
+	return p
+}
+
+// requestTable has a row for each kind of requests.
+func (p *Profile) requestTable() *Table {
+	var rows []RequestKind
+	if p.Requests != nil {
+		rows = p.Requests.Kinds
+	}
+	return tableOf(rows, requestColumns)
+}
+
+func requestQuantile(get func(l *Latency) int64) func(*RequestKind) value {
+	return func(k *RequestKind) value { return integer(get(k.Latency)) }
+}
+
+var requestColumns = func() []column[RequestKind] {
+	columns := []column[RequestKind]{
+		{heading{"name", words}, func(k *RequestKind) value { return text(k.Name) }},
+		{heading{"requests", number}, func(k *RequestKind) value { return integer(k.Count) }},
+		{heading{"seconds", duration}, func(k *RequestKind) value { return integer(k.Nanos) }},
+		{heading{"p50_seconds", latencies}, requestQuantile(func(l *Latency) int64 { return l.P50 })},
+		{heading{"p90_seconds", latencies}, requestQuantile(func(l *Latency) int64 { return l.P90 })},
+		{heading{"p99_seconds", latencies}, requestQuantile(func(l *Latency) int64 { return l.P99 })},
+		{heading{"p999_seconds", latencies}, requestQuantile(func(l *Latency) int64 { return l.P999 })},
+		{heading{"max_seconds", latencies}, requestQuantile(func(l *Latency) int64 { return l.Max })},
+	}
+	for _, part := range requestParts {
+		columns = append(columns, column[RequestKind]{heading{part.name + "_seconds", duration}, func(k *RequestKind) value { return integer(part.nanos(&k.Spent)) }})
+	}
+	return append(columns,
+		column[RequestKind]{heading{"bytes", number}, func(k *RequestKind) value { return integer(k.Bytes) }},
+		column[RequestKind]{heading{"reply_bytes", number}, func(k *RequestKind) value { return integer(k.Replied) }})
+}()
+
+// requests says how many requests there were, how long they took and with what.
+func (o *overview) requests() {
+	r := o.Requests
+	if r == nil {
+		return
+	}
+	o.wrapped("%s", r)
+	o.wrapped("%s", r.Spent.text(r.Nanos))
+}
+
+// String describes the requests in one line.
+func (r *Requests) String() string {
+	l := r.Latency
+	u := table.UnitOf(format.Seconds(l.P99))
+	t := func(nanos int64) string { return u.Format(format.Seconds(nanos)) }
+	return fmt.Sprintf("%s of %s, %s a second; p50 %s, p90 %s, p99 %s, max %s %s", table.Plural(int(r.Count), "request"), table.Plural(int(r.Clients), "client"),
+	aSecond(r.Rate), t(l.P50), t(l.P90), t(l.P99), t(l.Max), u.Name)
+}
+
+// text says what requests spent most of their time with.
+func (t *RequestTimes) text(whole int64) string {
+	type share struct {
+		name  string
+		nanos int64
+	}
+	var shares []share
+	for _, p := range requestParts {
+		shares = append(shares, share{p.name, p.nanos(t)})
+	}
+	slices.SortStableFunc(shares, func(a, b share) int { return cmp.Compare(b.nanos, a.nanos) })
+	out := "of their time:"
+	for i, s := range shares {
+		if s.nanos*100 < whole || whole == 0 {
+			break
+		}
+		if i > 0 {
+			out += ","
+		}
+		out += " " + s.name + " " + table.Share(s.nanos, whole)
+	}
+	return out
+}
+
+// aSecond returns a number of requests a second, with at least three digits.
+func aSecond(v float64) string {
+	decimals := 0
+	for limit := 100.0; v < limit && decimals < 3; limit /= 10 {
+		decimals++
+	}
+	return table.Fixed(v, decimals)
+}
