@@ -27,7 +27,7 @@ type commitGroup struct {
 	file  *node
 	place place // of the sync
 	began int64 // of the first event, on the recording's clock
-	ended int64 // of the sync
+	ended int64 // of the sync, once its thread had a processor again
 }
 
 // committing is the state of a thread with regard to commits.
@@ -226,11 +226,11 @@ func (w *ties) commits(s *simEvent) (ended *commitGroup) {
 	w.order.edges = append(w.order.edges, c.edges...)
 	c.edges, c.base, c.wanted, c.behind, c.clients, c.timers = c.edges[:0], place{}, -1, 0, 0, t.timeouts.total
 	if syncs && file != nil {
-		ended = &commitGroup{file: file, place: w.order.here, began: c.group.began, ended: e.End()}
+		ended = &commitGroup{file: file, place: w.order.here, began: c.group.began, ended: e.End() + max(e.Behind, 0)}
 		c.group = commitGroup{}
 		if log := file.log; log != nil {
 			log.newest = ended.place
-			w.report.Logs[log.number].Nanos += max(ended.ended-ended.began, 0)
+			w.report.Logs[log.number].Nanos += max(e.End()-ended.began, 0)
 		}
 	}
 	return ended

@@ -47,7 +47,10 @@ type gap struct {
 
 // mark is the end of a wait, or of time that was cut: on the recording's clock, and
 // on the own one, without what the waking ended early.
-type mark struct{ at, own, early int64 }
+type mark struct {
+	at, own, early int64
+	cut            bool
+}
 
 const (
 	// pastKept is how many gaps of a thread are kept, to find what it did when it woke
@@ -144,7 +147,7 @@ func (w *ties) comes(f fact) {
 	t, e := f.s.t, f.s.e
 	if t.cost != w.cost {
 		at := e.Start - t.beforeRestart(e)
-		t.mark(mark{at: at, own: t.clock(at)})
+		t.mark(mark{at: at, own: t.clock(at), cut: true})
 	}
 	off := e.Off
 	t.commit.behind += off.Own
@@ -413,11 +416,21 @@ func (t *thread) notBefore(at int64) int64 {
 	return at
 }
 
+// awake returns when the thread's last event in the trace or the last wait after it ended.
+func (t *thread) awake() int64 {
+	for i := len(t.gap.marks) - 1; i >= 0; i-- {
+		if m := &t.gap.marks[i]; !m.cut {
+			return max(m.at, t.last)
+		}
+	}
+	return t.last
+}
+
 // wait ties the wait of a thread at a place, from one time to another, to the thread
 // that ended it. It returns for how long it waited.
 func (w *ties) wait(t *thread, from, to int64, at spot, on *thread) int64 {
-	awake := t.notBefore(t.last)
-	if from = max(from, awake); to < from {
+	awake := t.awake()
+	if from = t.notBefore(from); to < from {
 		return 0
 	}
 	w.causes = on.comesAfter(w.causes[:0], to)
@@ -458,7 +471,7 @@ func (w *ties) resume(t *thread, from, to int64, at spot, causes []cause, kind f
 			c.lag, c.bound, c.early = c.lag+c.early, c.bound+c.early, 0
 		}
 	}
-	t.mark(mark{to, own - early, early})
+	t.mark(mark{at: to, own: own - early, early: early})
 	t.follow(from, to, causes, kind, more)
 }
 
