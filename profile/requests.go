@@ -289,8 +289,9 @@ func (r *requests) snapshot(v *sliced) *Requests {
 	}
 	p := &Requests{Clients: int64(len(r.clients)), RequestKind: r.all.RequestKind}
 	p.Latency = distribution(&r.all.latency)
-	if end := v.replied(int64(steadyShare * float64(p.Count))); end > float64(r.first) {
-		p.Rate = steadyShare * float64(p.Count) / (end - float64(r.first)) * 1e9
+	n := max(int64(steadyShare*float64(p.Count)), 1)
+	if end := v.replied(n); end > float64(r.first) {
+		p.Rate = float64(n) / (end - float64(r.first)) * 1e9
 	}
 	for _, k := range r.kinds {
 		k.RequestKind.Latency = distribution(&k.latency)
@@ -350,7 +351,7 @@ func (r *Requests) String() string {
 	u := table.UnitOf(format.Seconds(l.P99))
 	t := func(nanos int64) string { return u.Format(format.Seconds(nanos)) }
 	return fmt.Sprintf("%s of %s, %s a second; p50 %s, p90 %s, p99 %s, max %s %s", table.Plural(int(r.Count), "request"), table.Plural(int(r.Clients), "client"),
-	aSecond(r.Rate), t(l.P50), t(l.P90), t(l.P99), t(l.Max), u.Name)
+		aSecond(r.Rate), t(l.P50), t(l.P90), t(l.P99), t(l.Max), u.Name)
 }
 
 // text says what requests spent most of their time with.
