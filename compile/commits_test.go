@@ -112,6 +112,36 @@ func TestCommits(t *testing.T) {
 	}
 }
 
+// They are found as well if threads share a processor: one that waited for its turn, and looked
+// again, waits when the next leader has begun. Its unrecorded calls have a cost, and
+// the leader of that group gets the processor after its sync only.
+func TestCommitsOfBusyThreads(t *testing.T) {
+	const rounds = 10
+	var b strings.Builder
+	b.WriteString(`# pianola script 1
+# recorder: ebpf
+# lost: 0
+# cost: inside=0 outside=0 rich=0 call=200
+101 0.000001000 openat(AT_FDCWD, "/w/log", O_RDWR|O_CREAT, 0600) = 3 <0.000000100> {type=reg size=0}
+101 0.000001000 clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = 102 <0.000000100>
+101 0.000001000 clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = 103 <0.000000100>
+`)
+	for range rounds {
+		b.WriteString(`102 0.001000000 write(3, 0x1000, 100) = 100 <0.000001000>
+102 0.000002000 fdatasync(3) = 0 <0.000100000>
+103 0.000010000 stat("/w/a", 0x1) = 0 <0.000001000>
+103 0.000010000 wait(FUTEX, 0x3) = 0 <0.000085000> {by=102}
+103 0.000100000 stat("/w/a", 0x1) = 0 <0.000001000>
+101 0.000020000 write(3, 0x1000, 100) = 100 <0.000001000>
+101 0.000002000 fdatasync(3) = 0 <0.000150000> {behind=120000}
+103 0.000060000 wait(FUTEX, 0x3) = 0 <0.000100000> {by=101 calls=1 own=90000}
+`)
+	}
+	b.WriteString("103 0.001000000 stat(\"/w/a\", 0x1) = 0 <0.000001000>\n")
+	_, report := compiled(t, b.String(), compile.Options{})
+	require.Equal(t, format.Grouping{Threads: 3, Commits: 3 * rounds, Groups: 2 * rounds}, report.Grouping)
+}
+
 // A report says why a replay keeps the groups of a log, and how much of the run time that is.
 func TestKeptGroups(t *testing.T) {
 	for _, test := range []struct {
