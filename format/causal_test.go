@@ -104,6 +104,29 @@ func TestCausalHoldsInPlace(t *testing.T) {
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(50<<20))
 }
 
+// Threads whose creation never comes keep the order of their events where too many have been
+// held back.
+func TestCausalOfManyOrphans(t *testing.T) {
+	events := []Event{{Op: OpRead, TID: 1}}
+	for i := range maxHeld + 100 {
+		events = append(events, Event{Op: OpRead, TID: 2 + int32(i%2), Start: int64(i)})
+	}
+	c := NewCausal(&batches{rest: [][]Event{events}, err: io.EOF})
+	c.batch = make([]Event, len(events))
+	last, n := map[int32]int64{}, 0
+	for ; ; n++ {
+		e, err := c.Next()
+		if err == io.EOF {
+			break
+		}
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, e.Start, last[e.TID])
+		last[e.TID] = e.Start
+	}
+	require.Equal(t, len(events), n)
+	require.Equal(t, 2, c.Orphans)
+}
+
 // A process that enters a recording later is admitted from then on.
 func TestCausalNewcomer(t *testing.T) {
 	enters := Entry(&Header{Meta: []Meta{{MetaProcess, "7 threads=7,9"}}}, 0)

@@ -360,7 +360,7 @@ var (
 	argEvents = Arg{Name: "events", Kind: Addr}
 	argLimit  = Arg{Name: "timeout", Kind: Addr}
 	argClient = Arg{Name: "client", Kind: Count} // number of the connection, in the order of their first requests
-	argPipe   = Arg{Name: "pipe", Kind: Count} // its number, in the order in which the pipes were created
+	argPipe   = Arg{Name: "pipe", Kind: Count}   // its number, in the order in which the pipes were created
 )
 
 // table has one row per operation. System call numbers: arch/x86/entry/
