@@ -170,6 +170,15 @@ func (f Floor) parts() []floorPart {
 	return []floorPart{{f.Timers, "timers"}, {f.Storage, "I/O that was not recorded"}, {f.Clients, "clients that were not recorded"}, {f.Waits, "waits without a known cause"}}
 }
 
+// Compute returns what no part of the floor has: compute, mostly.
+func (f Floor) Compute() int64 {
+	rest := f.Total - f.Schedule
+	for _, part := range f.parts() {
+		rest -= part.nanos
+	}
+	return rest
+}
+
 // bindingShare is the share of a floor from which on Binding names a part.
 const bindingShare = 0.05
 
@@ -179,10 +188,9 @@ func (f Floor) Binding() string {
 	if f.Schedule > 0 {
 		return "the recorded schedule binds"
 	}
-	compute := f.Total
+	compute := f.Compute()
 	var words []string
 	for _, part := range f.parts() {
-		compute -= part.nanos
 		if float64(part.nanos) >= bindingShare*float64(f.Total) {
 			words = append(words, part.what)
 		}

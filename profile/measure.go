@@ -14,6 +14,7 @@ type Measure struct {
 	Errors  int64    `json:"errors"`
 	Bytes   int64    `json:"bytes"`
 	Unknown int64    `json:"calls_without_duration,omitempty"` // not in Seconds
+	Rate    *float64 `json:"-"`                                // calls a second; only of requests of clients, which have no Seconds
 	*Tails           // nil where no call has a duration, and for files and whole runs
 }
 
@@ -80,6 +81,19 @@ func (p *Profile) Measure(k Category) Measure {
 	m.Seconds = nil
 	if p.RunTime > 0 {
 		m.Seconds = new(format.Seconds(p.RunTime))
+	}
+	return m
+}
+
+// Measure returns the figures of requests, without any for nil: each counts as a call, and its
+// bytes are those of its messages and replies.
+func (r *Requests) Measure() (m Measure) {
+	if r == nil {
+		return m
+	}
+	m = Measure{Calls: r.Count, Bytes: r.Bytes + r.Replied, Tails: r.Latency.tails()}
+	if r.Rate > 0 {
+		m.Rate = new(r.Rate)
 	}
 	return m
 }

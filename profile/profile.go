@@ -218,9 +218,13 @@ func (p *Profile) SetHeader(h *format.Header) {
 const boundShare = 0.95
 
 // Bound reports whether a replay is as long as its floor. How fast the storage is does not
-// show in its run time.
+// show in its run time. A replay of a server ends with the last reply: where it is shorter than
+// the floor, that is of what would come later.
 func (p *Profile) Bound() bool {
-	return p.Floor != nil && p.Floor.Total > 0 && float64(p.Floor.Total) >= boundShare*float64(p.RunTime)
+	if p.Floor == nil || p.Requests != nil && p.Floor.Total > p.RunTime {
+		return false
+	}
+	return p.Floor.Total > 0 && float64(p.Floor.Total) >= boundShare*float64(p.RunTime)
 }
 
 // Totals returns the totals and durations of a profile, by category and by operation, and its

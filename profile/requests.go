@@ -351,7 +351,7 @@ func (r *Requests) String() string {
 	u := table.UnitOf(format.Seconds(l.P99))
 	t := func(nanos int64) string { return u.Format(format.Seconds(nanos)) }
 	return fmt.Sprintf("%s of %s, %s a second; p50 %s, p90 %s, p99 %s, max %s %s", table.Plural(int(r.Count), "request"), table.Plural(int(r.Clients), "client"),
-		aSecond(r.Rate), t(l.P50), t(l.P90), t(l.P99), t(l.Max), u.Name)
+		ASecond(r.Rate), t(l.P50), t(l.P90), t(l.P99), t(l.Max), u.Name)
 }
 
 // text says what requests spent most of their time with.
@@ -378,8 +378,8 @@ func (t *RequestTimes) text(whole int64) string {
 	return out
 }
 
-// aSecond returns a number of requests a second, with at least three digits.
-func aSecond(v float64) string {
+// ASecond returns a number of requests a second, with at least three digits.
+func ASecond(v float64) string {
 	decimals := 0
 	for limit := 100.0; v < limit && decimals < 3; limit /= 10 {
 		decimals++

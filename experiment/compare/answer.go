@@ -15,12 +15,17 @@ import (
 // does not, which side is faster, by how much, in what, and how certain that is. For
 // replays of an application it ends with the verdict, unless checks decide.
 func (c *Comparison) Answer(v *Verdict) string {
-	answer := c.runTimes() + c.most()
-	if bound := c.Bound(); bound != "" {
+	answer := c.difference() + c.most()
+	bound := c.Bound()
+	if bound != "" {
 		answer = bound + "; " + answer
 	}
-	if c.ofReplays() && v.Withheld == "" && len(c.Checks) == 0 {
+	switch {
+	case !c.ofReplays() || len(c.Checks) > 0:
+	case v.Withheld == "":
 		answer += ": " + v.text()
+	case v.Withheld == bound:
+		answer += ": not judged"
 	}
 	return answer
 }
@@ -37,45 +42,76 @@ func (c *Comparison) the(side int) string {
 	return c.Names[side]
 }
 
-// runTimes compares the run times in words.
-func (c *Comparison) runTimes() string {
-	r := c.elapsed()
+// wording is how sentences speak of a headline.
+type wording struct {
+	verb, verbs string // of one replay, and of several
+	times       string // after a ratio of 2 or more
+	as          string // after the verb, for equal sides
+	more, less  string // after a change in per cent
+	amount      string // in which intervals are more or less
+	lesser      string // of an interval
+	faster      string // of the faster side, around how many times it is so
+	instead     func(r *Row) string
+}
+
+var wordings = map[string]wording{
+	ElapsedRow: {
+		"takes", "take", "times as long as", "as long as", "longer than", "less time than", "time", "less", "is %s times as fast as",
+		func(*Row) string { return "" },
+	},
+	RequestsRow: {
+		"answers", "answer", "times as many requests as", "as many requests as", "more requests than", "fewer requests than", "requests", "fewer", "answers %s times as many requests a second as",
+		func(r *Row) string {
+			now, before := profile.ASecond(*r.Replay.Rate), profile.ASecond(*r.Application.Rate)
+			if now != before {
+				now += " instead of " + before
+			}
+			return ", " + now + " a second"
+		},
+	},
+}
+
+// difference compares the sides by the headline, in words.
+func (c *Comparison) difference() string {
+	r := c.headline()
 	if r.Ratio == nil {
 		return "the run times are not known on both sides"
 	}
-	sure := table.Percent(Confidence)
-	base, who, verb := c.the(0), c.the(1), "takes"
+	sure, w := table.Percent(Confidence), wordings[r.Name]
+	base, who, verb := c.the(0), c.the(1), w.verb
 	if c.ofReplays() && len(c.replays) > 1 {
-		who, verb = "the replays", "take"
+		who, verb = "the replays", w.verbs
 	}
 	switch {
 	case r.Finding == NoDifference:
-		return fmt.Sprintf("no difference found: %s %s %s time than %s (%s), %s",
-			who, verb, r.Interval.change(), base, sure, c.runs())
+		return fmt.Sprintf("no difference found: %s %s %s %s than %s (%s), %s",
+			who, verb, r.Interval.change(w.lesser), w.amount, base, sure, c.runs())
 	case r.Finding == Differs && !c.ofReplays():
 		ratio, v := *r.Ratio, *r.Interval
 		if ratio < 1 {
 			ratio, v = 1/ratio, Interval{1 / v.High, 1 / v.Low}
+		}
+		if r.slowdown() < 1 {
 			base, who = who, base // the faster one is the subject
 		}
 		decimals := 2
 		if ratio < 1.1 {
 			decimals = 3
 		}
-		return fmt.Sprintf("%s is %s times as fast as %s (%s to %s, %s), %s",
-			base, table.Fixed(ratio, decimals), who, table.Fixed(v.Low, decimals), table.Fixed(v.High, decimals), sure, c.runs())
+		return fmt.Sprintf("%s %s %s (%s to %s, %s), %s", base, fmt.Sprintf(w.faster, table.Fixed(ratio, decimals)),
+			who, table.Fixed(v.Low, decimals), table.Fixed(v.High, decimals), sure, c.runs())
 	case r.Finding == Differs:
-		return fmt.Sprintf("%s %s %s %s (%s, %s), %s",
-			who, verb, longer(*r.Ratio), base, r.Interval.change(), sure, c.runs())
+		return fmt.Sprintf("%s %s %s %s (%s, %s)%s, %s",
+			who, verb, w.compared(*r.Ratio), base, r.Interval.change(w.lesser), sure, w.instead(r), c.runs())
 	}
-	return fmt.Sprintf("%s %s %s %s, %s", who, verb, longer(*r.Ratio), base, c.runs())
+	return fmt.Sprintf("%s %s %s %s%s, %s", who, verb, w.compared(*r.Ratio), base, w.instead(r), c.runs())
 }
 
 // most names the class with most of the difference of two systems, as the end of a
 // sentence: "; the most in sync: 0.008 instead of 6.822 ms". It returns "" for replays,
 // whose verdict names the classes, and where no difference was found.
 func (c *Comparison) most() string {
-	whole := c.elapsed()
+	whole := c.headline()
 	if c.ofReplays() || whole.Ratio == nil || whole.Finding == NoDifference || percentOff(*whole.Ratio) == "0.0" {
 		return ""
 	}
@@ -83,7 +119,7 @@ func (c *Comparison) most() string {
 	far := c.NoiseFloor
 	for k := range profile.NumIO {
 		r := &c.Rows[k]
-		d := r.difference() * math.Copysign(1, whole.difference())
+		d := r.difference() * math.Copysign(1, whole.slowdown()-1)
 		if d > far && r.Finding != NoDifference {
 			most, far = r, d
 		}
@@ -93,7 +129,7 @@ func (c *Comparison) most() string {
 	}
 	u := table.UnitOf(max(*most.Application.Seconds, *most.Replay.Seconds))
 	a, b := u.Format(*most.Application.Seconds), u.Format(*most.Replay.Seconds)
-	if whole.Finding == Differs && *whole.Ratio > 1 { // the first side is the subject
+	if whole.Finding == Differs && whole.slowdown() > 1 { // the first side is the subject
 		a, b = b, a
 	}
 	return fmt.Sprintf("; the most in %s: %s instead of %s %s", most.Name, b, a, u.Name)
@@ -111,26 +147,26 @@ func (c *Comparison) runs() string {
 	}
 }
 
-// longer returns how a ratio of times compares, as the start of a phrase that ends with
-// the other side.
-func longer(ratio float64) string {
+// compared returns how a ratio compares, as the start of a phrase that ends with the other side.
+func (w *wording) compared(ratio float64) string {
 	switch change := percentOff(ratio); {
 	case ratio >= 2:
-		return table.Fixed(ratio, 2) + " times as long as"
+		return table.Fixed(ratio, 2) + " " + w.times
 	case change == "0.0":
-		return "as long as"
+		return w.as
 	case ratio > 1:
-		return change + " % longer than"
+		return change + " % " + w.more
 	default:
-		return change + " % less time than"
+		return change + " % " + w.less
 	}
 }
 
 // percentOff returns how far a ratio is from 1, in per cent with a decimal.
 func percentOff(ratio float64) string { return table.Fixed(100*math.Abs(ratio-1), 1) }
 
-// change returns an interval of a ratio as a change in per cent.
-func (i *Interval) change() string {
+// change returns an interval of a ratio as a change in per cent. less is the word for what is
+// below 1.
+func (i *Interval) change(less string) string {
 	low, high := percentOff(i.Low), percentOff(i.High)
 	switch {
 	case i.Low >= 2:
@@ -138,9 +174,9 @@ func (i *Interval) change() string {
 	case i.Low >= 1:
 		return low + " to " + high + " % more"
 	case i.High <= 1:
-		return high + " to " + low + " % less"
+		return high + " to " + low + " % " + less
 	}
-	return low + " % less to " + high + " % more"
+	return low + " % " + less + " to " + high + " % more"
 }
 
 // text returns a verdict that is not withheld as a phrase.
@@ -169,7 +205,7 @@ func (c *Comparison) Remarks(v *Verdict) []string {
 	lines := []string{}
 	var parts []string
 	switch {
-	case v.Withheld != "":
+	case v.Withheld != "" && v.Withheld != c.Bound(): // the answer says what binds
 		parts = append(parts, "cannot be judged: "+v.Withheld)
 	case !c.ofReplays() && len(c.Checks) == 0 && v.Tolerance != nil:
 		parts = append(parts, v.text())
@@ -190,7 +226,7 @@ func (c *Comparison) Remarks(v *Verdict) []string {
 	if at := c.elapsed().Application.Seconds; c.Paced != nil && at != nil {
 		lines = append(lines, c.Paced.Text(c.the(0), *at))
 	}
-	if c.elapsed().Finding == TooFewRuns && v.Runs == 0 {
+	if c.headline().Finding == TooFewRuns && v.Runs == 0 {
 		lines = append(lines, fmt.Sprintf("%s cannot tell a difference from noise: make %d of each", c.runs(), MinRuns))
 	}
 	if line := c.grouping(); line != "" {

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"pianola/format"
@@ -15,6 +16,9 @@ type Bound struct {
 	By      string  `json:"by"` // what makes up the floor
 	Floor   float64 `json:"floor_seconds"`
 	RunTime float64 `json:"run_time_seconds"`
+
+	serves   bool // clients: the rate of their requests is what the floor bounds
+	computes bool // most of the floor is compute
 }
 
 // Bounds returns the sides that are bound, in order.
@@ -33,7 +37,18 @@ func BoundOf(side string, runs []*profile.Profile) *Bound {
 	if p == nil || !p.Bound() {
 		return nil
 	}
-	return &Bound{side, p.Floor.Binding(), format.Seconds(p.Floor.Total), format.Seconds(p.RunTime)}
+	return &Bound{side, p.Floor.Binding(), format.Seconds(p.Floor.Total), format.Seconds(p.RunTime), p.Requests != nil, 2*p.Floor.Compute() > p.Floor.Total}
+}
+
+// withholding returns why replays of an application are not judged, "" if they are: they are as
+// long as their floor, so that any storage gives the same run time. Replays bound by compute
+// are judged nevertheless, because the question is then whether compute is replayed truly. A
+// server bound by it is not: its rate of requests is taken for that of its storage.
+func (c *Comparison) withholding() string {
+	if !c.ofReplays() || !slices.ContainsFunc(c.Bounds(), func(b Bound) bool { return !b.computes || c.headline().Name == RequestsRow }) {
+		return ""
+	}
+	return c.Bound()
 }
 
 // Bound returns what binds the sides in one sentence, "" if nothing does.
@@ -50,11 +65,15 @@ func BoundText(bounds []Bound) string {
 		}
 		clauses, by = append(clauses, clause), b.By
 	}
+	what := "run time"
+	if slices.ContainsFunc(bounds, func(b Bound) bool { return b.serves }) {
+		what = "request rate"
+	}
 	switch len(clauses) {
 	case 0:
 		return ""
 	case 1:
-		return clauses[0] + ", so its run time does not show how fast the storage is"
+		return clauses[0] + ", so its " + what + " does not show how fast the storage is"
 	}
-	return strings.Join(clauses, " and ") + ", so the run times do not show how fast the storage is"
+	return strings.Join(clauses, " and ") + ", so the " + what + "s do not show how fast the storage is"
 }

@@ -30,10 +30,10 @@ func TestBound(t *testing.T) {
 		names        [2]string
 		want         string
 	}{
-		{"a replay", app, fast, DefaultNames, "timers and clients that were not recorded bind the replay (1.760 s of its 1.776 s), so its run time does not show how fast the storage is; the replay takes 11.2 % less time than the application, one run of each: inconclusive"},
+		{"a replay", app, fast, DefaultNames, "timers and clients that were not recorded bind the replay (1.760 s of its 1.776 s), so its run time does not show how fast the storage is; the replay takes 11.2 % less time than the application, one run of each: not judged"},
 		{"two storages", fast, slow, [2]string{"tmpfs", "hdd"}, "timers and clients that were not recorded bind tmpfs (1.760 s of its 1.776 s) and hdd (1.760 s of its 1.777 s), so the run times do not show how fast the storage is; hdd takes 0.1 % longer than tmpfs, one run of each"},
-		{"compute", app, computes, DefaultNames, "compute binds the replay (0.950 s of its 1.000 s), so its"},
-		{"a schedule", app, []*profile.Profile{replayOf(t, 1998, format.Floor{Total: 1990e6, Schedule: 1990e6})}, DefaultNames, "the recorded schedule binds the replay (1.990 s of its 1.998 s), so its run time does not show how fast the storage is; the replay takes 0.1 % less time than the application, one run of each"},
+		{"compute", app, computes, DefaultNames, "compute binds the replay (0.950 s of its 1.000 s), so its run time does not show how fast the storage is; the replay takes 50.0 % less time than the application, one run of each: outside 10 % in run time"},
+		{"a schedule", app, []*profile.Profile{replayOf(t, 1998, format.Floor{Total: 1990e6, Schedule: 1990e6})}, DefaultNames, "the recorded schedule binds the replay (1.990 s of its 1.998 s), so its run time does not show how fast the storage is; the replay takes 0.1 % less time than the application, one run of each: not judged"},
 		{"later than its schedule", app, []*profile.Profile{replayOf(t, 4000, format.Floor{Total: 1990e6, Schedule: 1990e6})}, DefaultNames, "the replay takes"},
 		{"longer than the floor", app, []*profile.Profile{replayOf(t, 1000, format.Floor{Total: 949e6})}, DefaultNames, "the replay takes"},
 		{"unknown floor", app, app, DefaultNames, "the replay takes"},

@@ -41,13 +41,17 @@ type Interval stats.Interval
 
 func (i Interval) String() string { return table.Fixed(i.Low, 3) + " to " + table.Fixed(i.High, 3) }
 
-// ElapsedRow is the name of the row that compares the run times.
-const ElapsedRow = "elapsed"
+// ElapsedRow is the name of the row that compares the run times, and RequestsRow that of the
+// one that compares the rates of requests.
+const (
+	ElapsedRow  = "elapsed"
+	RequestsRow = "requests"
+)
 
 // Comparison compares runs of an application with runs of its replay, or with other
 // runs. Times are in seconds. Figures of several runs are medians.
 type Comparison struct {
-	Rows       []Row     // the categories in order, then ElapsedRow
+	Rows       []Row     // the categories in order, then ElapsedRow, then RequestsRow if a side has requests of clients
 	Operations []Row     // operations that occurred, without intervals: I/O first, then by difference
 	Files      []Row     // at most keptFiles, by difference; without intervals
 	Paired     *float64  // fraction of both sides' time in files with the same name on both sides; nil if there is no time
@@ -79,14 +83,14 @@ type Comparison struct {
 	applications, replays []*profile.Profile
 }
 
-// Row compares one category, one operation, one file, or the run times.
+// Row compares one category, one operation, one file, the run times, or the rates of requests.
 type Row struct {
 	Name        string
 	Category    string // of an operation, empty if it is not I/O
 	Application profile.Measure
 	Replay      profile.Measure
-	Ratio       *float64           // replay/application; nil if a time is unknown or the application's is 0
-	Medians     [2]*stats.Interval // intervals of the seconds of each side, each with Confidence; nil for too few runs
+	Ratio       *float64           // replay/application, of times or rates; nil if one is unknown or the application's is 0
+	Medians     [2]*stats.Interval // intervals of the time or the rate of each side, each with Confidence; nil for too few runs
 	Interval    *Interval          // of Ratio; nil if both sides are one run, or a time of the application is 0
 	Finding     Finding            // "" without a Ratio, or with enough runs but without an Interval
 	Distance    *Distance          // of a category; nil for other rows
@@ -145,6 +149,9 @@ func Profiles(applications, replays []*profile.Profile) *Comparison {
 			row.Distance = distance(func(p *profile.Profile) profile.Curve { return p.Curves[k] })
 		}
 		c.Rows = append(c.Rows, row)
+	}
+	if served := func(p *profile.Profile) bool { return p.Requests != nil }; slices.ContainsFunc(applications, served) || slices.ContainsFunc(replays, served) {
+		c.Rows = append(c.Rows, c.row(RequestsRow, requestMeasure))
 	}
 	c.Distance = distance((*profile.Profile).IOCurve)
 	if elapsed := c.elapsed().Application.Seconds; elapsed != nil {
@@ -229,7 +236,7 @@ func (r *Row) occurs() bool { return r.Application.Calls+r.Replay.Calls > 0 }
 // shown returns the rows to print: calls on files, and others that occurred.
 func (c *Comparison) shown() (rows []Row) {
 	for k := range c.Rows {
-		if row := &c.Rows[k]; c.judged(k) || row.occurs() {
+		if row := &c.Rows[k]; c.judged(k) || row.occurs() || row.Name == ElapsedRow {
 			rows = append(rows, *row)
 		}
 	}
@@ -237,20 +244,24 @@ func (c *Comparison) shown() (rows []Row) {
 }
 
 // judged reports whether a row counts for a verdict. Rows of mapped files count only if
-// they occur.
+// they occur, and of the run time and the requests only the headline does.
 func (c *Comparison) judged(k int) bool {
-	return k < int(profile.NumCalls) || k < int(profile.NumIO) && c.Rows[k].occurs() || k == int(profile.NumCategories)
+	return k < int(profile.NumCalls) || k < int(profile.NumIO) && c.Rows[k].occurs() || &c.Rows[k] == c.headline()
 }
 
 // rowError returns the error rate of each interval, which is 1-Confidence divided by
-// the number of rows (Bonferroni); rows of mapped files count where they occur. So a
+// the number of rows (Bonferroni); rows of mapped files and requests count where they occur. So a
 // table of five rows shows a false difference in at most one of twenty comparisons,
 // not in one of five.
 func (c *Comparison) rowError() float64 {
 	rows := float64(profile.NumCalls) + 1
+	seldom := []func(*profile.Profile) profile.Measure{requestMeasure}
 	for k := profile.NumCalls; k < profile.NumIO; k++ {
-		faults := func(p *profile.Profile) bool { return p.Categories[k].Calls > 0 }
-		if slices.ContainsFunc(c.applications, faults) || slices.ContainsFunc(c.replays, faults) {
+		seldom = append(seldom, func(p *profile.Profile) profile.Measure { return p.Measure(k) })
+	}
+	for _, of := range seldom {
+		occurs := func(p *profile.Profile) bool { return of(p).Calls > 0 }
+		if slices.ContainsFunc(c.applications, occurs) || slices.ContainsFunc(c.replays, occurs) {
 			rows++
 		}
 	}
@@ -259,6 +270,25 @@ func (c *Comparison) rowError() float64 {
 
 // elapsed returns the row of the run time.
 func (c *Comparison) elapsed() *Row { return &c.Rows[profile.NumCategories] }
+
+// Requests returns the row of the rates of requests, nil if no side has requests.
+func (c *Comparison) Requests() *Row {
+	if last := &c.Rows[len(c.Rows)-1]; last.Name == RequestsRow {
+		return last
+	}
+	return nil
+}
+
+// headline returns the row that the answer is about: the rates of requests if both sides have
+// one, else the run time. How long a server was recorded says nothing.
+func (c *Comparison) headline() *Row {
+	if r := c.Requests(); r != nil && r.Ratio != nil {
+		return r
+	}
+	return c.elapsed()
+}
+
+func requestMeasure(p *profile.Profile) profile.Measure { return p.Requests.Measure() }
 
 // row compares the figures of all runs, with the interval of the ratio.
 func (c *Comparison) row(name string, of func(*profile.Profile) profile.Measure) Row {
@@ -319,15 +349,30 @@ func quantiles(runs []profile.Measure, i int) (values []float64) {
 	return values
 }
 
-// newRow returns a row of medians, and the known times of each side in rising order.
-func newRow(name string, applications, replays []profile.Measure) (row Row, aTimes, rTimes []float64) {
+// newRow returns a row of medians, and the known times or rates of each side in rising order.
+func newRow(name string, applications, replays []profile.Measure) (row Row, aValues, rValues []float64) {
 	row.Name = name
-	row.Application, aTimes = medians(applications)
-	row.Replay, rTimes = medians(replays)
-	if a, r := row.Application.Seconds, row.Replay.Seconds; a != nil && *a != 0 && r != nil {
+	row.Application, aValues = medians(applications)
+	row.Replay, rValues = medians(replays)
+	if a, r := row.values(); a != nil && *a != 0 && r != nil {
 		row.Ratio = new(*r / *a)
 	}
-	return row, aTimes, rTimes
+	return row, aValues, rValues
+}
+
+// valueOf returns what a row compares: a rate if there is one, else seconds; nil if unknown.
+func valueOf(m *profile.Measure) *float64 { return cmp.Or(m.Rate, m.Seconds) }
+
+// values returns what a row compares of the sides.
+func (r *Row) values() (a, b *float64) { return valueOf(&r.Application), valueOf(&r.Replay) }
+
+// slowdown returns how many times as slow the replay is, by its time or its rate. It needs a
+// Ratio.
+func (r *Row) slowdown() float64 {
+	if r.Application.Rate != nil {
+		return 1 / *r.Ratio
+	}
+	return *r.Ratio
 }
 
 // difference returns by how many seconds the replay is slower, 0 if unknown.
@@ -346,31 +391,36 @@ func measures(profiles []*profile.Profile, of func(*profile.Profile) profile.Mea
 	return runs
 }
 
-// medians returns the median of each figure, and the known times in rising
+// medians returns the median of each figure, and the known times or rates in rising
 // order.
-func medians(runs []profile.Measure) (m profile.Measure, times []float64) {
+func medians(runs []profile.Measure) (m profile.Measure, values []float64) {
 	var calls, errs, bytes, unknowns []int64
-	for _, one := range runs {
-		if one.Seconds != nil {
-			times = append(times, *one.Seconds)
+	rated := slices.ContainsFunc(runs, func(one profile.Measure) bool { return one.Rate != nil })
+	for i, one := range runs {
+		if v := valueOf(&runs[i]); v != nil {
+			values = append(values, *v)
 		}
 		calls, errs = append(calls, one.Calls), append(errs, one.Errors)
 		bytes, unknowns = append(bytes, one.Bytes), append(unknowns, one.Unknown)
 	}
 	m = profile.Measure{Calls: stats.Median(calls), Errors: stats.Median(errs), Bytes: stats.Median(bytes), Unknown: stats.Median(unknowns)}
-	if len(times) > 0 {
-		m.Seconds = new(stats.Median(times))
+	switch {
+	case len(values) == 0:
+	case rated:
+		m.Rate = new(stats.Median(values))
+	default:
+		m.Seconds = new(stats.Median(values))
 	}
 	var tails [len(stats.QuantileNames)]float64
 	for i := range tails {
 		v := quantiles(runs, i)
 		if len(v) == 0 {
-			return m, times
+			return m, values
 		}
 		tails[i] = stats.Median(v)
 	}
 	m.Tails = profile.NewTails(tails)
-	return m, times
+	return m, values
 }
 
 // Typical returns the run with the median run time, nil for no runs. For an even number

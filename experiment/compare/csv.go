@@ -23,6 +23,7 @@ func (c *Comparison) WriteCSV(w io.Writer) error {
 			head = append(head, side+"_"+key+"_seconds")
 		}
 	}
+	head = append(head, a+"_per_second", r+"_per_second") // of requests, which have no seconds
 	cw.Write(head)
 	for _, group := range []struct {
 		kind string
@@ -61,5 +62,5 @@ func (r *Row) fields() []string {
 			fields = append(fields, number(v))
 		}
 	}
-	return fields
+	return append(fields, number(a.Rate), number(p.Rate))
 }

@@ -19,6 +19,7 @@ func (c *Comparison) Document(tolerance float64) any {
 		Application: c.side(0, len(c.applications), c.ApplicationSeconds(), c.ApplicationLatency()),
 		Replay:      c.side(1, len(c.replays), c.ReplaySeconds(), c.ReplayLatency()),
 		Figures:     c.Figures(),
+		Requests:    c.requests(),
 		NoiseFloor:  c.NoiseFloor,
 		Coverage:    c.Coverage.Document(),
 		Verdict:     v,
@@ -59,6 +60,7 @@ type comparisonDocument struct {
 	Application sideDocument      `json:"application"`
 	Replay      sideDocument      `json:"replay"`
 	Figures                       // with intervals and confidence if there are several runs
+	Requests    *requestsDocument `json:"requests,omitempty"`
 	Distance    *distanceDocument `json:"profile_distance,omitempty"`
 	NoiseFloor  float64           `json:"noise_floor_seconds"`
 	Coverage    any               `json:"coverage"`
@@ -94,6 +96,53 @@ func (c *Comparison) side(i, runs int, seconds SecondsByRow, latency ByRow[profi
 		})
 	}
 	return sideDocument{runs, seconds, end(func(v *stats.Interval) *float64 { return &v.Low }), end(func(v *stats.Interval) *float64 { return &v.High }), latency}
+}
+
+// requestsDocument compares the requests of clients that were not recorded. The ratios are
+// those of the rates.
+type requestsDocument struct {
+	Application requestSide `json:"application"`
+	Replay      requestSide `json:"replay"`
+	Ratio       *float64    `json:"ratio,omitempty"`
+	Low         *float64    `json:"interval_low,omitempty"`
+	High        *float64    `json:"interval_high,omitempty"`
+	Finding     Finding     `json:"finding,omitempty"`
+	Ratios      *Tails      `json:"latency_ratios,omitempty"`
+}
+
+// requestSide holds the medians of one side.
+type requestSide struct {
+	Clients  int64          `json:"clients"`
+	Requests int64          `json:"requests"`
+	Rate     *float64       `json:"per_second,omitempty"`
+	Low      *float64       `json:"interval_low_per_second,omitempty"` // of the median rate
+	High     *float64       `json:"interval_high_per_second,omitempty"`
+	Latency  *profile.Tails `json:"latency,omitempty"`
+}
+
+func (c *Comparison) requests() *requestsDocument {
+	r := c.Requests()
+	if r == nil {
+		return nil
+	}
+	side := func(i int, m *profile.Measure, runs []*profile.Profile) requestSide {
+		var clients []int64
+		for _, p := range runs {
+			if p.Requests != nil {
+				clients = append(clients, p.Requests.Clients)
+			}
+		}
+		s := requestSide{Clients: stats.Median(clients), Requests: m.Calls, Rate: m.Rate, Latency: m.Tails}
+		if v := r.Medians[i]; v != nil {
+			s.Low, s.High = &v.Low, &v.High
+		}
+		return s
+	}
+	d := &requestsDocument{side(0, &r.Application, c.applications), side(1, &r.Replay, c.replays), r.Ratio, nil, nil, r.Finding, newTails(r.Tails)}
+	if r.Interval != nil {
+		d.Low, d.High = &r.Interval.Low, &r.Interval.High
+	}
+	return d
 }
 
 // distanceDocument holds the distance of all I/O, and those of the categories.

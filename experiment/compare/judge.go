@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -16,7 +17,7 @@ type Verdict struct {
 	Tolerance   *float64 `json:"tolerance,omitempty"` // nil if none was requested
 	State       State    `json:"verdict"`
 	Within      bool     `json:"within_tolerance"`      // State is Within
-	Withheld    string   `json:"withheld,omitempty"`    // reason why the coverage of the recording allows no verdict
+	Withheld    string   `json:"withheld,omitempty"`    // reason why no verdict is possible: the coverage of the recording, or what binds the replays
 	Outside     []string `json:"outside"`               // rows that differ by more than the tolerance
 	Undecided   []string `json:"undecided"`             // rows that may
 	NotExcluded []string `json:"not_excluded"`          // rows without a difference found, in which one of up to twice the tolerance is possible
@@ -45,7 +46,7 @@ const (
 )
 
 // Possible reports whether the runs can be compared: the recording holds enough of the
-// I/O, and both run times are known.
+// I/O, nothing but storage binds the replays, and both run times are known.
 func (v *Verdict) Possible() bool { return v.Withheld == "" && !slices.Contains(v.Unknown, ElapsedRow) }
 
 // ParseTolerance parses "10%", "10" or "0.1", which mean the same: a number of at least 1 is
@@ -117,16 +118,18 @@ var standingNames = [numStandings]string{
 // application's run time, on one side, and differs by less than that from the other
 // side's: a few calls that find a cache in another state can double it, and the run hardly
 // differs. The second is a row whose time is unknown. The run time always counts; if it
-// is unknown, nothing is within any tolerance.
+// is unknown, nothing is within any tolerance. Where both sides have requests of clients, their
+// rate counts in its place.
 //
 // If the recording does not hold nearly all of the application's I/O, the verdict is
-// withheld, even if the times are close.
+// withheld, even if the times are close. So is that of replays that are as long as they are
+// because of something else than storage: see withholding.
 func (c *Comparison) Judge(tolerance float64) Verdict {
 	var rows [numStandings][]string
 	for s := range rows {
 		rows[s] = []string{}
 	}
-	v := Verdict{Withheld: c.Coverage.Withheld()}
+	v := Verdict{Withheld: cmp.Or(c.Coverage.Withheld(), c.withholding())}
 	if tolerance < 0 && c.ofReplays() {
 		tolerance = DefaultTolerance
 	}
@@ -168,13 +171,14 @@ func (c *Comparison) standing(i int, tolerance float64) standing {
 	if !c.judged(i) {
 		return ignored
 	}
-	a, b := r.Application.Seconds, r.Replay.Seconds
+	a, b := r.values()
+	whole := r == c.headline()
 	switch {
 	case a == nil || b == nil:
 		return unknown
-	case r.Name != ElapsedRow && !r.occurs() || tolerance < 0:
+	case !whole && !r.occurs() || tolerance < 0:
 		return ignored
-	case r.Name != ElapsedRow && min(*a, *b) < c.NoiseFloor && math.Abs(*b-*a) < c.NoiseFloor:
+	case !whole && min(*a, *b) < c.NoiseFloor && math.Abs(*b-*a) < c.NoiseFloor:
 		return short
 	}
 	// 1.1 counts as within 10 % of 1, although the difference of the floats is larger.

@@ -74,8 +74,8 @@ func (c *Comparison) times(u table.Unit, v *Verdict) [][]string {
 		cell  func(r *Row, at int) string
 	}{
 		{"", true, func(r *Row, _ int) string { return Label(r.Name) }},
-		{c.head(0) + u.Name, true, func(r *Row, _ int) string { return u.Optional(r.Application.Seconds) }},
-		{c.head(1) + u.Name, true, func(r *Row, _ int) string { return u.Optional(r.Replay.Seconds) }},
+		{c.head(0) + u.Name, true, func(r *Row, _ int) string { return r.cell(&r.Application, u) }},
+		{c.head(1) + u.Name, true, func(r *Row, _ int) string { return r.cell(&r.Replay, u) }},
 		{"ratio", true, func(r *Row, _ int) string { return r.ratio() }},
 		{"interval", several, func(r *Row, _ int) string {
 			if r.Interval == nil {
@@ -108,6 +108,14 @@ func (c *Comparison) times(u table.Unit, v *Verdict) [][]string {
 	return rows
 }
 
+// cell returns what a row compares of a side.
+func (r *Row) cell(m *profile.Measure, u table.Unit) string {
+	if m.Rate != nil {
+		return profile.ASecond(*m.Rate)
+	}
+	return u.Optional(m.Seconds)
+}
+
 // amounts returns the table of distances, calls and bytes.
 func (c *Comparison) amounts() [][]string {
 	rows := [][]string{{"", "distance", c.head(0) + "calls", c.head(1) + "calls", c.head(0) + "bytes", c.head(1) + "bytes"}}
@@ -135,10 +143,10 @@ func below(b *bytes.Buffer, rows [][]string) {
 	}
 }
 
-// hasLatencies reports whether the text shows latencies of a category: both sides have
-// some, and at least one side is above the noise floor.
+// hasLatencies reports whether the text shows latencies of a category or of requests: both
+// sides have some, and at least one side of a category is above the noise floor.
 func (c *Comparison) hasLatencies(r *Row) bool {
-	return r.Tails != nil && max(*r.Application.Seconds, *r.Replay.Seconds) >= c.NoiseFloor
+	return r.Tails != nil && (r.Name == RequestsRow || max(*r.Application.Seconds, *r.Replay.Seconds) >= c.NoiseFloor)
 }
 
 // latencyRatios writes a table of the ratios of the quantiles.
@@ -248,11 +256,13 @@ func (c *Comparison) mostDifferent(b *bytes.Buffer, what string, u table.Unit, l
 
 // Label returns the name of a row in words.
 func Label(name string) string {
-	if name == ElapsedRow {
-		return "run time"
+	if label, ok := rowLabels[name]; ok {
+		return label
 	}
 	return name
 }
+
+var rowLabels = map[string]string{ElapsedRow: "run time", RequestsRow: "requests/s"}
 
 func labels(names []string) string {
 	words := make([]string, len(names))
