@@ -70,10 +70,10 @@ func (e *Error) Error() string {
 //	run_time > 90s
 //
 // METRIC is run_time, or a class of calls or an operation with one of seconds, calls,
-// bytes, bytes_per_second, p50, p90, p99, p999 and max, or one of calls, bytes and
-// bytes_per_second of all I/O. A bound with a sign is a change from the other side, in
+// bytes, bytes_per_second, p50, p90, p99, p999 and max, or requests with one of rate, count
+// and the same quantiles, or one of calls, bytes and bytes_per_second of all I/O. A bound with a sign is a change from the other side, in
 // per cent or as a value; one without a sign is a value. Values have a unit unless they
-// are 0 or a number of calls. Times can only become worse by growing, and rates by
+// are 0, a number of calls or requests, or a rate of requests. Times can only become worse by growing, and rates by
 // shrinking: a check that fails when they become better is an error, which is always an
 // *Error.
 func Parse(text string) (*Check, error) {
@@ -159,29 +159,29 @@ func (p *parser) metric(c *Check) *Error {
 		c.Metric = Metric{runTime, &durations, larger, elapsed, seconds}
 		return nil
 	}
-	if i := slices.Index(figureNames(), subject); i >= 0 && figures[i].whole {
+	if i := slices.Index(names(figures), subject); i >= 0 && figures[i].whole {
 		f := &figures[i]
 		c.Metric = Metric{f.name, f.unit, f.worse, elapsed, f.value}
 		return nil
 	}
-	measure := measureOf(subject)
+	measure, figures := measureOf(subject)
 	if measure == nil {
-		err := p.fail(at, "classes are read, write, sync, metadata, …; operations are as in pianola profile", "no class or operation %q", subject)
+		err := p.fail(at, "classes are read, write, sync, metadata, …; requests are those of clients; operations are as in pianola profile", "no class or operation %q", subject)
 		if subject == "" {
-			err.Msg = "expected a class, an operation, " + strings.Join(wholeNames(), ", ") + " or " + runTime
+			err.Msg = "expected a class, an operation, " + requests + ", " + strings.Join(wholeNames(), ", ") + " or " + runTime
 		}
 		err.Word, err.Names = subject, append(append(subjects(), runTime), wholeNames()...)
 		return err
 	}
 	if p.at == len(p.text) || p.text[p.at] != '.' {
-		return p.fail(p.at, "figures are "+strings.Join(figureNames(), ", "), "expected a figure after %s, such as %s.p99", subject, subject)
+		return p.fail(p.at, "figures are "+strings.Join(names(figures), ", "), "expected a figure after %s, such as %s.p99", subject, subject)
 	}
 	p.at++
 	word, at := p.word(name)
-	i := slices.Index(figureNames(), word)
+	i := slices.Index(names(figures), word)
 	if i < 0 {
-		err := p.fail(at, "figures are "+strings.Join(figureNames(), ", "), "no figure %q", word)
-		err.Word, err.Names = word, figureNames()
+		err := p.fail(at, "figures are "+strings.Join(names(figures), ", "), "no figure %q", word)
+		err.Word, err.Names = word, names(figures)
 		return err
 	}
 	f := &figures[i]

@@ -39,6 +39,11 @@ func TestParse(t *testing.T) {
 		{"read.bytes_per_second < -1MB/s", "read.bytes_per_second", "bytes_per_second", false, Difference, -1e6},
 		{"calls > +0", "calls", "calls", true, Difference, 0},
 		{"bytes < -1%", "bytes", "bytes", false, Share, -0.01},
+		{"requests.rate < -5%", "requests.rate", "requests_per_second", false, Share, -0.05},
+		{"requests.rate < 1000", "requests.rate", "requests_per_second", false, Value, 1000},
+		{"requests.rate < 1000/s", "requests.rate", "requests_per_second", false, Value, 1000},
+		{"requests.count < -1", "requests.count", "requests", false, Difference, -1},
+		{"requests.p99 > 20ms", "requests.p99", "seconds", true, Value, 0.02},
 		{"bytes_per_second < 1MB", "bytes_per_second", "bytes_per_second", false, Value, 1e6},
 	} {
 		c, err := Parse(test.text)
@@ -53,10 +58,14 @@ func TestParse(t *testing.T) {
 
 func TestParseErrors(t *testing.T) {
 	for _, test := range []struct{ text, want, hint, word string }{
-		{"", `check "": at byte 0: expected a class, an operation, calls, bytes, bytes_per_second or run_time`, "classes are", ""},
+		{"", `check "": at byte 0: expected a class, an operation, requests, calls, bytes, bytes_per_second or run_time`, "classes are", ""},
 		{"synk.p99 > +10%", `check "synk.p99 > +10%": at byte 0: no class or operation "synk"`, "classes are", "synk"},
 		{"sync > +10%", `check "sync > +10%": at byte 4: expected a figure after sync, such as sync.p99`, "p99", ""},
 		{"sync.p98 > +10%", `check "sync.p98 > +10%": at byte 5: no figure "p98"`, "bytes_per_second", "p98"},
+		{"requests > +10%", `check "requests > +10%": at byte 8: expected a figure after requests, such as requests.p99`, "figures are rate, count, p50, p90, p99, p999, max", ""},
+		{"requests.bytes > 1kB", `check "requests.bytes > 1kB": at byte 9: no figure "bytes"`, "rate, count, p50", "bytes"},
+		{"requests.rate > 5", `check "requests.rate > 5": at byte 14: a check of requests.rate needs <, because smaller is worse`, "requests.rate < -10%", ""},
+		{"read.rate < -5%", `check "read.rate < -5%": at byte 5: no figure "rate"`, "bytes_per_second", "rate"},
 		{"sync.p99", `check "sync.p99": at byte 8: expected > or < after sync.p99`, "sync.p99 > +10%", ""},
 		{"sync.p99 >= 5ms", `check "sync.p99 >= 5ms": at byte 9: want > or <, not >=`, "", ""},
 		{"sync.p99 < 5ms", `check "sync.p99 < 5ms": at byte 9: a check of sync.p99 needs >, because larger is worse`, "a check states the condition that fails: sync.p99 > +10%", ""},

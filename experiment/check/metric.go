@@ -10,8 +10,10 @@ import (
 	"pianola/profile"
 )
 
-// runTime is the metric without a subject.
-const runTime = "run_time"
+const (
+	runTime  = "run_time" // the metric without a subject
+	requests = "requests" // the subject that is no call: those of clients that were not recorded
+)
 
 // Metric is what is checked of a run.
 type Metric struct {
@@ -59,6 +61,12 @@ var figures = slices.Concat([]figure{
 	})},
 }, quantiles())
 
+// requestFigures are those of requests.
+var requestFigures = slices.Concat([]figure{
+	{"rate", &requestRates, smaller, false, func(_ *profile.Profile, m *profile.Measure) *float64 { return m.Rate }},
+	{"count", &requestCounts, either, false, ofCalls(func(_ *profile.Profile, m *profile.Measure) *float64 { return new(float64(m.Calls)) })},
+}, quantiles())
+
 func ofCalls(value func(*profile.Profile, *profile.Measure) *float64) func(*profile.Profile, *profile.Measure) *float64 {
 	return func(p *profile.Profile, m *profile.Measure) *float64 {
 		if m.Calls == 0 {
@@ -80,33 +88,38 @@ func quantiles() (list []figure) {
 	return list
 }
 
-// subjects are the classes by their names in JSON, then the operations. A class
+// subjects are the classes by their names in JSON, the requests, then the operations. A class
 // precedes an operation of the same name, such as read.
 func subjects() (names []string) {
 	for k := range profile.NumCategories {
 		names = append(names, k.Key())
 	}
+	names = append(names, requests)
 	for op := format.OpNone + 1; op.Valid(); op++ {
 		names = append(names, op.String())
 	}
 	return names
 }
 
-// measureOf returns the function that measures a subject, nil for an unknown subject.
-func measureOf(subject string) func(*profile.Profile) profile.Measure {
+// measureOf returns the function that measures a subject, and its figures; nil for an unknown
+// subject.
+func measureOf(subject string) (func(*profile.Profile) profile.Measure, []figure) {
+	if subject == requests {
+		return func(p *profile.Profile) profile.Measure { return p.Requests.Measure() }, requestFigures
+	}
 	for k := range profile.NumCategories {
 		if k.Key() == subject {
-			return func(p *profile.Profile) profile.Measure { return p.Measure(k) }
+			return func(p *profile.Profile) profile.Measure { return p.Measure(k) }, figures
 		}
 	}
 	op, ok := format.Lookup([]byte(subject))
 	if !ok {
-		return nil
+		return nil, nil
 	}
-	return func(p *profile.Profile) profile.Measure { return p.OpMeasure(op) }
+	return func(p *profile.Profile) profile.Measure { return p.OpMeasure(op) }, figures
 }
 
-func figureNames() (names []string) {
+func names(figures []figure) (names []string) {
 	for i := range figures {
 		names = append(names, figures[i].name)
 	}
@@ -143,6 +156,9 @@ var (
 	numbers   = unit{"calls", true, "1000", []symbol{{"", 1}}, number}
 	sizes     = unit{"bytes", true, "100MB", byteSymbols, func(v float64) string { return number(v) + " B" }} // a byte more can be seen
 	rates     = unit{"bytes_per_second", false, "100MB", perSecond(), func(v float64) string { return table.Bytes(v) + "/s" }}
+
+	requestCounts = unit{"requests", true, "1000", numbers.bounds, number}
+	requestRates  = unit{"requests_per_second", false, "1000", []symbol{{"", 1}, {"/s", 1}}, func(v float64) string { return profile.ASecond(v) + "/s" }}
 
 	byteSymbols = []symbol{
 		{"B", 1}, {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12},

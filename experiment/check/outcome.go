@@ -31,7 +31,7 @@ const (
 type Outcome struct {
 	Check      string   `json:"check"`
 	Metric     string   `json:"metric"`
-	Unit       string   `json:"unit"` // seconds, calls, bytes or bytes_per_second
+	Unit       string   `json:"unit"` // seconds, calls, bytes, bytes_per_second, requests or requests_per_second
 	Relative   bool     `json:"relative"`
 	Difference bool     `json:"difference,omitempty"`
 	Bound      float64  `json:"bound"` // a fraction of the application's value if Relative, such as 0.1, or a value

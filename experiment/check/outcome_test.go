@@ -375,3 +375,35 @@ func TestWriteJUnit(t *testing.T) {
 	require.Equal(t, "1 to 1, +0, exact: the same in 6 runs of old", s.Cases[3].Failure.Message)
 	require.Equal(t, "sync.calls > 0", s.Cases[3].Name)
 }
+
+// Rates and latencies of requests have checks like those of calls. Runs without requests do not
+// have the metrics.
+func TestEvaluateRequests(t *testing.T) {
+	serving := func(name string, rate float64) Side {
+		s := side(t, name, 1000)
+		p := s.Runs[0]
+		p.Requests = &profile.Requests{RequestKind: profile.RequestKind{Count: 500, Latency: p.OpLatency[format.OpFsync]}, Rate: rate}
+		return s
+	}
+	base, now, without := serving("old", 1000), serving("new", 900), side(t, "new", 1000)
+	for _, test := range []struct {
+		check   string
+		now     Side
+		state   State
+		message string
+	}{
+		{"requests.rate < -5%", now, Failed, "1000/s to 900/s, -10.0 %"},
+		{"requests.rate < -15%", now, Passed, "1000/s to 900/s, -10.0 %"},
+		{"requests.rate < 950", now, Failed, "900/s"},
+		{"requests.count < 501", now, Inconclusive, "500"},
+		{"requests.p99 > 1100us", now, Passed, "1.000 ms"},
+		{"requests.max > 900us", now, Failed, "1.000 ms"},
+		{"requests.rate < -5%", without, Unknown, "new has no requests.rate"},
+		{"requests.count > +0", without, Unknown, "new has no requests.count"},
+		{"requests.p99 > 1s", without, Unknown, "new has no requests.p99"},
+	} {
+		o := one(t, test.check, base, test.now)
+		require.Equal(t, test.state, o.State, test.check)
+		require.Contains(t, o.Message(), test.message, test.check)
+	}
+}
