@@ -16,7 +16,8 @@
 //	"fsync": {"calls":120,"nanos":96000000,"latency":{"min_nanos":610000,"max_nanos":2100000,"buckets":"1340 2:5 …"}},
 //	…
 //
-// A run of a workload has its name as "workload". Remarks that all runs share stand before the
+// A run of a workload has its name as "workload", and one of a server with requests of clients
+// has them as "requests". Remarks that all runs share stand before the
 // runs. A class has no durations of its own where all calls of its operations are in it. Buckets
 // are those of stats.Buckets. Numbers that are 0 can be left out. A later version of the format
 // has another number.
@@ -69,6 +70,16 @@ type cell struct {
 	Flight  int64         `json:"flight_nanos,omitempty"`
 	Latency *stats.Counts `json:"latency,omitempty"`
 	Summed  bool          `json:"latency_of_operations,omitempty"` // of a class: that of its operations together
+}
+
+// served is what a server did for clients, the requests of a profile.
+type served struct {
+	Clients  int64         `json:"clients"`
+	Requests int64         `json:"requests"`
+	Rate     float64       `json:"per_second"`
+	Bytes    int64         `json:"bytes,omitempty"`
+	Replied  int64         `json:"reply_bytes,omitempty"`
+	Latency  *stats.Counts `json:"latency"`
 }
 
 // summed returns the durations of all operations of a class together, nil for none.

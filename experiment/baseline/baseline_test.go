@@ -52,6 +52,10 @@ func runs(t testing.TB) (list []Run) {
 		list = append(list, run(t, seed, 200))
 	}
 	list[1].Workload = "git"
+	for _, r := range list[2:] { // the others have no clients
+		l := r.Profile.OpLatency[format.OpFdatasync]
+		r.Profile.Requests = &profile.Requests{Clients: 3, RequestKind: profile.RequestKind{Count: l.Calls, Bytes: 99, Replied: 7, Latency: l}, Rate: 123.5}
+	}
 	return list
 }
 
@@ -118,6 +122,12 @@ func TestReadErrors(t *testing.T) {
 		{head + `{"operations": {"read": {"calls": 1, "latency": {"min_nanos": 3, "max_nanos": 3, "buckets": "3:x"}}}}]}`, `at byte 55: run 1: bucket 0: expected GAP:COUNT, not "3:x"`},
 		{head + `{"operations": {"read": {"calls": 1, "latency": {"min_nanos": 3, "max_nanos": 9, "buckets": "3"}}}}]}`, "at byte 55: run 1: read: the shortest or longest duration is in no bucket"},
 		{head + `{"classes": {"read": {"calls": 1, "latency_of_operations": true}}}]}`, "at byte 33: run 1: read: its latencies do not add up from those of its operations"},
+		{head + `{"requests": {"requests": 2, "latency": {"min_nanos": 3, "max_nanos": 3, "buckets": "3:1"}}}]}`, "at byte 44: run 1: requests: their number is not that of their latencies"},
+		{head + `{"requests": {"requests": 0, "latency": {"min_nanos": 0, "max_nanos": 0, "buckets": ""}}}]}`, "at byte 44: run 1: requests: their number is not that of their latencies"},
+		{head + `{"requests": {"requests": 2, "latency": {"min_nanos": 3, "max_nanos": 3, "buckets": "3:x"}}}]}`, `at byte 44: run 1: bucket 0: expected GAP:COUNT, not "3:x"`},
+		{head + `{"requests": {"requests": 1}}]}`, "at byte 44: run 1: requests: they have no latency"},
+		{head + `{"requests": {"per_second": -1}}]}`, "at byte 44: run 1: requests: number out of range"},
+		{head + `{"requests": {"per_second": 1e300}}]}`, "at byte 44: run 1: requests: number out of range"},
 		{head + `{"remarks": {"kernel": "` + strings.Repeat("x", maxRemark+1) + `"}}]}`, "at byte 54: run 1: kernel: longer than 4096 bytes"},
 		{head + strings.Repeat("{},", 1000) + "{}]}", "at byte 3032: more than 1000 runs"},
 		{head + everyWorkload(MaxRuns) + "{}]}", "at byte 409632: more than 16384 runs"},

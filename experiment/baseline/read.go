@@ -245,6 +245,9 @@ func (d *decoder) run() (r Run, remarks map[string]string, err error) {
 				return errors.New("run time out of range")
 			}
 			return nil
+		case "requests":
+			p.Requests, err = d.requests()
+			return err
 		case "classes":
 			return d.cells(func(name string) (*profile.Total, **profile.Latency, *bool) {
 				for k := range profile.NumCategories {
@@ -280,6 +283,30 @@ func (d *decoder) run() (r Run, remarks map[string]string, err error) {
 		}
 	}
 	return r, remarks, addUp(p)
+}
+
+// requests reads the requests of clients.
+func (d *decoder) requests() (*profile.Requests, error) {
+	var s served
+	if err := d.value(&s); err != nil {
+		return nil, err
+	}
+	for _, v := range []float64{float64(s.Clients), float64(s.Requests), float64(s.Bytes), float64(s.Replied), s.Rate} {
+		if v < 0 || v > maxTotal {
+			return nil, errors.New("requests: number out of range")
+		}
+	}
+	if s.Latency == nil {
+		return nil, errors.New("requests: they have no latency")
+	}
+	l, err := profile.NewLatency(*s.Latency)
+	if err == nil && (l == nil || l.Calls != s.Requests) {
+		err = errors.New("their number is not that of their latencies")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("requests: %w", err)
+	}
+	return &profile.Requests{Clients: s.Clients, Rate: s.Rate, RequestKind: profile.RequestKind{Count: s.Requests, Bytes: s.Bytes, Replied: s.Replied, Latency: l}}, nil
 }
 
 // cells reads an object of cells. place returns where to store the cell of a name.

@@ -39,6 +39,10 @@ func Write(w io.Writer, name string, runs []Run) error {
 		put(&b, all[i])
 		b.WriteString(`, "run_time_nanos": `)
 		put(&b, p.RunTime)
+		if r := p.Requests; r != nil {
+			b.WriteString(",\n\"requests\": ")
+			put(&b, &served{r.Clients, r.Count, r.Rate, r.Bytes, r.Replied, &r.Latency.Counts})
+		}
 		b.WriteString(",\n\"classes\": {")
 		separator := "\n"
 		cells := func(name string, total *profile.Total, l *profile.Latency, summed bool) {
