@@ -71,6 +71,7 @@ type rankShare struct {
 	Elapsed                    time.Duration
 	Interrupted                bool
 	Executed, Failed, Differed int64
+	Left                       int64
 	ByOp                       [format.NumOps]OpResult
 	Lateness                   [][2]int64 // nanoseconds and count
 	Latest                     int64
@@ -120,7 +121,7 @@ func (r *Result) mergeRanks(ctx context.Context, e *playing) error {
 func (r *Result) sendParts(ctx context.Context, e *playing) error {
 	s := e.Session
 	all := rankShare{
-		Elapsed: r.Elapsed, Interrupted: r.Interrupted, Executed: r.Executed, Failed: r.Failed, Differed: r.Differed, ByOp: r.ByOp,
+		Elapsed: r.Elapsed, Interrupted: r.Interrupted, Executed: r.Executed, Failed: r.Failed, Differed: r.Differed, Left: r.Left, ByOp: r.ByOp,
 		Latest: r.Lateness.Max, OrderWait: r.OrderWait, LateReads: r.LateReads, MemoryBytes: r.MemoryBytes, Scheduled: r.scheduled, Prepared: r.Prepared,
 		Notes: r.Notes, Differences: r.Differences, Rank: r.Ranks[0], Edges: r.Edges.Count, Latency: r.latency.Counts(),
 	}
@@ -199,7 +200,7 @@ func (r *Result) add(text []byte) error {
 		return err
 	}
 	r.Elapsed, r.scheduled = max(r.Elapsed, o.Elapsed), max(r.scheduled, o.Scheduled)
-	r.Interrupted = r.Interrupted || o.Interrupted
+	r.Interrupted, r.Left = r.Interrupted || o.Interrupted, r.Left+o.Left
 	r.Executed, r.Failed, r.Differed = r.Executed+o.Executed, r.Failed+o.Failed, r.Differed+o.Differed
 	for i := range r.ByOp {
 		to, from := &r.ByOp[i], &o.ByOp[i]

@@ -20,6 +20,7 @@ type Result struct {
 	Executed  int64 // events
 	Failed    int64 // events that failed although the recorded call succeeded, or the reverse
 	Differed  int64 // events whose result is not equivalent to the recorded one; includes Failed
+	Left      int64 // events that were not executed, because the last reply to a client ended the run
 	Regrouped int64 // events of the recording that were not executed, because threads committed in other groups
 	ByOp      [format.NumOps]OpResult
 
@@ -69,7 +70,7 @@ type Difference = engine.Difference
 // collect adds up what the workers of a trace counted.
 func (r *Result) collect(e *playing) {
 	c := e.Count()
-	r.Elapsed, r.scheduled, r.Interrupted = c.Elapsed, c.Scheduled, c.Interrupted
+	r.Elapsed, r.scheduled, r.Interrupted, r.Left = c.Elapsed, c.Scheduled, c.Interrupted, c.Left
 	r.OrderWait, r.LateReads, r.ByOp = c.OrderWait, c.LateReads, c.ByOp
 	r.MemoryBytes, r.Notes, r.groups = e.PeakMemory(), e.Notes(), e.Groups()
 	for i := range r.ByOp {

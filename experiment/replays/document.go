@@ -45,6 +45,7 @@ func (r *Report) Document() any {
 type runDocument struct {
 	ElapsedSeconds   float64              `json:"elapsed_seconds"`
 	Interrupted      bool                 `json:"interrupted"`
+	Left             int64                `json:"left_events"` // not replayed, because the last reply to a client ended the replay
 	Events           counts               `json:"events"`
 	ByOperation      map[string]counts    `json:"by_operation"`
 	Lateness         *profile.Tails       `json:"lateness"`
@@ -75,7 +76,7 @@ type differenceDocument struct {
 
 func (r *run) document() *runDocument {
 	d := &runDocument{
-		ElapsedSeconds: r.Elapsed.Seconds(), Interrupted: r.Interrupted,
+		ElapsedSeconds: r.Elapsed.Seconds(), Interrupted: r.Interrupted, Left: r.Left,
 		Events:           r.counts(),
 		ByOperation:      map[string]counts{},
 		Lateness:         profile.TailsOf(r.Lateness),

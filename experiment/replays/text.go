@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"time"
 
@@ -76,6 +77,7 @@ func (p *played) writeRuns(b *bytes.Buffer) {
 			r.writeDifferences(b)
 		}
 	}
+	writeLeft(b, p.runs)
 	if len(united) > 0 {
 		writeRanks(b, united)
 	}
@@ -99,6 +101,7 @@ func (r *run) write(b *bytes.Buffer) {
 	}
 	indented(b, rows)
 	r.writeDifferences(b)
+	writeLeft(b, []*run{r})
 	for _, note := range r.Notes {
 		fmt.Fprintln(b, note)
 	}
@@ -124,6 +127,26 @@ func (r *run) writeDifferences(b *bytes.Buffer) {
 	if r.Interrupted {
 		fmt.Fprintln(b, "interrupted: not all events were replayed")
 	}
+}
+
+// writeLeft writes how many events runs left because the last reply to a client ended them.
+func writeLeft(b *bytes.Buffer, runs []*run) {
+	least, most := int64(math.MaxInt64), int64(0)
+	for _, r := range runs {
+		least, most = min(least, r.Left), max(most, r.Left)
+	}
+	if most == 0 {
+		return
+	}
+	count := table.Plural(int(most), "event")
+	if least < most {
+		count = fmt.Sprintf("%d to %s", least, count)
+	}
+	verb := "were"
+	if most == 1 {
+		verb = "was"
+	}
+	fmt.Fprintf(b, "%s of the recording %s not replayed: the last reply to a client ended the replay\n", count, verb)
 }
 
 // milliseconds is the unit of all times of replays that are not those of single calls.

@@ -162,11 +162,13 @@ func (r *Report) writeCopies(b *bytes.Buffer, of *Trace) {
 	seen := map[kind]*found{}
 	var notes []string
 	var first *played
+	var runs []*run
 	for _, p := range r.list {
 		if p.Trace != of {
 			continue
 		}
 		first = cmp.Or(first, p)
+		runs = append(runs, p.runs...)
 		for i, one := range p.runs {
 			if one.Interrupted {
 				fmt.Fprintf(b, "%s, run %d: not all events were replayed\n", p.label(), i+1)
@@ -192,6 +194,7 @@ func (r *Report) writeCopies(b *bytes.Buffer, of *Trace) {
 	for _, f := range list {
 		fmt.Fprintf(b, "differed: %s (copy %d of %s)\n", &f.Difference, f.copy, format.Visible(of.File))
 	}
+	writeLeft(b, runs)
 	for _, note := range notes {
 		fmt.Fprintln(b, note)
 	}
