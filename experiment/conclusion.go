@@ -89,14 +89,19 @@ func (r *Report) mostGained() string {
 		}
 	}
 	for _, side := range sides {
-		v := side.row(profile.NumCategories)
+		v := side.headline()
 		switch {
 		case side.Kind != Replayed || v == nil || side.breaks():
 		case v.Finding == compare.TooFewRuns:
 			return bound + fmt.Sprintf("too few runs to tell a gain from noise: %d of each can", compare.MinRuns)
-		case v.Finding == compare.Differs && *v.Ratio < 1:
-			return bound + fmt.Sprintf("most gained: %s took %s less time than %s, %s to %s less with %s confidence%s", r.Label(side),
-				table.Percent(1-*v.Ratio), r.the(side.base), table.Percent(1-v.Interval.High), table.Percent(1-v.Interval.Low), table.Percent(Confidence), caution(n))
+		case v.Finding == compare.Differs && v.Slowdown() < 1:
+			from, to := v.Interval.Low, v.Interval.High
+			text := "most gained: %s answered %s more requests than %s, %s to %s more with %s confidence%s"
+			if v.Name == compare.ElapsedRow {
+				from, to, text = to, from, "most gained: %s took %s less time than %s, %s to %s less with %s confidence%s"
+			}
+			change := func(ratio float64) string { return table.Percent(math.Abs(ratio - 1)) }
+			return bound + fmt.Sprintf(text, r.Label(side), change(*v.Ratio), r.the(side.base), change(from), change(to), table.Percent(Confidence), caution(n))
 		}
 	}
 	switch {

@@ -64,6 +64,8 @@ type sideDocument struct {
 	Calls      compare.ByRow[int64]         `json:"calls"` // elapsed: of all rows
 	Bytes      compare.ByRow[int64]         `json:"bytes"`
 	IO         *float64                     `json:"io_seconds,omitempty"`
+	Rate       *float64                     `json:"requests_per_second,omitempty"` // of clients that were not recorded
+	Requests   *profile.Tails               `json:"request_latency,omitempty"`
 	Floor      *float64                     `json:"floor_seconds,omitempty"` // the least run time that a replay of the trace can have
 	Bound      string                       `json:"bound,omitempty"`         // what binds its replays, if storage does not
 	RunSeconds []float64                    `json:"run_seconds"`             // of each run, in their order
@@ -82,13 +84,14 @@ type Against struct {
 	Gain     *float64 `json:"gain,omitempty"`
 	GainLow  *float64 `json:"gain_low,omitempty"`
 	GainHigh *float64 `json:"gain_high,omitempty"`
+	Rates    *float64 `json:"requests_ratio,omitempty"` // of the rates of requests
 	compare.Figures
 }
 
 func (r *Report) sideDocument(side *Side) sideDocument {
 	d := sideDocument{
 		Name: r.label(side), Kind: side.Kind, Steps: append([]string{}, side.Candidate...), Root: side.Root.Dir, RootName: side.Root.Name, Storage: side.storage(),
-		Unchanged: side.Unchanged, Runs: len(side.Runs), RunSeconds: []float64{}, IO: side.calls(),
+		Unchanged: side.Unchanged, Runs: len(side.Runs), RunSeconds: []float64{}, IO: side.calls(), Rate: side.requests().Rate, Requests: side.requests().Tails,
 		Failed: side.Failed(), Differed: side.Differed(), Breaks: side.breaks(), Example: side.Example(),
 	}
 	if side.Err != nil {
@@ -109,6 +112,9 @@ func (r *Report) sideDocument(side *Side) sideDocument {
 	}
 	if c := side.against; c != nil {
 		d.Against = &Against{Base: r.label(side.base), Figures: c.Figures()}
+		if row := c.Requests(); row != nil {
+			d.Rates = row.Ratio
+		}
 		d.Gain, d.GainLow, d.GainHigh = saved(d.Ratio.Elapsed), saved(d.High.Elapsed), saved(d.Low.Elapsed)
 	}
 	return d

@@ -112,6 +112,32 @@ func (s *Side) measure(k profile.Category) (m profile.Measure) {
 	return m
 }
 
+// requests returns the medians of the requests of clients, without any if there were none.
+func (s *Side) requests() (m profile.Measure) {
+	if s.alone != nil {
+		if r := s.alone.Requests(); r != nil {
+			m = r.Replay
+		}
+	}
+	return m
+}
+
+// headline returns what decides which of two sides is faster, nil if they are not compared.
+func (s *Side) headline() *compare.Row {
+	if s.against == nil {
+		return nil
+	}
+	return s.against.Headline()
+}
+
+// slowdown returns how many times as slow a side is as its base, 0 if unknown.
+func (s *Side) slowdown() float64 {
+	if r := s.headline(); r != nil && r.Ratio != nil {
+		return r.Slowdown()
+	}
+	return 0
+}
+
 // group tells sides with different bases apart, in the order of the output: the application,
 // what was saved, and the replays that are compared with the same ones.
 func (s *Subject) group(one *Side) int {
@@ -185,7 +211,7 @@ func (s *Subject) compareSides(sorted bool) {
 	}
 	if sorted {
 		slices.SortStableFunc(s.Sides, func(a, b *Side) int {
-			return cmp.Or(cmp.Compare(s.group(a), s.group(b)), cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.ratio(), b.ratio()))
+			return cmp.Or(cmp.Compare(s.group(a), s.group(b)), cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.slowdown(), b.slowdown()))
 		})
 	}
 }

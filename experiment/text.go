@@ -102,25 +102,37 @@ func (r *Report) columns(k profile.Category) (columns []column) {
 			return table.Missing
 		}},
 	}
-	quantile := func(k profile.Category, i int) func(s *Side) string {
+	quantile := func(of func(s *Side) profile.Measure, i int) func(s *Side) string {
 		return func(s *Side) string {
-			if t := s.measure(k).Tails; t != nil {
+			if t := of(s).Tails; t != nil {
 				return table.Micros(int64(math.Round(t.List()[i] * 1e9)))
 			}
 			return table.Missing
 		}
 	}
+	of := func(k profile.Category) func(s *Side) profile.Measure {
+		return func(s *Side) profile.Measure { return s.measure(k) }
+	}
 	if !total {
 		for i, name := range stats.QuantileNames {
-			columns = append(columns, column{name + " µs", true, quantile(k, i)})
+			columns = append(columns, column{name + " µs", true, quantile(of(k), i)})
 		}
 		return columns
 	}
+	const p99 = 2 // of stats.QuantileNames
+	served := r.has(func(s *Side) bool { return s.requests().Calls > 0 })
+	columns = append(columns,
+		column{compare.Label(compare.RequestsRow), served, func(s *Side) string {
+			if rate := s.requests().Rate; rate != nil {
+				return profile.ASecond(*rate)
+			}
+			return table.Missing
+		}},
+		column{"request p99 µs", served, quantile((*Side).requests, p99)})
 	calls := r.unit((*Side).calls)
 	columns = append(columns, column{"I/O " + calls.Name, true, func(s *Side) string { return calls.Optional(s.calls()) }})
-	const p99 = 2 // of stats.QuantileNames
 	for _, k := range []profile.Category{profile.Reads, profile.Syncs} {
-		columns = append(columns, column{k.String() + " p99 µs", r.has(func(s *Side) bool { return s.measure(k).Tails != nil }), quantile(k, p99)})
+		columns = append(columns, column{k.String() + " p99 µs", r.has(func(s *Side) bool { return s.measure(k).Tails != nil }), quantile(of(k), p99)})
 	}
 	count := func(name string, of func(s *Side) int64) column {
 		return column{name, r.has(func(s *Side) bool { return of(s) > 0 }), func(s *Side) string { return table.Count(of(s)) }}

@@ -73,7 +73,7 @@ var wordings = map[string]wording{
 
 // difference compares the sides by the headline, in words.
 func (c *Comparison) difference() string {
-	r := c.headline()
+	r := c.Headline()
 	if r.Ratio == nil {
 		return "the run times are not known on both sides"
 	}
@@ -91,7 +91,7 @@ func (c *Comparison) difference() string {
 		if ratio < 1 {
 			ratio, v = 1/ratio, Interval{1 / v.High, 1 / v.Low}
 		}
-		if r.slowdown() < 1 {
+		if r.Slowdown() < 1 {
 			base, who = who, base // the faster one is the subject
 		}
 		decimals := 2
@@ -111,7 +111,7 @@ func (c *Comparison) difference() string {
 // sentence: "; the most in sync: 0.008 instead of 6.822 ms". It returns "" for replays,
 // whose verdict names the classes, and where no difference was found.
 func (c *Comparison) most() string {
-	whole := c.headline()
+	whole := c.Headline()
 	if c.ofReplays() || whole.Ratio == nil || whole.Finding == NoDifference || percentOff(*whole.Ratio) == "0.0" {
 		return ""
 	}
@@ -119,7 +119,7 @@ func (c *Comparison) most() string {
 	far := c.NoiseFloor
 	for k := range profile.NumIO {
 		r := &c.Rows[k]
-		d := r.difference() * math.Copysign(1, whole.slowdown()-1)
+		d := r.difference() * math.Copysign(1, whole.Slowdown()-1)
 		if d > far && r.Finding != NoDifference {
 			most, far = r, d
 		}
@@ -129,7 +129,7 @@ func (c *Comparison) most() string {
 	}
 	u := table.UnitOf(max(*most.Application.Seconds, *most.Replay.Seconds))
 	a, b := u.Format(*most.Application.Seconds), u.Format(*most.Replay.Seconds)
-	if whole.Finding == Differs && whole.slowdown() > 1 { // the first side is the subject
+	if whole.Finding == Differs && whole.Slowdown() > 1 { // the first side is the subject
 		a, b = b, a
 	}
 	return fmt.Sprintf("; the most in %s: %s instead of %s %s", most.Name, b, a, u.Name)
@@ -226,7 +226,7 @@ func (c *Comparison) Remarks(v *Verdict) []string {
 	if at := c.elapsed().Application.Seconds; c.Paced != nil && at != nil {
 		lines = append(lines, c.Paced.Text(c.the(0), *at))
 	}
-	if c.headline().Finding == TooFewRuns && v.Runs == 0 {
+	if c.Headline().Finding == TooFewRuns && v.Runs == 0 {
 		lines = append(lines, fmt.Sprintf("%s cannot tell a difference from noise: make %d of each", c.runs(), MinRuns))
 	}
 	if line := c.grouping(); line != "" {

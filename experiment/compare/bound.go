@@ -45,7 +45,7 @@ func BoundOf(side string, runs []*profile.Profile) *Bound {
 // are judged nevertheless, because the question is then whether compute is replayed truly. A
 // server bound by it is not: its rate of requests is taken for that of its storage.
 func (c *Comparison) withholding() string {
-	if !c.ofReplays() || !slices.ContainsFunc(c.Bounds(), func(b Bound) bool { return !b.computes || c.headline().Name == RequestsRow }) {
+	if !c.ofReplays() || !slices.ContainsFunc(c.Bounds(), func(b Bound) bool { return !b.computes || c.Headline().Name == RequestsRow }) {
 		return ""
 	}
 	return c.Bound()

@@ -246,7 +246,7 @@ func (c *Comparison) shown() (rows []Row) {
 // judged reports whether a row counts for a verdict. Rows of mapped files count only if
 // they occur, and of the run time and the requests only the headline does.
 func (c *Comparison) judged(k int) bool {
-	return k < int(profile.NumCalls) || k < int(profile.NumIO) && c.Rows[k].occurs() || &c.Rows[k] == c.headline()
+	return k < int(profile.NumCalls) || k < int(profile.NumIO) && c.Rows[k].occurs() || &c.Rows[k] == c.Headline()
 }
 
 // rowError returns the error rate of each interval, which is 1-Confidence divided by
@@ -279,9 +279,9 @@ func (c *Comparison) Requests() *Row {
 	return nil
 }
 
-// headline returns the row that the answer is about: the rates of requests if both sides have
+// Headline returns the row that the answer is about: the rates of requests if both sides have
 // one, else the run time. How long a server was recorded says nothing.
-func (c *Comparison) headline() *Row {
+func (c *Comparison) Headline() *Row {
 	if r := c.Requests(); r != nil && r.Ratio != nil {
 		return r
 	}
@@ -366,9 +366,9 @@ func valueOf(m *profile.Measure) *float64 { return cmp.Or(m.Rate, m.Seconds) }
 // values returns what a row compares of the sides.
 func (r *Row) values() (a, b *float64) { return valueOf(&r.Application), valueOf(&r.Replay) }
 
-// slowdown returns how many times as slow the replay is, by its time or its rate. It needs a
+// Slowdown returns how many times as slow the replay is, by its time or its rate. It needs a
 // Ratio.
-func (r *Row) slowdown() float64 {
+func (r *Row) Slowdown() float64 {
 	if r.Application.Rate != nil {
 		return 1 / *r.Ratio
 	}

@@ -172,7 +172,7 @@ func (c *Comparison) standing(i int, tolerance float64) standing {
 		return ignored
 	}
 	a, b := r.values()
-	whole := r == c.headline()
+	whole := r == c.Headline()
 	switch {
 	case a == nil || b == nil:
 		return unknown

@@ -25,7 +25,7 @@ const (
 
 // headlineOf returns what the headline compares of a run, and how to print it.
 func (c *Comparison) headlineOf() (of func(*profile.Profile) float64, text func(float64) string) {
-	if c.headline().Name == RequestsRow {
+	if c.Headline().Name == RequestsRow {
 		rate := func(p *profile.Profile) float64 {
 			if p.Requests == nil {
 				return 0
