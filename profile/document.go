@@ -27,6 +27,7 @@ type document struct {
 	Critical    []stepDocument      `json:"critical_path"` // empty if it is not known
 	Segments    []segmentDocument   `json:"critical_path_segments"`
 	Blocked     *blockedDocument    `json:"blocked,omitempty"`
+	Requests    *requestsDocument   `json:"requests,omitempty"` // of clients that were not recorded
 	Interval    float64             `json:"interval_seconds"`
 	Files       *Table              `json:"files"`
 	Directories *Table              `json:"directories"`
@@ -102,6 +103,31 @@ func (b *Blocked) document() *blockedDocument {
 	}
 	return &blockedDocument{Explained: format.Seconds(b.Explained()), Unexplained: format.Seconds(b.Unknown),
 		By: secondsBy(wayNames[:], b.By[:]), Timer: format.Seconds(b.Timer), Storage: format.Seconds(b.Storage)}
+}
+
+// requestsDocument is a Requests.
+type requestsDocument struct {
+	Clients int64   `json:"clients"`
+	Count   int64   `json:"requests"`
+	Rate    float64 `json:"per_second"`
+	Bytes   int64   `json:"bytes"`
+	Replied int64   `json:"reply_bytes"`
+	Seconds float64 `json:"seconds"` // from request to reply, of all together
+	*Tails
+	Spent map[string]float64 `json:"spent"`
+	Kinds *Table             `json:"kinds"`
+}
+
+func (p *Profile) requestsDocument() *requestsDocument {
+	r := p.Requests
+	if r == nil {
+		return nil
+	}
+	d := &requestsDocument{r.Clients, r.Count, r.Rate, r.Bytes, r.Replied, format.Seconds(r.Nanos), r.Latency.tails(), map[string]float64{}, p.requestTable()}
+	for _, part := range requestParts {
+		d.Spent[part.name+"_seconds"] = format.Seconds(part.nanos(&r.Spent))
+	}
+	return d
 }
 
 func (t *Times) document() timesDocument {
@@ -222,6 +248,7 @@ func (p *Profile) FullDocument(extent Extent) any {
 		Critical:    []stepDocument{},
 		Segments:    []segmentDocument{},
 		Blocked:     p.Blocked.document(),
+		Requests:    p.requestsDocument(),
 	}
 	intervals, steps := &p.Intervals, p.Critical
 	if extent != Sums {

@@ -97,6 +97,8 @@ func TestSchemas(t *testing.T) {
 	cut := "# pianola script 1\n# fd: 1 3 O_RDONLY 0 \"/w/db\"\n# recorder: ebpf\n1 0.000001000 pread64(3, 0x1000, 4096, 8192) = 4096 <0.000060000>\n"
 	write("endless.txt", cut)
 	write("bound.log", "# pianola script 1\n# floor: total=1.000000000\n# replay: timing=compute speed=1\n1 1.000000000 fsync(3) = 0 <0.001000000>\n")
+	write("served.txt", served(1))
+	write("served2.txt", served(2))
 	write("ended.txt", cut+"# ended: the disk is full\n# lost: 0\n")
 	write("refuses.sh", "while read -r line; do case $line in \\#*) ;; *) echo \"${line%% *} ? no reason\" ;; esac; done\n")
 	model, err := txtar.ParseFile("testdata/script/model.txtar")
@@ -164,6 +166,12 @@ func TestSchemas(t *testing.T) {
 		{"compare", `pianola compare --json app.txt p1.log`},
 		{"compare", `pianola compare --json app.txt bound.log`},
 		{"compare", `pianola compare --json p[1-6].log -- m[1-6].log`},
+		{"compare", `for i in 1 2 3 4 5 6; do sed "s/^# lost/# note: $i\n&/" served.txt >a$i.txt; sed "s/^# lost/# note: $i\n&/" served2.txt >b$i.txt; done; pianola compare --json a[1-6].txt -- b[1-6].txt --fail-if 'requests.rate < -5%' --fail-if 'requests.count < 1'`},
+		{"profile", `pianola profile --json served.txt`},
+		{"profile", `pianola profile --json --by request-kind served.txt`},
+		{"profile", `pianola profile --json --by interval served.txt`},
+		{"baseline", `pianola compare -q --save served.json a1.txt; cat served.json`},
+		{"experiment", `pianola lab --json --backend memory --runs 1 --try timing=afap served.txt`},
 		{"compare", `pianola compare --json p[1-6].log -- m[1-6].log --fail-if 'sync.p99 > +10%' --fail-if 'run_time > 90s' --fail-if 'rename.p50 > 1s' --fail-if 'sync.calls > +0'`},
 		{"baseline", `pianola compare -q --save base.json p[1-6].log; cat base.json`},
 		{"compare", `pianola compare --json --baseline base.json m[1-6].log`},
@@ -229,6 +237,20 @@ func keysOf(doc any, keys map[string]bool) {
 			keysOf(one, keys)
 		}
 	}
+}
+
+// served returns a recording of a server that writes for so many milliseconds for each request
+// of a client.
+func served(millis int) string {
+	var b strings.Builder
+	b.WriteString("# pianola script 1\n# recorder: ebpf\n1 0.000000000 openat(AT_FDCWD, \"/w/db\", O_RDWR|O_CREAT, 0600) = 3 <0.000050000> {size=0 type=reg}\n")
+	for i := range 20 {
+		fmt.Fprintf(&b, "1 0.000010000 recvfrom(7, 0x10, 10, 0, NULL, NULL) = 10 <0.000010000> {type=sock got=tcp:a7+%d wait=9000}\n", 10*i+10)
+		fmt.Fprintf(&b, "1 0.000010000 pwrite64(3, 0x1000, 4096, 0) = 4096 <0.00%d000000>\n", millis)
+		fmt.Fprintf(&b, "1 0.00%d010000 sendto(7, 0x10, 5, 0, NULL, 0) = 5 <0.000010000> {type=sock sent=tcp:b7+%d}\n", millis, 5*i+5)
+	}
+	b.WriteString("# lost: 0\n")
+	return b.String()
 }
 
 // schemaRecording returns a recording of two threads that read, write, sync, rename and
