@@ -56,7 +56,7 @@ var (
 	styles  = []string{"uplot/uPlot.min.css", "page.css"}
 	scripts = []string{
 		"uplot/uPlot.iife.min.js", "script/dom.js", "script/units.js", "script/theme.js", "script/select.js", "script/save.js", "script/parts.js", "script/chart.js",
-		"script/bars.js", "script/grid.js", "script/heat.js", "script/ranks.js", "script/tails.js", "script/calls.js", "script/spans.js", "script/timeline.js", "script/table.js", "script/errors.js", "script/layers.js", "script/compare.js", "script/topbar.js", "script/page.js",
+		"script/bars.js", "script/grid.js", "script/heat.js", "script/ranks.js", "script/tails.js", "script/calls.js", "script/spans.js", "script/timeline.js", "script/table.js", "script/errors.js", "script/requests.js", "script/layers.js", "script/compare.js", "script/topbar.js", "script/page.js",
 	}
 	experimentScripts = []string{"script/dom.js", "script/units.js", "script/theme.js", "script/select.js", "script/save.js", "script/table.js", "script/bars.js", "script/experiment.js"}
 )

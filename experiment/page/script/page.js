@@ -24,6 +24,7 @@ function tilesOf(run) {
   const inCalls = t => `${seconds(t.seconds)} in ${count(t.calls)} calls`;
   const [threads, processes] = [rowsIn(run, 'threads'), rowsIn(run, 'processes')];
   return element('dl', {class: 'tiles'},
+    run.requests ? tile('Requests', amount(run.requests.per_second) + '/s', `p99 ${seconds(run.requests.p99_seconds)}, ${count(run.requests.requests)} in all`) : null,
     tile('Run time', seconds(run.run_time_seconds), `${count(threads)} ${threads === 1 ? 'thread' : 'threads'}, ${count(processes)} ${processes === 1 ? 'process' : 'processes'}`),
     tile('Read', bytes(read.bytes), inCalls(read)),
     tile('Written', bytes(write.bytes), inCalls(write)),
@@ -149,13 +150,13 @@ function curveChart(data, now) {
 const callKeys = ['reads', 'writes', 'syncs', 'metadata_calls', 'mapped_reads', 'mapped_writes'];
 
 // ratesOf returns the intervals of a run, or the pieces of a selection: {width, read, written, calls,
-// io, flight}, with a value for each.
+// io, flight, replies}, with a value for each.
 function ratesOf(run, now) {
   if (nothing(now)) {
     const of = f => run.intervals.map(f);
     return {
       width: run.interval_seconds, read: of(v => v.bytes_read + v.bytes_mapped_read), written: of(v => v.bytes_written + v.bytes_mapped_written),
-      calls: callKeys.map(key => of(v => v[key])), io: of(v => v.seconds), flight: of(v => v.in_flight_seconds),
+      calls: callKeys.map(key => of(v => v[key])), io: of(v => v.seconds), flight: of(v => v.in_flight_seconds), replies: of(v => v.replies ?? 0),
     };
   }
   const parts = lacking(run, now) ? [] : selected(run, now);
@@ -167,6 +168,10 @@ function ratesOf(run, now) {
 }
 
 const rateKinds = [
+  {
+    lines: [[run => run.replies, 'replies', 'submit']], whole: true,
+    title: 'Requests of clients per second', show: v => amount(v) + '/s', label: 'replies per second', ticks: ticks(countUnits), note: 'Replies to clients that were not recorded.',
+  },
   {lines: [[run => run.read, 'read', 'read'], [run => run.written, 'written', 'write']], title: 'Throughput', none: 'No bytes were moved in calls of the selection.', show: rate, label: 'bytes per second', ticks: v => ticks(byteUnits)(v).map(t => t === '0' ? t : t + '/s')},
   {lines: classes.map((name, k) => [run => run.calls[k], name.replace('-', ' '), name]), title: 'Calls per second', none: 'No calls are in the selection.', show: v => amount(v) + '/s', label: 'calls per second', ticks: ticks(countUnits)},
   {
@@ -386,6 +391,7 @@ function detailsOf(run, withConcurrency) {
   const all = ['thread', 'file', 'operation', 'from', 'to'];
   if (run.timeline.lanes.length > 0) box.append(card('timeline', timelineFigure(run)));
   if (run.rank_map) box.append(card('ranks', rankFigure(run)));
+  if (run.requests) box.append(requestTable(run));
   if (run.critical_path.length > 0) box.append(criticalSection(run));
   if (run.layers.length > 0) box.append(card('layers', layersFigure(run)), functionTable(run));
   if (withConcurrency && levelsOf([run]) > 1) box.append(card('concurrency', wholeRun('I/O concurrency', () => concurrencyFigure([run]))));
