@@ -148,7 +148,7 @@ func TestRequestsBound(t *testing.T) {
 		require.NotContains(t, line, "judged")
 	}
 
-	// What the server would do after the last reply is in the floor, too.
+	// The floor also has what the server would do after the last reply.
 	replay[0].Floor.Total = 1001e6
 	require.Empty(t, Profiles(app, replay).Bounds())
 }
