@@ -217,14 +217,20 @@ func (p *Profile) SetHeader(h *format.Header) {
 // binds it. Storage can then change less than six runs distinguish from noise.
 const boundShare = 0.95
 
-// Bound reports whether a replay is as long as its floor. How fast the storage is does not
-// show in its run time. A replay of a server ends with the last reply: where it is shorter than
-// the floor, that is of what would come later.
-func (p *Profile) Bound() bool {
-	if p.Floor == nil || p.Requests != nil && p.Floor.Total > p.RunTime {
-		return false
+// OwnFloor returns the floor, nil if it is not that of the run. A replay of a server ends with
+// the last reply: where it is shorter than the floor, that is of what would come later.
+func (p *Profile) OwnFloor() *format.Floor {
+	if f := p.Floor; f != nil && (p.Requests == nil || f.Total <= p.RunTime) {
+		return f
 	}
-	return p.Floor.Total > 0 && float64(p.Floor.Total) >= boundShare*float64(p.RunTime)
+	return nil
+}
+
+// Bound reports whether a replay is as long as its floor. How fast the storage is does not
+// show in its run time.
+func (p *Profile) Bound() bool {
+	f := p.OwnFloor()
+	return f != nil && f.Total > 0 && float64(f.Total) >= boundShare*float64(p.RunTime)
 }
 
 // Totals returns the totals and durations of a profile, by category and by operation, and its

@@ -289,9 +289,9 @@ func (r *requests) snapshot(v *sliced) *Requests {
 	}
 	p := &Requests{Clients: int64(len(r.clients)), RequestKind: r.all.RequestKind}
 	p.Latency = distribution(&r.all.latency)
-	n := max(int64(steadyShare*float64(p.Count)), 1)
-	if end := v.replied(n); end > float64(r.first) {
-		p.Rate = float64(n) / (end - float64(r.first)) * 1e9
+	steady := max(int64(steadyShare*float64(p.Count)), 1)
+	if end := v.replied(steady); end > float64(r.first) {
+		p.Rate = float64(steady) / (end - float64(r.first)) * 1e9
 	}
 	for _, k := range r.kinds {
 		k.RequestKind.Latency = distribution(&k.latency)
