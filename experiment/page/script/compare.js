@@ -43,6 +43,11 @@ function verdictSections(f) {
       ...(several ? [low === undefined ? unknown : `${low.toFixed(3)} to ${high.toFixed(3)}`, (f.finding[key] || unknown).replaceAll('_', ' ')] : []),
       d ? d.max.toFixed(3) : unknown];
   });
+  const r = f.requests;
+  if (r) {
+    rows.push(['requests/s', ...[r.application, r.replay].map(side => side.per_second === undefined ? unknown : amount(side.per_second)), ratioCell(r.ratio, standingOf(f, 'requests')),
+      ...(several ? [r.interval_low === undefined ? unknown : `${r.interval_low.toFixed(3)} to ${r.interval_high.toFixed(3)}`, (r.finding || unknown).replaceAll('_', ' ')] : []), unknown]);
+  }
   const note = several ? `Medians of ${f.application.runs} runs of ${f.names[0]} and ${f.replay.runs} of ${f.names[1]}. ` : '';
   return [
     element('p', {class: 'verdict ' + verdictOf(f)},
@@ -133,7 +138,7 @@ function differTable(what, label, names, list) {
 
 // standingOf returns the class, the mark and the words of what a row adds to the verdict.
 function standingOf(f, row) {
-  if (f.tolerance === undefined) return ['', '', 'not judged'];
+  if (f.tolerance === undefined || row === 'elapsed' && f.requests?.ratio !== undefined) return ['', '', 'not judged'];
   if (f.below_noise_floor.includes(row)) return ['small', '', 'too short to be judged'];
   if (f.outside.includes(row) && fails(f, row)) return ['outside', ' ✗', 'outside the tolerance'];
   if (f.outside.includes(row)) return ['differs', ' ≠', 'outside the tolerance'];
