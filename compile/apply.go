@@ -137,18 +137,8 @@ func (m *model) apply(e *format.Event) {
 		m.tell(factMoved, s)
 	}
 	t.idle = e.End()
-	t.off.Own += behind
+	m.displaced(t, behind)
 	m.afford(e)
-}
-
-// crowded removes the time in which a thread was ready but an unrecorded program had
-// the processor.
-func (m *model) crowded(t *thread, e *format.Event) {
-	if more := e.Off.Ready - latency; more > 0 {
-		e.Off.Ready = latency
-		t.cost += more
-		m.report.Crowded += more
-	}
 }
 
 // about resolves what an event is about, and updates files and names by its
@@ -236,23 +226,6 @@ func reserves(s *simEvent) {
 		}
 		s.out.Op, s.out.Args = format.OpFallocate, [format.MaxArgs]int64{fd, to.mode, from, size}
 	}
-}
-
-// subtractReady removes, from the duration of a call, the time in which the thread was ready
-// to run but another recorded thread had the processor. The time follows the call as
-// compute. It returns that time.
-func (m *model) subtractReady(e *format.Event) int64 {
-	behind := min(e.Behind, e.Dur)
-	if behind <= 0 {
-		return 0
-	}
-	e.Dur -= behind
-	if e.Notes.Known(format.NotedWaker) {
-		m.notes = *e.Notes
-		m.notes.Woken = max(m.notes.Woken-behind, 0)
-		e.Notes = &m.notes
-	}
-	return behind
 }
 
 // unrepeatable reports whether a replay can't reproduce the event's result.

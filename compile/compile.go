@@ -263,6 +263,9 @@ func (m *model) header(source *format.Header) *format.Header {
 	if m.report.sharesSyncs() {
 		h.Set(format.MetaGrouped, m.report.Grouping.String())
 	}
+	if text, _ := source.Value(format.MetaCPUs); m.learned.serves && text != "" {
+		h.Set(format.MetaProcessors, text)
+	}
 	if m.processes.sharing > 0 {
 		h.Set(format.MetaSharing, fmt.Sprint(m.processes.sharing))
 	}

@@ -77,7 +77,13 @@ func (w *ties) followMessages() {
 	w.when(factActs, func(f fact) { noted(f, w.messaged) })
 	if w.out != nil {
 		w.when(factMoved, func(f fact) { noted(f, w.serve) })
+		return
 	}
+	w.when(factOver, func(fact) {
+		for c := range w.learned.got {
+			w.learned.serves = w.learned.serves || !w.learned.sent[c]
+		}
+	})
 }
 
 // messaged follows a message through a socket. The passes before the last learn to
@@ -87,8 +93,12 @@ func (w *ties) messaged(of *simEvent) {
 	t, e := of.t, of.e
 	c := channel{e.Notes.ChannelKind, e.Notes.Channel}
 	if w.out == nil {
-		if e.Sends() && !w.learned.sent[c] && len(w.learned.sent) < maxSent {
-			w.learned.sent[c] = true
+		of := w.learned.got
+		if e.Sends() {
+			of = w.learned.sent
+		}
+		if !of[c] && len(of) < maxSent {
+			of[c] = true
 			w.learned.bytes += inMap
 		}
 		return
@@ -165,8 +175,8 @@ func (w *ties) atClient(t *thread, op format.Op, c *outsider, at, bytes int64) {
 	w.emit(w.rowOf(t, &e, out))
 }
 
-// maxSent bounds the channels that recorded threads are known to send to. Beyond the
-// bound, no message counts as coming from an unrecorded program.
+// maxSent bounds the channels that recorded threads are known to send to, or receive from. Beyond
+// the bound, no message counts as coming from an unrecorded program.
 const maxSent = 1 << 16
 
 // arrive ties the wait for a message from an unrecorded program: for clients in a

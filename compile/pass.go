@@ -196,6 +196,8 @@ type learned struct {
 	closed  bool               // learn nothing more, so that the last pass meets the same names as the one before
 	named   map[string]bool    // last components of links
 	sent    map[channel]bool   // channels that a recorded thread sent to
+	got     map[channel]bool   // channels that a recorded thread received from
+	serves  bool               // some of these are of unrecorded programs, as far as the pass before knew
 	woken   map[spot]int64     // where a thread waited → line at which another thread last woke one there
 	logs    map[int32]bool     // entries of files that threads waited for while another one synced them
 	fed     map[int64]pipeCall // line of a pipe read → the received write, which has a later line
@@ -209,6 +211,6 @@ type learned struct {
 
 func newLearned() *learned {
 	return &learned{
-		links: map[string]string{}, named: map[string]bool{}, strays: map[stray]bool{}, sent: map[channel]bool{}, woken: map[spot]int64{}, logs: map[int32]bool{}, fed: map[int64]pipeCall{},
+		links: map[string]string{}, named: map[string]bool{}, strays: map[stray]bool{}, sent: map[channel]bool{}, got: map[channel]bool{}, woken: map[spot]int64{}, logs: map[int32]bool{}, fed: map[int64]pipeCall{},
 	}
 }

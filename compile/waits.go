@@ -142,22 +142,6 @@ func (w *ties) written(f fact) {
 	}
 }
 
-// comes takes the waits before an event of a thread.
-func (w *ties) comes(f fact) {
-	t, e := f.s.t, f.s.e
-	if t.cost != w.cost {
-		at := e.Start - t.beforeRestart(e)
-		t.mark(mark{at: at, own: t.clock(at), cut: true})
-	}
-	off := e.Off
-	t.commit.behind += off.Own
-	if off.Timer > 0 && t.attempt.at.tid != 0 {
-		w.expire(t, t.attempt.at, off.Timer, e.Start)
-		off.Timer = 0
-	}
-	t.untied(off)
-}
-
 // left counts the duration of an event that is left out as compute, except for time spent
 // waiting.
 func (w *ties) left(f fact) {

@@ -63,6 +63,7 @@ const (
 	MetaUncached    = "cache unknown" // of a trace: reads of which it is unknown whether they were in the page cache: package coverage
 	MetaFloor       = "floor"         // of a trace: the minimum time of a replay (Floor)
 	MetaGrouped     = "grouped"       // of a trace: how threads share syncs (Grouping)
+	MetaProcessors  = "processors"    // of a trace: number of processors that its threads compete for: see Header.Processors
 	MetaSharing     = "sharing"       // of a trace: number of processes that share a table of descriptors (CLONE_FILES)
 	MetaLayer       = "layer"         // "NAME LIBRARY …": a library whose calls were recorded as spans
 	MetaGlobal      = "global"        // "LAYER NAME VALUE": the handle that a variable of a layer's library has
@@ -211,6 +212,18 @@ func (h *Header) Ring(thread int32) Via {
 		return ViaCall
 	}
 	return h.Threads[thread-1].Ring
+}
+
+// Processors returns the number of processors for which the threads of a trace compete: their
+// compute is the time on a processor, and a replay has to use as much. It is 0 for a trace whose
+// compute is the time that it took.
+func (h *Header) Processors() int {
+	text, _ := h.Value(MetaProcessors)
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
 }
 
 // Value returns the value of the last remark with that key.

@@ -45,3 +45,26 @@ func TestLastReplyEndsTheReplay(t *testing.T) {
 		})
 	}
 }
+
+// Threads of a server take turns on its processors, and other threads do not.
+func TestThreadsCompeteForProcessors(t *testing.T) {
+	const each, events = 2 * time.Millisecond, 20
+	for _, test := range []struct {
+		processors string
+		least      time.Duration
+	}{{"1", 3 * events * each}, {"2", 3 * events * each / 2}, {"", events * each}} {
+		r := replaykit.New(3)
+		for range events {
+			for n := range int32(3) {
+				r.Add(n+1, format.OpSync, 0)
+				r.Last(n + 1).Compute = int64(each)
+			}
+		}
+		if test.processors != "" {
+			r.Head.Set(format.MetaProcessors, test.processors)
+		}
+		res, err := Run(context.Background(), r, Options{Backend: Null, Root: t.TempDir()})
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, res.Elapsed, test.least, "%q processors", test.processors)
+	}
+}

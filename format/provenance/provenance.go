@@ -68,7 +68,16 @@ func (s system) end() []format.Meta {
 func Process(pid int, noHost bool) []format.Meta {
 	proc := filepath.Join("/proc", strconv.Itoa(pid))
 	dir, _ := os.Readlink(filepath.Join(proc, "cwd"))
-	return here.remarks(filepath.Join(proc, "mountinfo"), dir, noHost)
+	all := here.remarks(filepath.Join(proc, "mountinfo"), dir, noHost)
+	var own unix.CPUSet
+	if unix.SchedGetaffinity(pid, &own) == nil {
+		for i := range all {
+			if all[i].Key == format.MetaCPUs {
+				all[i].Value = strconv.Itoa(own.Count())
+			}
+		}
+	}
+	return all
 }
 
 // Dir returns the remarks of a replay in a directory, which need not exist yet. An

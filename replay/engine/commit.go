@@ -176,7 +176,7 @@ func (w *Worker) dropWaits() {
 		for i := len(w.durable) - 1; i >= 0 && w.durable[i].event == v.Event; i-- { // all edges of the event count
 			w.durable[i].commits = follows[w.durable[i].log.Log]
 		}
-		if v.For == (format.Edge{Kind: format.EdgeWake}) && (leads || v.Held|v.Expired == 0) {
+		if leads && v.For == (format.Edge{}) || v.For == (format.Edge{Kind: format.EdgeWake}) && (leads || v.Held|v.Expired == 0) {
 			continue
 		}
 		kept = append(kept, v)
@@ -200,6 +200,10 @@ func (w *Worker) makeCommit() bool {
 		return false
 	}
 	wanted := max(w.due+e.scale(c.Delay), w.after)
+	if e.processors != nil {
+		w.work = e.scale(c.Delay)
+		wanted = w.compute(wanted)
+	}
 	switch {
 	case e.Timing == AFAP:
 		wanted = w.end
@@ -286,9 +290,7 @@ func (w *Worker) awaitCommit(q *logQueue) bool {
 		case !q.opened.Load(): // a deadlock is found
 			w.sleepFor(opener, first.Event, &w.WakeUp, seq)
 		default:
-			w.Unpin()
-			w.WakeUp.Wait(seq, 0)
-			w.Pin()
+			w.sleep(&w.WakeUp, seq, 0)
 		}
 	}
 	return false
@@ -330,7 +332,7 @@ func (w *Worker) lead(q *logQueue) bool {
 		if !w.call(&r, made.Of.Event+made.Of.Events-1, made.Of, made.Of.Synced, due, &g.sync) {
 			return false
 		}
-		due += g.sync.Dur
+		due = w.resume(due + g.sync.Dur)
 	}
 	q.groups = append(q.groups, g)
 	q.end(w, due, members)
@@ -419,9 +421,7 @@ func (w *Worker) awaitTurn(q *logQueue) bool {
 		case now >= at || w.commitState.Load() != leadingCommit:
 			return true
 		case at-now > near:
-			w.Unpin()
-			w.WakeUp.Wait(seq, e.deadline(at-near))
-			w.Pin()
+			w.sleep(&w.WakeUp, seq, e.deadline(at-near))
 		default:
 			for q.at.Load() == at && e.Now() < at && !e.Stopped() {
 			}

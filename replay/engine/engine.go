@@ -40,16 +40,17 @@ type Engine struct {
 	Workers []*Worker    // by the number of the thread, from 0
 	Logs    []Log        // the same
 
-	executor  Executor
-	operation *[format.NumOps]Operation // of the executor
-	covers    [format.NumOps]bool       // of the model
-	slots     slotPool
-	plan      *commits.Plan // how threads commit; nil for as recorded
-	logs      []*logQueue   // those of the plan
-	start     int64         // when the first event may be due, by the clock
-	begin     chan struct{}
-	ready     sync.WaitGroup
-	running   sync.WaitGroup
+	executor   Executor
+	operation  *[format.NumOps]Operation // of the executor
+	covers     [format.NumOps]bool       // of the model
+	slots      slotPool
+	processors *processors   // for which the threads compete; nil if they do not
+	plan       *commits.Plan // how threads commit; nil for as recorded
+	logs       []*logQueue   // those of the plan
+	start      int64         // when the first event may be due, by the clock
+	begin      chan struct{}
+	ready      sync.WaitGroup
+	running    sync.WaitGroup
 
 	notesLock sync.Mutex
 	notes     []string
@@ -134,6 +135,9 @@ func (e *Engine) Build(ctx context.Context, x Executor) (err error) {
 	e.executor, e.operation = x, x.Operations()
 	for op := range e.covers {
 		e.covers[op] = e.Model != nil && e.Model.Covers(format.Op(op))
+	}
+	if n := e.Trace.Header().Processors(); n > 0 && e.Timing == Compute && e.Peers == nil {
+		e.processors = newProcessors(n)
 	}
 	threads := ThreadsOf(e.Trace.Header())
 	lengths := make([]int64, len(threads))

@@ -292,9 +292,7 @@ func (w *Worker) awaitUntil(k *Worker, event, deadline int64) bool {
 			return false
 		}
 		if k == nil || !w.satisfied(k, event) {
-			w.Unpin()
-			ended.Wait(seq, w.e.deadline(deadline))
-			w.Pin()
+			w.sleep(ended, seq, w.e.deadline(deadline))
 		}
 	}
 	return true
@@ -336,9 +334,7 @@ func (w *Worker) sleepAtMost(k *Worker, event int64, f *eventcount.Count, seq ui
 		return false
 	}
 	if !w.satisfied(k, event) {
-		w.Unpin()
-		f.Wait(seq, until)
-		w.Pin()
+		w.sleep(f, seq, until)
 	}
 	return !w.e.Stopped()
 }

@@ -4,6 +4,7 @@ import (
 	"runtime"
 
 	"pianola/format"
+	"pianola/internal/eventcount"
 )
 
 const (
@@ -42,6 +43,9 @@ func (w *Worker) pace(r *format.Record) (due, now int64) {
 		due = max(w.due+w.e.scale(max(r.Compute-w.held, 0)), w.after)
 		if w.early > 0 || w.tick > 0 {
 			due = w.awaitWaker(due)
+		}
+		if w.e.processors != nil {
+			due = w.compute(due)
 		}
 	}
 	// An overdue event begins at the end of the last one; a reading of the
@@ -123,13 +127,30 @@ func (w *Worker) SleepUntil(t int64) int64 {
 			break
 		}
 		if w.used == nil || !w.used.waitAndReap(w, t-now) {
-			w.Unpin()
-			w.WakeUp.Wait(seq, e.deadline(t))
-			w.Pin()
+			w.sleep(&w.WakeUp, seq, e.deadline(t))
 		}
 		now = e.Now()
 	}
 	return now
+}
+
+// maxBrief is the longest time for which a pinned worker sleeps, in nanoseconds. It delays a stop of
+// all goroutines, of which a run needs few.
+const maxBrief = 1_000_000
+
+// sleep sleeps until f has another value than seq, or CLOCK_MONOTONIC reaches a time; 0 means no
+// limit. It can return early.
+func (w *Worker) sleep(f *eventcount.Count, seq uint32, until int64) {
+	brief := w.e.deadline(w.e.Now() + maxBrief)
+	if until > 0 && until <= brief {
+		f.WaitPinned(seq, until)
+		return
+	}
+	if f.WaitPinned(seq, brief); f.Value() == seq {
+		w.Unpin()
+		f.Wait(seq, until)
+		w.Pin()
+	}
 }
 
 // scale returns recorded nanoseconds at the replay's speed.

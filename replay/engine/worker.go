@@ -60,6 +60,7 @@ type waiting struct {
 	held      int64         // of the compute before the next event what its waits account for
 	early     int64         // of the rest what can end early
 	timer     bool          // that is a timer
+	work      int64         // on a processor that is left before the next event, if threads compete for them
 	tick      int64         // when a timer of another thread lets the next event begin; 0 if there is none
 	after     int64         // when the waits of the next event let it begin; 0 if it has none
 	edgeAt    int64         // when the last wait for others ended
@@ -175,6 +176,9 @@ func (w *Worker) play() {
 		}
 		r := &w.batch[w.at]
 		inside := r.Op == format.OpRingSubmit && w.waitsInside(r)
+		if e.processors != nil {
+			w.computeFirst(r)
+		}
 		if w.Event == w.waits[w.wait].Event && !inside && !w.awaitEdges() {
 			return
 		}
@@ -235,8 +239,14 @@ func (w *Worker) play() {
 		// measuring is subtracted.
 		dur := max(end-issued-e.Cost-w.Ran, 0)
 		w.end, w.due, w.last = end, due+dur, end-e.start
-		if bookkeeping[r.Op] {
+		switch {
+		case bookkeeping[r.Op]:
 			w.due = due
+		case e.processors == nil:
+		case dur < blocked:
+			e.processors.take(due, dur)
+		default:
+			w.due = w.resume(w.due)
 		}
 		w.noteLateness(due, begin)
 		w.byOp[r.Op].Executed++

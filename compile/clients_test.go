@@ -1,0 +1,57 @@
+package compile_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/compile"
+)
+
+// asked is a server that two unrecorded clients ask over UNIX sockets. Thread 12 waits for the
+// processor. What 11 and 12 tell each other is no request.
+const asked = `# pianola script 1
+# cpus: 3
+# recorder: ebpf
+# process: 11 threads=11,12 cwd="/w"
+# lost: 0
+11 0.001000000 recvfrom(5, 0x10, 99, 0, NULL, NULL) = 10 <0.000001000> {type=sock got=unix:b+10 wait=900000}
+11 0.000100000 stat("/w/a", 0x1) = 0 <0.000001000> {type=reg}
+11 0.000100000 sendto(5, 0x10, 20, 0, NULL, 0) = 20 <0.000001000> {type=sock sent=unix:a+20}
+11 0.000100000 sendto(6, 0x10, 7, 0, NULL, 0) = 7 <0.000001000> {type=sock sent=unix:c+7}
+12 0.000010000 recvfrom(7, 0x10, 99, 0, NULL, NULL) = 7 <0.000001000> {type=sock got=unix:c+7}
+12 0.000500000 stat("/w/a", 0x1) = 0 <0.000001000> {type=reg own=450000}
+11 0.000490000 recvfrom(5, 0x10, 99, 0, NULL, NULL) = 11 <0.000001000> {type=sock got=unix:b+21 wait=900000}
+11 0.000100000 stat("/w/a", 0x1) = 0 <0.000001000> {type=reg}
+11 0.000100000 sendto(5, 0x10, 21, 0, NULL, 0) = 21 <0.000001000> {type=sock sent=unix:a+41}
+12 0.000100000 recvfrom(8, 0x10, 99, 0, NULL, NULL) = 30 <0.000001000> {type=sock got=tcp:b+30}
+12 0.000100000 write(8, 0x10, 40) = 40 <0.000001000> {type=sock sent=tcp:a+40}
+`
+
+// The trace has what unrecorded clients ask, and the replies. The next request of a client waits
+// for the reply; and the time in which another thread of the server had the processor is a wait.
+func TestClients(t *testing.T) {
+	out, _ := compiled(t, asked, compile.Options{})
+	text := regexp.MustCompile(`(?m)^\d+ compute .*\n`).ReplaceAllString(out.String(), "")
+	_, events, _ := strings.Cut(text, "\n1 ")
+	require.Equal(t, `client_request ( 1 10 ) = 0 <0.000000000> {after=0:0+0.001000000:arrival after=0:0+0.001000000:reply held=0.000900000}
+1 stat ( w/a ) = 0 <0.000001000>
+1 client_reply ( 1 20 ) = 0 <0.000000000>
+2 stat ( w/a ) = 0 <0.000001000> {after=1:2+0.000149000:message held=0.000450000}
+1 client_request ( 1 11 ) = 0 <0.000000000> {after=0:0+0.002300000:arrival after=1:2+0.001100000:reply held=0.000900000}
+1 stat ( w/a ) = 0 <0.000001000>
+1 client_reply ( 1 21 ) = 0 <0.000000000>
+2 client_request ( 2 30 ) = 0 <0.000000000>
+2 client_reply ( 2 40 ) = 0 <0.000000000>
+`, events)
+	require.Contains(t, text, "# processors: 3\n")
+
+	alone, _ := compiled(t, strings.ReplaceAll(asked, "got=unix:b", "got=unix:c"), compile.Options{})
+	require.Contains(t, alone.String(), "client_request ( 1 30 )")
+	none, _ := compiled(t, regexp.MustCompile(`.*(unix:b|tcp:).*\n`).ReplaceAllString(asked, ""), compile.Options{})
+	require.NotContains(t, none.String(), "client_re")
+	require.NotContains(t, none.String(), "# processors:")
+	require.NotContains(t, none.String(), "held=", "the threads of a program take as long as they did")
+}

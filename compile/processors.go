@@ -1,0 +1,69 @@
+package compile
+
+import "pianola/format"
+
+// A thread that could run waits for a processor. What other programs took from it is left out. What
+// other threads of the recording took stays in the compute, so that sixteen threads on two
+// processors take as long as they did. The threads of a server, which unrecorded clients ask, compete
+// for processors in the replay as well: how long they wait for one depends on how many wait for
+// storage. So there it is no compute, and the trace says how many processors there were.
+
+// crowded removes the time in which a thread was ready but an unrecorded program had
+// the processor.
+func (m *model) crowded(t *thread, e *format.Event) {
+	if more := e.Off.Ready - latency; more > 0 {
+		e.Off.Ready = latency
+		t.cost += more
+		m.report.Crowded += more
+	}
+}
+
+// subtractReady removes, from the duration of a call, the time in which the thread was ready
+// to run but another recorded thread had the processor. The time follows the call as
+// compute. It returns that time.
+func (m *model) subtractReady(e *format.Event) int64 {
+	behind := min(e.Behind, e.Dur)
+	if behind <= 0 {
+		return 0
+	}
+	e.Dur -= behind
+	if e.Notes.Known(format.NotedWaker) {
+		m.notes = *e.Notes
+		m.notes.Woken = max(m.notes.Woken-behind, 0)
+		e.Notes = &m.notes
+	}
+	return behind
+}
+
+// displaced takes the time behind a call.
+func (m *model) displaced(t *thread, behind int64) {
+	if t.off.Own += behind; m.learned.serves {
+		t.held += behind
+	}
+}
+
+// competed takes the time for which other threads had the processors before a time.
+func (w *ties) competed(t *thread, nanos, at int64) {
+	if !w.learned.serves || nanos == 0 {
+		t.commit.behind += nanos
+		return
+	}
+	t.held += nanos
+	t.mark(mark{at: at, own: t.clock(at), cut: true})
+}
+
+// comes takes the waits before an event of a thread.
+func (w *ties) comes(f fact) {
+	t, e := f.s.t, f.s.e
+	if t.cost != w.cost {
+		at := e.Start - t.beforeRestart(e)
+		t.mark(mark{at: at, own: t.clock(at), cut: true})
+	}
+	off := e.Off
+	w.competed(t, off.Own, e.Start)
+	if off.Timer > 0 && t.attempt.at.tid != 0 {
+		w.expire(t, t.attempt.at, off.Timer, e.Start)
+		off.Timer = 0
+	}
+	t.untied(off)
+}

@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"pianola/format"
+	"pianola/internal/spin"
+)
+
+// The threads of a server compete for its processors. How long they wait for one depends on the
+// storage: while some wait for it, others compute. So in the trace of a server, waits for a
+// processor that another of its threads had are no compute. The replay has as many processors as
+// the server had, which exist by their clocks only: a thread takes one for as long as it computes,
+// in the order in which threads ask for them.
+
+// processors are those of a server. Threads take them at any time.
+type processors struct {
+	lock spin.Lock
+	free []int64 // when each is free, by the clock
+}
+
+func newProcessors(n int) *processors { return &processors{free: make([]int64, n)} }
+
+// take takes the processor that is free first, for some nanoseconds from a time on or later, and
+// returns when these end.
+func (p *processors) take(from, nanos int64) (until int64) {
+	p.lock.Take()
+	first := 0
+	for i, at := range p.free {
+		if at < p.free[first] {
+			first = i
+		}
+	}
+	until = max(from, p.free[first]) + nanos
+	p.free[first] = until
+	p.lock.Give()
+	return until
+}
+
+const (
+	// slice is the longest time for which a thread takes a processor at once. The kernel
+	// lets others have it after about as long (base_slice_ns of the scheduler).
+	slice = 3_000_000
+
+	// blocked is the least duration of a call in which the thread is taken to leave its
+	// processor.
+	blocked = 100_000
+)
+
+// resume takes a processor after a call for which the thread left its own, and returns when the
+// thread has it. Only then can it wake others.
+func (w *Worker) resume(end int64) int64 {
+	if w.e.processors == nil {
+		return end
+	}
+	end = w.e.processors.take(end, 0)
+	w.end = w.SleepUntil(end)
+	return end
+}
+
+// computeFirst computes what the thread computed before it waited for others, until the next event.
+// The delays of the edges say how much followed.
+func (w *Worker) computeFirst(r *format.Record) {
+	w.work = w.e.scale(max(r.Compute-r.Off, 0))
+	after := int64(-1)
+	for i := w.wait; w.waits[i].Event == w.Event; i++ {
+		if v := &w.waits[i].For; !v.Kind.Outside() && v.Kind >= format.EdgeWake {
+			after = max(after, w.e.scale(v.Delay))
+		}
+	}
+	if first := w.work - after; after >= 0 && first > 0 {
+		w.e.processors.take(w.due, first)
+		w.work -= first
+	}
+}
+
+// compute takes processors for what is left, so that it ends at a time, or later if there is none.
+// It returns when that is.
+func (w *Worker) compute(due int64) int64 {
+	work := w.work
+	if w.after == 0 {
+		work = min(work, due-w.due)
+	}
+	w.work = 0
+	if work <= 0 {
+		return due
+	}
+	for from := due - work; work > 0 && !w.e.Stopped(); work -= slice {
+		if from > w.e.Now() {
+			w.SleepUntil(from) // others can come first
+		}
+		from = w.e.processors.take(from, min(work, slice))
+		due = max(due, from)
+	}
+	return due
+}
