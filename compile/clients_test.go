@@ -33,7 +33,8 @@ const asked = `# pianola script 1
 // The trace has what unrecorded clients ask, and the replies. The next request of a client waits
 // for the reply; and the time in which another thread of the server had the processor is a wait.
 func TestClients(t *testing.T) {
-	out, _ := compiled(t, asked, compile.Options{})
+	out, report := compiled(t, asked, compile.Options{})
+	require.Equal(t, "2 clients that were not recorded sent 3 messages: replays say how many requests a second they answer", report.ClientsText())
 	text := regexp.MustCompile(`(?m)^\d+ compute .*\n`).ReplaceAllString(out.String(), "")
 	_, events, _ := strings.Cut(text, "\n1 ")
 	require.Equal(t, `client_request ( 1 10 ) = 0 <0.000000000> {after=0:0+0.001000000:arrival after=0:0+0.001000000:reply held=0.000900000}
@@ -50,8 +51,17 @@ func TestClients(t *testing.T) {
 
 	alone, _ := compiled(t, strings.ReplaceAll(asked, "got=unix:b", "got=unix:c"), compile.Options{})
 	require.Contains(t, alone.String(), "client_request ( 1 30 )")
-	none, _ := compiled(t, regexp.MustCompile(`.*(unix:b|tcp:).*\n`).ReplaceAllString(asked, ""), compile.Options{})
+	none, report := compiled(t, regexp.MustCompile(`.*(unix:b|tcp:).*\n`).ReplaceAllString(asked, ""), compile.Options{})
+	require.Equal(t, "no message of a client that was not recorded was found, so replays have a run time but no requests a second", report.ClientsText())
 	require.NotContains(t, none.String(), "client_re")
 	require.NotContains(t, none.String(), "# processors:")
 	require.NotContains(t, none.String(), "held=", "the threads of a program take as long as they did")
+}
+
+// A recording that was made while other programs had the processors says for how much of the time.
+func TestCrowded(t *testing.T) {
+	_, report := compiled(t, asked, compile.Options{})
+	require.Empty(t, report.CrowdedText())
+	_, report = compiled(t, strings.ReplaceAll(asked, "wait=900000", "ready=900000"), compile.Options{})
+	require.Regexp(t, `^other programs had the processors for 3\d\.\d % of the time in which threads could run: `, report.CrowdedText())
 }

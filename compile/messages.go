@@ -157,9 +157,10 @@ func (w *ties) serve(s *simEvent) {
 	case s.arrived:
 		c := w.client(t, e.FD())
 		if c.number == 0 {
-			w.served++
-			c.number = w.served
+			w.report.Clients++
+			c.number = w.report.Clients
 		}
+		w.report.Messages++
 		at := e.Start
 		if e.Dur >= format.Waited {
 			at = e.End()

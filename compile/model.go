@@ -71,6 +71,7 @@ func (m *model) start(in *intake, first *format.Event) {
 		m.processes.costs = h.Costs()
 	}
 	m.told, m.spanned = h.TellsWakers(), m.out != nil && in.spanned
+	m.report.Attached = m.told && len(h.Running()) > 0
 	if m.learned.first {
 		m.learned.mpi.pairer = mpi.New(h, m.mpis.waited)
 	}

@@ -2,8 +2,8 @@ package compile
 
 import "pianola/format"
 
-// A thread that could run waits for a processor. What other programs took from it is left out. What
-// other threads of the recording took stays in the compute, so that sixteen threads on two
+// A thread that could run waits for a processor. The time that other programs took is left out. The
+// time that other threads of the recording took stays in the compute, so that sixteen threads on two
 // processors take as long as they did. The threads of a server, which unrecorded clients ask, compete
 // for processors in the replay as well: how long they wait for one depends on how many wait for
 // storage. So there it is no compute, and the trace says how many processors there were.

@@ -34,6 +34,10 @@ type Report struct {
 	Coverage      coverage.Account  // coverage of the trace; requests that it does not hold are missing
 	Tied          int64             // nanoseconds of waits between threads that edges reproduce
 	Crowded       int64             // nanoseconds in which threads were ready but others had the processor, left out
+	Computed      int64             // nanoseconds in which threads had a processor between the events of the trace
+	Clients       int64             // connections to programs that were not recorded, on which messages came
+	Messages      int64             // that came on them
+	Attached      bool              // the recorder was attached to processes that ran already, and notes messages
 	Grouping      format.Grouping   // how threads share syncs
 	Logs          []Log             // to which threads commit in groups
 	Kept          int64             // nanoseconds in groups of commits that a replay keeps, as far as threads share them
@@ -155,6 +159,33 @@ func (r *Report) FloorText() string {
 	return text
 }
 
+// ClientsText says whether the recording is of a server, in a sentence without a full stop; "" if it
+// is of a command that asks itself, or does not tell.
+func (r *Report) ClientsText() string {
+	switch {
+	case r.Clients > 0:
+		return fmt.Sprintf("%s that were not recorded sent %s: replays say how many requests a second they answer", table.Plural(int(r.Clients), "client"), table.Plural(int(r.Messages), "message"))
+	case r.Attached:
+		return "no message of a client that was not recorded was found, so replays have a run time but no requests a second"
+	}
+	return ""
+}
+
+// crowdedShare is the share of the time in which threads could run from which on it matters that
+// other programs had the processor. That time is left out, but caches and shared cores make the
+// rest longer.
+const crowdedShare = 0.1
+
+// CrowdedText says for how much of the time other programs had the processors, in a sentence
+// without a full stop; "" if it was little.
+func (r *Report) CrowdedText() string {
+	share := float64(r.Crowded) / max(float64(r.Crowded+r.Computed), 1)
+	if share < crowdedShare {
+		return ""
+	}
+	return fmt.Sprintf("other programs had the processors for %s of the time in which threads could run: this time is left out, but compute can be longer than on a quiet machine", table.Percent(share))
+}
+
 // WriteTo writes the report as text, one fact per line.
 func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	b := bufio.NewWriter(w)
@@ -182,6 +213,9 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	}
 	add("%v\n", &r.Coverage)
 	add("%s\n", r.FloorText())
+	if text := r.ClientsText(); text != "" {
+		add("%s\n", text)
+	}
 	some(r.Tied, "waits that follow events of other threads: %.6f s\n", format.Seconds(r.Tied))
 	if r.MPI != (MPI{}) {
 		add("MPI: %s\n", r.MPI.Text())

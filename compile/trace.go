@@ -38,6 +38,7 @@ func (p *pass) emit(s *simEvent) {
 		out.Off = t.off.Plus(e.Off).Within(compute)
 		t.off = format.Off{}
 	}
+	p.report.Computed += compute - out.Off.Total()
 	t.last, t.cost = e.End(), debt+t.rate.Around(e.Op)
 	switch info := out.Op.Info(); {
 	case info.Kind == format.MadeKind && info.Class == format.ClassProcess:

@@ -105,7 +105,6 @@ type ties struct {
 
 	channels boundedMap[channel, []sending]    // messages that were not received yet
 	clients  boundedMap[connection, *outsider] // programs that are not recorded
-	served   int64                             // how many of them have sent requests
 	causes   []cause                           // memory of follow
 }
 

@@ -109,7 +109,7 @@ func withoutRuns(output string) (lines []string) {
 var between = regexp.MustCompile(` {2,}`)
 
 // recipes is how many pages docs/recipes has.
-const recipes = 9
+const recipes = 10
 
 // linkWorkloads lets the command find the workloads of the repository. One that is
 // installed has its own.
@@ -127,7 +127,7 @@ func linkWorkloads(t *testing.T) {
 }
 
 // needs matches programs that a page uses and a machine may lack.
-var needs = regexp.MustCompile(`\b(sqlite3|h5cc|h5repack|mpicc|mpiexec|column|python3|mkfs\.xfs|mkfs\.ext4)\b`)
+var needs = regexp.MustCompile(`\b(sqlite3|pgbench|h5cc|h5repack|mpicc|mpiexec|column|python3|mkfs\.xfs|mkfs\.ext4)\b`)
 
 // recipe is a page: its text up to each command's output, and the rest.
 type recipe struct {

@@ -138,7 +138,7 @@ func (s *Stage) countPlayed() (events, all int64) {
 }
 
 // awaitReplies lets the last reply to a client end the run, if each trace is of a server whose
-// clients are not recorded. What the server does by timers is endless; its clients' work is not.
+// clients are not recorded. The timers of a server never end, but the work of its clients does.
 func (s *Stage) awaitReplies() {
 	var sum int64
 	for _, e := range s.engines {
