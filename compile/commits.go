@@ -93,7 +93,7 @@ func (w *ties) joins(t *thread, at spot, awake, from, to int64, causes []cause) 
 	}
 	w.logOf(g.file)
 	c := &t.commit
-	w.join(t)
+	c.unsure = nil // it waited for its turn
 	t.wants(from)
 	if min(awake, c.since) >= g.began {
 		return false // it wanted its commit after the group was complete

@@ -171,6 +171,14 @@ func (r *Report) ClientsText() string {
 	return ""
 }
 
+// GroupingText says how threads share syncs, in a sentence without a full stop; "" if they do not.
+func (r *Report) GroupingText() string {
+	if r.Grouping.Commits <= r.Grouping.Groups {
+		return ""
+	}
+	return r.Grouping.Text()
+}
+
 // crowdedShare is the share of the time in which threads could run from which on it matters that
 // other programs had the processor. That time is left out, but caches and shared cores make the
 // rest longer.

@@ -170,14 +170,10 @@ func runCompile(c *cli.Context) error {
 	session.Say("compile: %s", made.Summary())
 	session.Say("compile: %v", &made.Coverage)
 	session.Say("compile: %s", made.FloorText())
-	if text := made.ClientsText(); text != "" {
-		session.Say("compile: %s", text)
-	}
-	if g := made.Grouping; g.Commits > g.Groups {
-		session.Say("compile: %s", g.Text())
-	}
-	if text := made.KeptText(); text != "" {
-		session.Say("compile: %s", text)
+	for _, text := range []string{made.CrowdedText(), made.ClientsText(), made.GroupingText(), made.KeptText()} {
+		if text != "" {
+			session.Say("compile: %s", text)
+		}
 	}
 	return nil
 }
@@ -194,9 +190,6 @@ func judge(c *cli.Context, name string, r *compile.Report) error {
 			return fmt.Errorf("%s: %s", name, s)
 		}
 		console.Warn("compile: %s: warning: %s", name, s)
-	}
-	if text := r.CrowdedText(); text != "" {
-		console.Warn("compile: %s: warning: %s", name, text)
 	}
 	if r.MPI.LeftOut {
 		console.Warn("compile: %s: warning: calls of MPI were left out, so ranks don't wait for one another", name)
