@@ -96,10 +96,10 @@ const (
 	maxKinds   = 64
 )
 
-// clientKey is a connection: a descriptor, or the number that compile gave it.
+// clientKey is a connection: a descriptor of a table, or a number that compile gave it, in a process.
 type clientKey struct {
-	table *process.Table
-	id    int64
+	of any
+	id int64
 }
 
 // client is the connection to one.
@@ -163,9 +163,9 @@ func (r *requests) message(t *thread, by *process.Thread, e *format.Event) (repl
 	at := max(e.Start, 0)
 	switch {
 	case e.Op == format.OpClientRequest:
-		return r.ask(t, clientKey{nil, e.Args[0]}, at, e.Args[1])
+		return r.ask(t, clientKey{by.Process, e.Args[0]}, at, e.Args[1])
 	case e.Op == format.OpClientReply:
-		r.answer(t, clientKey{nil, e.Args[0]}, at, e.Args[1])
+		r.answer(t, clientKey{by.Process, e.Args[0]}, at, e.Args[1])
 	case !e.Notes.Known(format.NotedMessage) || e.Failed():
 	case e.Sends():
 		if len(r.sent) < maxClients {

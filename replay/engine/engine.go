@@ -136,7 +136,7 @@ func (e *Engine) Build(ctx context.Context, x Executor) (err error) {
 	for op := range e.covers {
 		e.covers[op] = e.Model != nil && e.Model.Covers(format.Op(op))
 	}
-	if n := e.Trace.Header().Processors(); n > 0 && e.Timing == Compute && e.Peers == nil {
+	if n := e.Trace.Header().Processors(); n > 0 && e.Timing == Compute && e.Order != Thread && e.Peers == nil {
 		e.processors = newProcessors(n)
 	}
 	threads := ThreadsOf(e.Trace.Header())
