@@ -16,12 +16,6 @@ const (
 	maxConnections = 4096
 )
 
-// channel is a direction of a connection.
-type channel struct {
-	kind format.ChannelKind
-	id   uint64
-}
-
 // connection is a descriptor of one.
 type connection struct {
 	table *process.Table
@@ -91,7 +85,7 @@ func (w *ties) followMessages() {
 // programs.
 func (w *ties) messaged(of *simEvent) {
 	t, e := of.t, of.e
-	c := channel{e.Notes.ChannelKind, e.Notes.Channel}
+	c := e.Notes.Moved()
 	if w.out == nil {
 		of := w.learned.got
 		if e.Sends() {
@@ -142,30 +136,23 @@ func (w *ties) client(t *thread, fd int64) *outsider {
 // serve puts a message of an unrecorded client, and one to it, into the trace.
 func (w *ties) serve(s *simEvent) {
 	t, e := s.t, s.e
-	switch sends := e.Sends(); {
-	case sends:
-		fd := e.FD()
-		if e.OutFD() >= 0 {
-			fd = e.OutFD()
-		}
+	fd, at := e.Message()
+	at = max(at, t.last)
+	switch {
+	case e.Sends():
 		c := w.client(t, fd)
-		at := max(e.Start, t.last)
 		if c.number > 0 {
 			w.atClient(t, format.OpClientReply, c, at, e.Ret)
 		}
 		c.sent, c.at, c.causes = true, at, t.comesAfter(c.causes[:0], at)
 	case s.arrived:
-		c := w.client(t, e.FD())
+		c := w.client(t, fd)
 		if c.number == 0 {
 			w.report.Clients++
 			c.number = w.report.Clients
 		}
 		w.report.Messages++
-		at := e.Start
-		if e.Dur >= format.Waited {
-			at = e.End()
-		}
-		w.atClient(t, format.OpClientRequest, c, max(at, t.last), e.Ret)
+		w.atClient(t, format.OpClientRequest, c, at, e.Ret)
 	}
 }
 

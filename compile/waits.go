@@ -103,15 +103,15 @@ type ties struct {
 	gone   map[int32]*thread // those that have ended, by id
 	oldest []*thread         // the same, the oldest first
 
-	channels boundedMap[channel, []sending]    // messages that were not received yet
-	clients  boundedMap[connection, *outsider] // programs that are not recorded
-	causes   []cause                           // memory of follow
+	channels boundedMap[format.Channel, []sending] // messages that were not received yet
+	clients  boundedMap[connection, *outsider]     // programs that are not recorded
+	causes   []cause                               // memory of follow
 }
 
 func newTies(p *pass) *ties {
 	return &ties{
 		pass: p, gone: map[int32]*thread{},
-		channels: newBoundedMap[channel, []sending](maxChannels), clients: newBoundedMap[connection, *outsider](maxConnections),
+		channels: newBoundedMap[format.Channel, []sending](maxChannels), clients: newBoundedMap[connection, *outsider](maxConnections),
 	}
 }
 

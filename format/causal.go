@@ -100,6 +100,11 @@ func (c *Causal) Next() (*Event, error) {
 // orphan lets a thread begin whose creation has not come.
 func (c *Causal) orphan(tid int32) {
 	c.Orphans++
+	c.born(tid)
+}
+
+// born lets a thread begin, with the events that were held back for that.
+func (c *Causal) born(tid int32) {
 	c.alive[tid] = true
 	c.release(c.held[tid])
 	c.heldNum -= len(c.held[tid])
@@ -229,11 +234,7 @@ func (c *Causal) admit(e *Event) bool {
 	switch e.Op.Info().Effect {
 	case EffectFork:
 		if e.Ret > 0 {
-			child := int32(e.Ret)
-			c.alive[child] = true
-			c.release(c.held[child])
-			c.heldNum -= len(c.held[child])
-			delete(c.held, child)
+			c.born(int32(e.Ret))
 		}
 	case EffectExit, EffectExitGroup:
 		// The map must not become empty, because an empty map means the start

@@ -214,9 +214,9 @@ func (h *Header) Ring(thread int32) Via {
 	return h.Threads[thread-1].Ring
 }
 
-// Processors returns the number of processors for which the threads of a trace compete: their
-// compute is the time on a processor, and a replay has to use as much. It is 0 for a trace whose
-// compute is the time that it took.
+// Processors returns the number of processors for which the threads of a trace compete, as
+// those of a server do: their waits for one are no compute. It is 0 for a trace in which these
+// waits are compute.
 func (h *Header) Processors() int {
 	text, _ := h.Value(MetaProcessors)
 	n, err := strconv.Atoi(text)

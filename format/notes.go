@@ -242,6 +242,27 @@ func (e *Event) Sends() bool {
 	return info.Class == ClassWrite || info.Effect == EffectCopy
 }
 
+// Message returns the descriptor through which a call moved a message, and when that was, in
+// nanoseconds: a receiver that waited in the call got it at the end.
+func (e *Event) Message() (fd, at int64) {
+	switch fd = e.OutFD(); {
+	case !e.Sends() && e.Dur >= Waited:
+		return e.FD(), e.End()
+	case !e.Sends() || fd < 0:
+		fd = e.FD()
+	}
+	return fd, e.Start
+}
+
+// Channel is one direction of a connection between sockets.
+type Channel struct {
+	Kind ChannelKind
+	ID   uint64
+}
+
+// Moved returns the channel of the message that a call with NotedMessage moved.
+func (n *Notes) Moved() Channel { return Channel{n.ChannelKind, n.Channel} }
+
 // Renamed returns the id that a thread had before an exec made it the only one
 // of its process, with the process's id (execve(2)). It is 0 for any other
 // event.

@@ -90,10 +90,12 @@ const (
 	// first ones. In a replay not all clients end at the same time.
 	steadyShare = 0.9
 
-	// maxClients bounds the connections that are told apart, and maxKinds the kinds of
-	// requests. Later connections are not counted, and later kinds together.
+	// maxClients is how many connections have their requests counted, at most.
 	maxClients = 1 << 16
-	maxKinds   = 64
+
+	// maxKinds is how many kinds of requests have rows of their own, at most. Further kinds
+	// share one.
+	maxKinds = 64
 )
 
 // clientKey is a connection: a descriptor of a table, or a number that compile gave it, in a process.
@@ -143,9 +145,9 @@ type requestSum struct {
 // requests finds the requests among the calls of threads.
 type requests struct {
 	clients map[clientKey]*client
-	sent    map[uint64]bool // channels that recorded threads sent to
-	asked   int64           // clients with a request
-	first   int64           // when the first request came
+	sent    map[format.Channel]bool // channels that recorded threads sent to
+	asked   int64                   // clients with a request
+	first   int64                   // when the first request came
 	all     requestSum
 	kinds   map[opSet]*requestSum
 }
@@ -169,18 +171,13 @@ func (r *requests) message(t *thread, by *process.Thread, e *format.Event) (repl
 	case !e.Notes.Known(format.NotedMessage) || e.Failed():
 	case e.Sends():
 		if len(r.sent) < maxClients {
-			r.sent[e.Notes.Channel<<1|uint64(e.Notes.ChannelKind)] = true
+			r.sent[e.Notes.Moved()] = true
 		}
-		fd := e.OutFD()
-		if fd < 0 {
-			fd = e.FD()
-		}
-		r.answer(t, clientKey{by.Table, fd}, at, e.Ret)
-	case !r.sent[e.Notes.Channel<<1|uint64(e.Notes.ChannelKind)]:
-		if e.Dur >= format.Waited {
-			at = e.End()
-		}
-		return r.ask(t, clientKey{by.Table, e.FD()}, at, e.Ret)
+		fd, at := e.Message()
+		r.answer(t, clientKey{by.Table, fd}, max(at, 0), e.Ret)
+	case !r.sent[e.Notes.Moved()]:
+		fd, at := e.Message()
+		return r.ask(t, clientKey{by.Table, fd}, max(at, 0), e.Ret)
 	}
 	return -1
 }

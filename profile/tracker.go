@@ -24,7 +24,7 @@ type tracker struct {
 func newTracker(h *format.Header, rows int) *tracker {
 	rows = cmp.Or(rows, math.MaxInt)
 	tr := &tracker{Follower: process.New(h, min(rows, maxFiles)), threads: newThreads(min(rows, maxThreads)), files: newFiles(), path: newCritical(h), ranks: newRanks(h)}
-	tr.requests = requests{clients: map[clientKey]*client{}, sent: map[uint64]bool{}, kinds: map[opSet]*requestSum{}}
+	tr.requests = requests{clients: map[clientKey]*client{}, sent: map[format.Channel]bool{}, kinds: map[opSet]*requestSum{}}
 	tr.Added = tr.threads.added
 	if h.TellsWakers() {
 		tr.blocked = new(Blocked)

@@ -68,16 +68,16 @@ func (s system) end() []format.Meta {
 func Process(pid int, noHost bool) []format.Meta {
 	proc := filepath.Join("/proc", strconv.Itoa(pid))
 	dir, _ := os.Readlink(filepath.Join(proc, "cwd"))
-	all := here.remarks(filepath.Join(proc, "mountinfo"), dir, noHost)
+	return here.remarks(filepath.Join(proc, "mountinfo"), dir, processors(pid), noHost)
+}
+
+// processors returns how many processors a process may use.
+func processors(pid int) int {
 	var own unix.CPUSet
-	if unix.SchedGetaffinity(pid, &own) == nil {
-		for i := range all {
-			if all[i].Key == format.MetaCPUs {
-				all[i].Value = strconv.Itoa(own.Count())
-			}
-		}
+	if unix.SchedGetaffinity(pid, &own) != nil {
+		return runtime.NumCPU()
 	}
-	return all
+	return own.Count()
 }
 
 // Dir returns the remarks of a replay in a directory, which need not exist yet. An
@@ -86,7 +86,7 @@ func Dir(dir string, noHost bool) []format.Meta {
 	if dir != "" {
 		dir = resolved(dir)
 	}
-	return here.remarks("/proc/self/mountinfo", dir, noHost)
+	return here.remarks("/proc/self/mountinfo", dir, runtime.NumCPU(), noHost)
 }
 
 // resolved returns the absolute path of a directory without symbolic links, or that
@@ -112,7 +112,7 @@ type system struct{ root string }
 
 var here = system{"/"}
 
-func (s system) remarks(mountinfo, dir string, noHost bool) (all []format.Meta) {
+func (s system) remarks(mountinfo, dir string, processors int, noHost bool) (all []format.Meta) {
 	add := func(key, value string) {
 		if value != "" {
 			all = append(all, format.Meta{Key: key, Value: value})
@@ -129,7 +129,7 @@ func (s system) remarks(mountinfo, dir string, noHost bool) (all []format.Meta) 
 	}
 	add(format.MetaArch, runtime.GOARCH)
 	add(format.MetaCPU, s.cpu())
-	add(format.MetaCPUs, strconv.Itoa(runtime.NumCPU()))
+	add(format.MetaCPUs, strconv.Itoa(processors))
 	if m, ok := s.mountOf(mountinfo, dir); ok {
 		add(format.MetaMount, s.describe(m))
 		add(format.MetaDevice, s.device(m))

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -74,7 +75,7 @@ func TestRemarks(t *testing.T) {
 		{"/nfs/x", "nfs4 rw,vers=4.2", ""},
 		{"", "", ""},
 	} {
-		h := format.Header{Meta: s.remarks("proc/self/mountinfo", c.dir, false)}
+		h := format.Header{Meta: s.remarks("proc/self/mountinfo", c.dir, runtime.NumCPU(), false)}
 		mount, _ := h.Value(format.MetaMount)
 		device, _ := h.Value(format.MetaDevice)
 		require.Equal(t, c.mount, mount, c.dir)
@@ -91,7 +92,7 @@ func TestNoJournal(t *testing.T) {
 	for task, want := range map[string]string{"<none>\n": "ext4 rw,relatime,errors=remount-ro,nojournal", "584\n": "ext4 rw,relatime,errors=remount-ro"} {
 		files := maps.Clone(disks)
 		files["sys/fs/ext4/nvme0n1p2/journal_task"] = task
-		h := format.Header{Meta: machine(t, files).remarks("proc/self/mountinfo", "/home/x", false)}
+		h := format.Header{Meta: machine(t, files).remarks("proc/self/mountinfo", "/home/x", runtime.NumCPU(), false)}
 		mount, _ := h.Value(format.MetaMount)
 		require.Equal(t, want, mount)
 	}
@@ -116,7 +117,7 @@ func TestHost(t *testing.T) {
 // calls tell.
 func TestNothingKnown(t *testing.T) {
 	var keys []string
-	for _, m := range machine(t, nil).remarks("proc/self/mountinfo", "/x", true) {
+	for _, m := range machine(t, nil).remarks("proc/self/mountinfo", "/x", runtime.NumCPU(), true) {
 		if m.Key != format.MetaVersion { // tests have none
 			keys = append(keys, m.Key)
 		}
@@ -131,7 +132,7 @@ func TestRemarkTable(t *testing.T) {
 		require.False(t, seen[r.Key], r.Key)
 		seen[r.Key] = true
 	}
-	for _, m := range machine(t, disks).remarks("proc/self/mountinfo", "/", false) {
+	for _, m := range machine(t, disks).remarks("proc/self/mountinfo", "/", runtime.NumCPU(), false) {
 		require.True(t, seen[m.Key], "the table lacks %s", m.Key)
 	}
 }
