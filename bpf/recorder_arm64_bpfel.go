@@ -153,6 +153,7 @@ const (
 	CFlagFLAG_UNIX       CFlag = 1024
 	CFlagFLAG_BATCH      CFlag = 2048
 	CFlagFLAG_AIO        CFlag = 2048
+	CFlagFLAG_CONNECTED  CFlag = 4096
 )
 
 type CInner struct {
@@ -454,59 +455,59 @@ type CTally struct {
 }
 
 type CThread struct {
-	_           structs.HostLayout
-	Start       uint64
-	Faults      uint64
-	Chars       uint64
-	Held        uint64
-	Counting    uint64
-	Blocked     uint64
-	Nr          uint16
-	Timed       uint16
-	Flags       CThreadFlag
-	Rested      uint16
-	Tid         uint32
-	Calls       uint32
-	Inner       uint32
-	Child       uint32
-	Counted     CCounted
-	Pad         uint32
-	Args        [6]uint64
-	Off         [6]uint64
-	Left        uint64
-	Ready       uint64
-	Ran         uint64
-	Mark        uint64
-	Taken       uint64
-	Lately      [2]uint64
-	Slept       uint64
-	Woken       uint64
-	Behind      uint64
-	Object      uint64
-	BlockedIn   uint32
-	Waker       uint32
-	Early       uint32
-	Cpu         uint32
-	Channel     uint64
-	ChannelKind uint32
-	Pos         uint32
-	Batch       uint64
-	Ring        uint32
-	Pad2        uint32
-	Ringed      uint64
-	Flying      uint64
-	Base        uint64
-	Settled     uint64
-	Page        uint64
-	Address     uint64
-	Addressed   uint64
-	InData      uint32
-	Waits       uint32
-	Fault       CFault
-	FaultOff    [6]uint64
-	FaultCount  uint64
-	Majors      uint64
-	Mapping     uint64
+	_            structs.HostLayout
+	Start        uint64
+	Faults       uint64
+	Chars        uint64
+	Held         uint64
+	Counting     uint64
+	Blocked      uint64
+	Nr           uint16
+	Timed        uint16
+	Flags        CThreadFlag
+	Rested       uint16
+	Tid          uint32
+	Calls        uint32
+	Inner        uint32
+	Child        uint32
+	Counted      CCounted
+	Pad          uint32
+	Args         [6]uint64
+	Off          [6]uint64
+	Left         uint64
+	Ready        uint64
+	Ran          uint64
+	Mark         uint64
+	Taken        uint64
+	Lately       [2]uint64
+	Slept        uint64
+	Woken        uint64
+	Behind       uint64
+	Object       uint64
+	BlockedIn    uint32
+	Waker        uint32
+	Early        uint32
+	Cpu          uint32
+	Channel      uint64
+	ChannelFlags uint32
+	Pos          uint32
+	Batch        uint64
+	Ring         uint32
+	Pad2         uint32
+	Ringed       uint64
+	Flying       uint64
+	Base         uint64
+	Settled      uint64
+	Page         uint64
+	Address      uint64
+	Addressed    uint64
+	InData       uint32
+	Waits        uint32
+	Fault        CFault
+	FaultOff     [6]uint64
+	FaultCount   uint64
+	Majors       uint64
+	Mapping      uint64
 }
 
 type CThreadFlag uint16

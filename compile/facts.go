@@ -42,6 +42,7 @@ func (nm *naming) learn(at *entry, n *format.Notes) {
 			nd.cached = max(nd.cached-r.missing, 0) // these were read since the start
 		}
 	}
+	nd.unstored = max(nd.unstored, n.Dirty)
 	if n.Known(format.NotedSparse) && !nd.sparse {
 		nd.sparse, nd.share = true, n.Allocated
 	}
@@ -87,7 +88,7 @@ func (nm *naming) addHeaderFiles(files []format.File) {
 // notesOf returns the notes that a recorder would write for a file. A size or a number
 // of cached pages below 0 is unknown.
 func notesOf(f *format.File) *format.Notes {
-	n := &format.Notes{Has: format.NotedType | format.NotedMode, Type: f.Type, Mode: f.Mode, Size: f.Size, Cached: f.Cached}
+	n := &format.Notes{Has: format.NotedType | format.NotedMode, Type: f.Type, Mode: f.Mode, Size: f.Size, Cached: f.Cached, Dirty: f.Dirty}
 	if f.Size >= 0 {
 		n.Has |= format.NotedSize
 	}

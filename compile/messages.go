@@ -88,8 +88,11 @@ func (w *ties) messaged(of *simEvent) {
 	c := e.Notes.Moved()
 	if w.out == nil {
 		of := w.learned.got
-		if e.Sends() {
+		switch {
+		case e.Sends():
 			of = w.learned.sent
+		case e.Notes.Known(format.NotedConnected):
+			return // from a server, which asks for nothing
 		}
 		if !of[c] && len(of) < maxSent {
 			of[c] = true
@@ -145,7 +148,7 @@ func (w *ties) serve(s *simEvent) {
 			w.atClient(t, format.OpClientReply, c, at, e.Ret)
 		}
 		c.sent, c.at, c.causes = true, at, t.comesAfter(c.causes[:0], at)
-	case s.arrived:
+	case s.arrived && !e.Notes.Known(format.NotedConnected):
 		c := w.client(t, fd)
 		if c.number == 0 {
 			w.report.Clients++

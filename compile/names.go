@@ -35,6 +35,7 @@ type node struct {
 	needs     uint32 // permissions that the trace proves
 	size      int64  // bytes; of a directory the bytes that getdents64 returned
 	cached    int64
+	unstored  int64      // pages in the cache that were not on storage at the start
 	residence *residence // what reads tell where cached is unknown; nil for nothing
 	sparse    bool       // fewer blocks than the size needs
 	share     int64      // bytes of a sparse file that have blocks, 0 if unknown

@@ -124,7 +124,7 @@ func (m *model) addFile(p *plan, e *entry) {
 	nd := e.first
 	f := format.File{Path: name, Type: nd.kind(), Mode: nd.mode, Size: nd.size, Cached: nd.cached}
 	if f.Type == format.TypeReg {
-		f.Cached = nd.cachedPages(&p.uncached)
+		f.Cached, f.Dirty = nd.cachedPages(&p.uncached), nd.unstored
 		f.Blocks = nd.layout()
 		f.Sparse = nd.sparse && f.Blocks == nil
 	}

@@ -60,6 +60,8 @@ const (
 	MetaReplay      = "replay"        // options of the replay; marks a script as a replay's log
 	MetaTool        = "recorder"      // which recorder made the script
 	MetaUnexplained = "unexplained"   // number of recorded results that contradict the simulation of compile
+	MetaStolen      = "stolen"        // seconds for which the host of a virtual machine took its processors
+	MetaCrowded     = "crowded"       // of a server's trace: share of the time in which threads could run that others had the processors: package coverage
 	MetaUncached    = "cache unknown" // of a trace: reads of which it is unknown whether they were in the page cache: package coverage
 	MetaFloor       = "floor"         // of a trace: the minimum time of a replay (Floor)
 	MetaGrouped     = "grouped"       // of a trace: how threads share syncs (Grouping)
@@ -129,14 +131,15 @@ type Descriptor struct {
 	Mode   uint32
 	Size   int64
 	Cached int64
+	Dirty  int64
 }
 
 // ofDescriptor are the notes that a descriptor can have.
-const ofDescriptor = NotedType | NotedMode | NotedSize | NotedCached
+const ofDescriptor = NotedType | NotedMode | NotedSize | NotedCached | NotedDirty
 
 // Notes returns what a recorder knew of the file.
 func (d *Descriptor) Notes() *Notes {
-	return &Notes{Has: d.Has, Type: d.Type, Mode: d.Mode, Size: d.Size, Cached: d.Cached}
+	return &Notes{Has: d.Has, Type: d.Type, Mode: d.Mode, Size: d.Size, Cached: d.Cached, Dirty: d.Dirty}
 }
 
 func (d *Descriptor) append(dst []byte) []byte {
@@ -192,6 +195,7 @@ type File struct {
 	Mode   uint32    // permissions
 	Size   int64     // bytes; of a directory the bytes that getdents64 returned
 	Cached int64     // pages in the page cache before the start, -1 if unknown
+	Dirty  int64     // of these, pages that were not on storage yet
 	Sparse bool      // no blocks
 	Blocks []Stretch // of a regular file, if its blocks are not known to be written up to the size; the rest is a hole
 	Target string    // of a symbolic link
@@ -300,6 +304,9 @@ func (f *File) append(dst []byte) []byte {
 	dst = append(dst, "# file: "...)
 	dst = AppendQuoted(dst, []byte(f.Path))
 	dst = fmt.Appendf(dst, " %s mode=%#o size=%d cached=%d", f.Type, f.Mode, f.Size, f.Cached)
+	if f.Dirty > 0 {
+		dst = fmt.Appendf(dst, " dirty=%d", f.Dirty)
+	}
 	if f.Sparse {
 		dst = append(dst, " sparse"...)
 	}
@@ -405,7 +412,7 @@ func (h *Header) parseDescriptor(value []byte) error {
 		s.failed = s.failed || !known
 	}
 	n := e.Notes
-	d.Has, d.Type, d.Mode, d.Size, d.Cached = n.Has, n.Type, n.Mode, n.Size, n.Cached
+	d.Has, d.Type, d.Mode, d.Size, d.Cached, d.Dirty = n.Has, n.Type, n.Mode, n.Size, n.Cached, n.Dirty
 	if err := s.end("fd"); err != nil {
 		return err
 	}
@@ -427,6 +434,10 @@ func (h *Header) parseFile(value []byte) error {
 			s.literal("blocks=")
 			blocks, ok := ParseBlocks(s.word())
 			f.Blocks, s.failed = blocks, s.failed || !ok
+			continue
+		case "dirty":
+			f.Dirty = s.field("dirty", 63)
+			s.failed = s.failed || f.Dirty < 0
 			continue
 		case "target":
 			s.literal("target=")

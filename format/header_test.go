@@ -26,11 +26,11 @@ func TestHeaderRoundTrip(t *testing.T) {
 			{Process: 1, FD: 0, Flags: RDONLY, Path: "pipe:[1]"},
 			{Process: 1, FD: 3, Flags: RDWR | APPEND, Offset: 1 << 40, Path: "a \"b\"\n"},
 			{Process: 1, FD: 4, Flags: RDONLY, Path: "/srv/x", Has: NotedType | NotedMode | NotedSize | NotedCached, Type: TypeReg, Mode: 0o640, Size: 8192},
-			{Process: 1, FD: 5, Flags: RDONLY, Path: "/dev/sda", Has: NotedType | NotedCached, Type: TypeBlk, Cached: 17},
+			{Process: 1, FD: 5, Flags: RDONLY, Path: "/dev/sda", Has: NotedType | NotedCached | NotedDirty, Type: TypeBlk, Cached: 17, Dirty: 2},
 		},
 		Files: []File{
 			{Path: "d", Type: TypeDir, Mode: 0o755, Size: 64, Cached: -1},
-			{Path: "d/f\xff", Type: TypeReg, Mode: 0o4600, Size: 1 << 50, Cached: 3, Sparse: true},
+			{Path: "d/f\xff", Type: TypeReg, Mode: 0o4600, Size: 1 << 50, Cached: 3, Dirty: 1, Sparse: true},
 			{Path: "d/l", Type: TypeLnk, Mode: 0o777, Target: "f x"},
 			{Path: "d/h", Type: TypeReg, Mode: 0, Link: "d/f\xff"},
 			{Path: "d/x", Type: TypeReg, Sparse: true, Attrs: []Attr{{Name: "user.a b", Size: 5}, {Name: "user.\n", Size: 0}}},
@@ -52,9 +52,9 @@ func TestHeaderRoundTrip(t *testing.T) {
 # fd: 1 0 O_RDONLY 0 "pipe:[1]"
 # fd: 1 3 O_RDWR|O_APPEND 1099511627776 "a \"b\"\n"
 # fd: 1 4 O_RDONLY 0 "/srv/x" type=reg mode=0640 size=8192 cached=0
-# fd: 1 5 O_RDONLY 0 "/dev/sda" type=blk cached=17
+# fd: 1 5 O_RDONLY 0 "/dev/sda" type=blk cached=17 dirty=2
 # file: "d" dir mode=0755 size=64 cached=-1
-# file: "d/f\377" reg mode=04600 size=1125899906842624 cached=3 sparse
+# file: "d/f\377" reg mode=04600 size=1125899906842624 cached=3 dirty=1 sparse
 # file: "d/l" lnk mode=0777 size=0 cached=0 target="f x"
 # file: "d/h" reg mode=0 size=0 cached=0 link="d/f\377"
 # file: "d/x" reg mode=0 size=0 cached=0 sparse attr="user.a b":5 attr="user.\n":0

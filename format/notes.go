@@ -13,6 +13,7 @@ type Notes struct {
 	Mode   uint32 // permissions
 	Size   int64  // bytes
 	Cached int64  // pages in the page cache
+	Dirty  int64  // of these, pages that are not on storage yet
 	Dev    Device
 	Ino    uint64
 	Links  int64  // names of the file
@@ -54,6 +55,7 @@ const (
 	NotedMode
 	NotedSize
 	NotedCached
+	NotedDirty
 	NotedDev
 	NotedIno
 	NotedLinks
@@ -69,6 +71,7 @@ const (
 	NotedWas
 	NotedWaker   // and Woken
 	NotedMessage // Channel, ChannelKind and Pos
+	NotedConnected
 	NotedRing
 	NotedBatch
 	NotedReaped
@@ -93,6 +96,8 @@ var NoteFields = [...]Field{
 		Parts: number("bytes", func(e *Event) any { return &e.Notes.Size })},
 	{Key: "cached", Noted: NotedCached, At: "open", Doc: "pages of the file in the page cache",
 		Parts: number("pages", func(e *Event) any { return &e.Notes.Cached })},
+	{Key: "dirty", Noted: NotedDirty, At: "open before the start", Doc: "of these, pages that are not on storage yet",
+		Parts: number("pages", func(e *Event) any { return &e.Notes.Dirty })},
 	{Key: "dev", Noted: NotedDev, At: "open", Doc: "device of the file, and the number of the copy of the application that a transform made", Parts: []Part{
 		{Unit: "major", Max: math.MaxInt32, Of: func(e *Event) any { return &e.Notes.Dev.Major }},
 		{Before: ':', Unit: "minor", Max: math.MaxInt32, Of: func(e *Event) any { return &e.Notes.Dev.Minor }},
@@ -127,6 +132,7 @@ var NoteFields = [...]Field{
 		{Before: ':', Form: InHex, Unit: "hexadecimal", Of: func(e *Event) any { return &e.Notes.Channel }},
 		{Before: '+', Unit: "position", Max: math.MaxUint32, Of: func(e *Event) any { return &e.Notes.Pos }},
 	}},
+	{Key: "connected", Noted: NotedConnected, At: "sockets", Doc: "this end called `connect`: the other one is no client of it"},
 	{Key: "ring", Noted: NotedRing, Section: OfRequests, At: "requests, their calls", Doc: "number of the ring, which the line of `io_uring_setup` or `io_setup` has too",
 		Parts: bounded("number", 1, math.MaxInt32, func(e *Event) any { return &e.Notes.Request.Ring })},
 	{Key: "batch", Noted: NotedBatch, Columns: []string{"batch"}, Section: OfRequests, At: "requests, their calls", Doc: "the `io_uring_enter` or `io_submit` that submitted it",

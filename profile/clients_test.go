@@ -1,6 +1,8 @@
 package profile
 
 import (
+	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -76,6 +78,39 @@ func TestNoClients(t *testing.T) {
 
 	alone := strings.Join(strings.SplitAfter(served, "\n")[:7], "")
 	p, err = Read(scripts.NewReader(strings.NewReader(alone), "trace.txt"))
+	require.NoError(t, err)
+	require.Nil(t, p.Requests)
+}
+
+// A replay of 10 ms that takes 40 ms has a reply each 0.1 ms at first, and then each ms.
+func TestRateWithinWindow(t *testing.T) {
+	rate := func(header string) float64 {
+		var b strings.Builder
+		b.WriteString("# pianola script 1\n# recorder: ebpf\n" + header)
+		sent, got := 0, 0
+		for i := range 130 {
+			gap := "0.000099000"
+			if i >= 100 {
+				gap = "0.000999000"
+			}
+			got += 10
+			fmt.Fprintf(&b, "1 0.000000000 recvfrom(5, 0x10, 99, 0, NULL, NULL) = 10 <0.000000500> {type=sock got=unix:b+%d}\n", got)
+			sent += 20
+			fmt.Fprintf(&b, "1 %s sendto(5, 0x10, 20, 0, NULL, 0) = 20 <0.000000500> {type=sock sent=unix:a+%d}\n", gap, sent)
+		}
+		p, err := Read(scripts.NewReader(strings.NewReader(b.String()), "trace.txt"))
+		require.NoError(t, err)
+		return p.Requests.Rate
+	}
+	recorded := rate("# elapsed: 0.010\n")
+	require.InDelta(t, 10_000, rate("# elapsed: 0.010\n# replay: posix timing=compute order=trace\n"), 500)
+	require.InDelta(t, 104/0.0257, recorded, 500, "a recording is judged whole")
+}
+
+// A recorded program that asks a server has no clients.
+func TestNoClientsOfAClient(t *testing.T) {
+	asks := regexp.MustCompile(`(got=unix:[bd]\+\d+)`).ReplaceAllString(served, "$1 connected")
+	p, err := Read(scripts.NewReader(strings.NewReader(asks), "trace.txt"))
 	require.NoError(t, err)
 	require.Nil(t, p.Requests)
 }

@@ -97,8 +97,11 @@ func TestDescriptorsOfFiles(t *testing.T) {
 	}
 	d := all[int32(file.Fd())]
 	want := &format.Notes{Has: format.NotedType | format.NotedMode | format.NotedSize, Type: format.TypeReg, Mode: 0o640, Size: int64(3*pageBytes + 1)}
-	if CachedPages(int(file.Fd())) != UnknownCached {
+	if n, dirty := CachedPages(int(file.Fd())); n != UnknownCached {
 		want.Cached, want.Has = 4, want.Has|format.NotedCached
+		if dirty > 0 { // not on tmpfs
+			want.Dirty, want.Has = 4, want.Has|format.NotedDirty
+		}
 	}
 	require.Equal(t, want, d.Notes())
 	require.Zero(t, all[int32(null.Fd())].Has)

@@ -53,8 +53,8 @@ func (m *Mapped) Describe(pid int32) (f format.File, ok bool) {
 		return f, false
 	}
 	f = format.File{Path: m.Path, Type: format.TypeReg, Mode: st.Mode & 0o7777, Size: st.Size, Cached: -1}
-	if n := CachedPages(own); n != UnknownCached {
-		f.Cached = int64(n)
+	if n, dirty := CachedPages(own); n != UnknownCached {
+		f.Cached, f.Dirty = int64(n), int64(dirty)
 	}
 	return f, true
 }

@@ -47,6 +47,9 @@ func (d *decoder) note(e *format.Event, c *Call, target []byte) {
 		if c.Flags&bpf.CFlagFLAG_UNIX != 0 {
 			n.ChannelKind = format.ChannelUNIX
 		}
+		if c.Flags&bpf.CFlagFLAG_CONNECTED != 0 {
+			n.Has |= format.NotedConnected
+		}
 	}
 	if c.Flags&bpf.CFlagFLAG_KILLED != 0 {
 		n.Has |= format.NotedKilled

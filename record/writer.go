@@ -56,7 +56,8 @@ type Writer struct {
 	events   int64            // handed to the sink
 	began    time.Time        // the time 0 of the events
 	flushed  time.Time
-	dirty    bool // events since flushed
+	stolen   int64 // at the begin: see stolen
+	dirty    bool  // events since flushed
 }
 
 // NewWriter returns a writer of events whose time counts from start, in
@@ -64,7 +65,7 @@ type Writer struct {
 func NewWriter(s Sink, start int64) *Writer {
 	now := time.Now()
 	_, parted := s.(Parted)
-	return &Writer{parted: parted, sink: s, decoder: decoder{arch: format.HostArch, start: start}, began: now, flushed: now}
+	return &Writer{parted: parted, sink: s, decoder: decoder{arch: format.HostArch, start: start}, began: now, flushed: now, stolen: stolen()}
 }
 
 // Add decodes a call into the batch and reports whether the batch is full; Write

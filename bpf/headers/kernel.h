@@ -257,6 +257,7 @@ struct sock {
 	struct sock_common __sk_common;
 	u16 sk_type;
 	u16 sk_protocol;
+	u32 sk_max_ack_backlog;
 };
 
 struct tcp_sock { /* begins with struct sock */
@@ -266,6 +267,7 @@ struct tcp_sock { /* begins with struct sock */
 };
 
 struct unix_sock {
+	struct unix_address *addr; /* that it was bound to */
 	struct sock *peer;
 };
 

@@ -124,6 +124,7 @@ enum flag : u16 {
 	FLAG_UNIX = 1024,      /* the channel is of UNIX sockets, not of TCP */
 	FLAG_BATCH = 2048,     /* the channel is a batch, and pos the number of its ring or context */
 	FLAG_AIO = 2048,       /* of a request: of libaio, not of io_uring */
+	FLAG_CONNECTED = 4096, /* this end of the channel called connect, so it asks the other one */
 };
 
 enum string_state : u8 {
@@ -429,7 +430,7 @@ struct thread {
 
 	/* Of the call under way, if it is one on a socket: message.h. */
 	u64 channel; /* 0 for none */
-	u32 channel_kind;
+	u32 channel_flags; /* FLAG_UNIX, FLAG_CONNECTED */
 	u32 pos;
 
 	/* Of the call under way, if it submits requests or waits for them: request.h. */

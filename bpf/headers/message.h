@@ -12,11 +12,6 @@
 
 #include "threads.h"
 
-enum channel_kind {
-	CHANNEL_TCP,
-	CHANNEL_UNIX,
-};
-
 /* The bytes that pass into a UNIX socket, or messages of SOCK_SEQPACKET, since a
  * followed thread first sent or received some. Part of a message can be thrown
  * away. */
@@ -35,12 +30,12 @@ struct {
 
 u64 channels; /* inboxes so far */
 
-INLINE void note_message(struct thread *t, u32 kind, u64 channel, u32 pos)
+INLINE void note_message(struct thread *t, u32 flags, u64 channel, u32 pos)
 {
 	if (!t->start)
 		return; /* of a request of io_uring, or a call that had begun before */
 	t->channel = channel;
-	t->channel_kind = kind;
+	t->channel_flags = flags;
 	t->pos = pos;
 	t->rested = 1;
 }
@@ -50,8 +45,8 @@ INLINE void take_message(struct event *e, const struct thread *t)
 {
 	e->channel = t->channel;
 	e->pos = t->pos;
-	if (t->channel && t->channel_kind == CHANNEL_UNIX)
-		e->flags |= FLAG_UNIX;
+	if (t->channel)
+		e->flags |= t->channel_flags;
 }
 
 /* An address and port. An IPv4 address is mapped to IPv6, because the two ends can
@@ -107,28 +102,35 @@ INLINE void tcp_message(struct thread *t, struct sock *sk, int sends)
 	channel = sends ? hash_end(hash_end(1, &local), &remote) : hash_end(hash_end(1, &remote), &local);
 	if (!channel)
 		channel = 1;
-	note_message(t, CHANNEL_TCP, channel, sends ? LOAD(tcp, write_seq) : received(sk, tcp));
+	/* A socket that accept returns has the backlog of its listener. */
+	note_message(t, sk->sk_max_ack_backlog ? 0 : FLAG_CONNECTED, channel, sends ? LOAD(tcp, write_seq) : received(sk, tcp));
 }
 
 INLINE void unix_message(struct thread *t, struct sock *sk, u32 bytes, int sends)
 {
 	u32 n = sk->sk_type == SOCK_SEQPACKET ? 1 : bytes;
+	struct unix_sock *own, *peer;
 	struct sock *to = sk;
 	struct inbox *box;
+	u32 flags = FLAG_UNIX;
 
 	/* The peer of a datagram socket can change under way, and several can send
 	 * to one. */
 	if (sk->sk_type != SOCK_STREAM && sk->sk_type != SOCK_SEQPACKET)
 		return;
+	own = bpf_skc_to_unix_sock(sk);
+	if (!own)
+		return;
 	if (sends) {
-		struct unix_sock *own = bpf_skc_to_unix_sock(sk);
-
-		if (!own)
-			return;
 		to = own->peer; /* which stays while the call holds the own socket */
 		if (!to)
 			return;
 	}
+	/* A socket that accept returns has the address of its listener. Those of a
+	 * socketpair have none, and are no client's. */
+	peer = bpf_skc_to_unix_sock(own->peer);
+	if (!own->addr && peer && peer->addr)
+		flags |= FLAG_CONNECTED;
 	box = bpf_sk_storage_get(&inboxes, to, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!box) {
 		leave_untracked(UNTRACKED_MESSAGE);
@@ -137,7 +139,7 @@ INLINE void unix_message(struct thread *t, struct sock *sk, u32 bytes, int sends
 	if (unlikely(!box->channel))
 		__sync_val_compare_and_swap(&box->channel, 0, __sync_fetch_and_add(&channels, 1) + 1);
 	n += __sync_fetch_and_add(sends ? &box->sent : &box->received, n);
-	note_message(t, CHANNEL_UNIX, box->channel, n);
+	note_message(t, flags, box->channel, n);
 }
 
 /* A socket has sent or received something, or failed to. */

@@ -150,5 +150,6 @@ func cachedPages(tid int32, fd int64, mode uint16) uint64 {
 		return record.UnknownCached
 	}
 	defer unix.Close(file)
-	return record.CachedPages(file)
+	n, _ := record.CachedPages(file)
+	return n
 }

@@ -45,16 +45,20 @@ func (c Cache) pages(f *format.File) (int64, bool) {
 	return 0, false
 }
 
-// setCache brings the first pages of a file into the page cache, and drops the others.
-// The recording has only their number. The file must be synced, because the kernel
-// drops only clean pages. The kernel treats all this as advice, and a file that its
-// owner may not read is left unchanged, so the only error is that of ctx.
+// setCache brings the first pages of a file into the page cache, and drops the others. The first
+// of these become dirty. The recording has only their numbers. The file must be synced, because the
+// kernel drops only clean pages. The kernel treats all this as advice, and a file that its
+// owner may not read, or write, is left unchanged, so the only error is that of ctx.
 func (p *preparation) setCache(ctx context.Context, w *worker, it *item) error {
 	pages, known := p.Cache.pages(it.File)
 	if !known || !it.exists || it.length() == 0 {
 		return nil
 	}
-	fd, err := w.open(it.path, unix.O_RDONLY, 0)
+	dirty, access := int64(0), uintptr(unix.O_RDONLY)
+	if p.Cache == CacheRecorded && it.Dirty > 0 {
+		dirty, access = min(it.Dirty*pageSize, it.Size), unix.O_RDWR
+	}
+	fd, err := w.open(it.path, access, 0)
 	if err != nil {
 		return nil
 	}
@@ -70,9 +74,15 @@ func (p *preparation) setCache(ctx context.Context, w *worker, it *item) error {
 			return err
 		}
 		b := w.buffer[:min(want-from, chunk)]
-		got := w.guard.Kernel(unix.SYS_PREAD64, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), uintptr(from), 0, 0)
+		move := func(call uintptr) int64 {
+			return w.guard.Kernel(call, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), uintptr(from), 0, 0)
+		}
+		got := move(unix.SYS_PREAD64)
 		if got <= 0 {
 			return nil
+		}
+		if b = b[:min(got, max(dirty-from, 0))]; len(b) > 0 {
+			move(unix.SYS_PWRITE64) // the same bytes
 		}
 		from += got
 	}

@@ -78,3 +78,49 @@ func TestCache(t *testing.T) {
 		require.Equal(t, want, got)
 	})
 }
+
+// Pages that were not on storage when the recorder attached are not on storage when a replay begins.
+func TestDirtyPages(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "root")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	var s unix.Statfs_t
+	require.NoError(t, unix.Statfs(dir, &s))
+	if s.Type == unix.TMPFS_MAGIC || os.Getpagesize() != pageSize {
+		t.Skip("needs files with dirty pages, and pages as recorded")
+	}
+	name := filepath.Join(dir, "file")
+	dirty := func() int {
+		f, err := os.Open(name)
+		require.NoError(t, err)
+		defer f.Close()
+		var whole unix.CachestatRange
+		var stat unix.Cachestat_t
+		_, _, errno := unix.Syscall6(unix.SYS_CACHESTAT, f.Fd(), uintptr(unsafe.Pointer(&whole)), uintptr(unsafe.Pointer(&stat)), 0, 0, 0)
+		if errno == unix.ENOSYS {
+			t.Skip("needs Linux 6.5")
+		}
+		require.Zero(t, errno)
+		return int(stat.Dirty + stat.Writeback)
+	}
+	files := []format.File{{Path: "file", Type: format.TypeReg, Mode: 0o600, Size: 10*pageSize - 1, Cached: 8, Dirty: 3}}
+	eachBinding(t, func(t *testing.T, bind func(*sandbox.Guard) error) {
+		play := func() int {
+			_, err := prepare(t.Context(), dir, files, Options{Cache: CacheRecorded, Bind: bind})
+			require.NoError(t, err)
+			return dirty()
+		}
+		got := play()
+		for try := 0; try < 5 && got != 3; try++ {
+			got = play() // under load the kernel can write them
+		}
+		require.Equal(t, 3, got)
+		before, err := os.ReadFile(name)
+		require.NoError(t, err)
+		_, err = prepare(t.Context(), dir, files, Options{Cache: CacheWarm, Bind: bind})
+		require.NoError(t, err)
+		require.Zero(t, dirty())
+		after, err := os.ReadFile(name)
+		require.NoError(t, err)
+		require.Equal(t, before, after)
+	})
+}
