@@ -133,6 +133,9 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 	if text, ok := in.last.Value(format.MetaElapsed); ok {
 		m.report.Elapsed, _, _ = format.ScanSeconds([]byte(text))
 	}
+	if text, ok := in.last.Value(format.MetaStolen); ok {
+		m.report.Stolen, _, _ = format.ScanSeconds([]byte(text))
+	}
 	m.report.Substitutions, m.report.Threads = known.plan.substitutions, len(m.table)
 	lost, ended := in.last.Value(format.MetaLost)
 	total, _, _ := strings.Cut(lost, " ") // counts by operation and processor follow
@@ -251,6 +254,9 @@ func (m *model) header(source *format.Header) *format.Header {
 		m.report.Coverage.Put(h)
 	}
 	m.report.Coverage.Uncached.Put(h)
+	if share := m.report.crowded(); m.report.Clients > 0 && share > 0 {
+		h.Set(format.MetaCrowded, strconv.FormatFloat(share, 'g', 3, 64))
+	}
 	if m.options.Paths == Flat && !m.options.Bare { // scripts of the older Pianola have no remarks
 		h.Set(format.MetaPaths, format.PathsFlat)
 	}

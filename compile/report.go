@@ -34,6 +34,7 @@ type Report struct {
 	Coverage      coverage.Account  // coverage of the trace; requests that it does not hold are missing
 	Tied          int64             // nanoseconds of waits between threads that edges reproduce
 	Crowded       int64             // nanoseconds in which threads were ready but others had the processor, left out
+	Stolen        int64             // nanoseconds for which the host of a virtual machine took its processors
 	Computed      int64             // nanoseconds in which threads had a processor between the events of the trace
 	Clients       int64             // connections to programs that were not recorded, on which messages came
 	Messages      int64             // that came on them
@@ -42,8 +43,10 @@ type Report struct {
 	Logs          []Log             // to which threads commit in groups
 	Kept          int64             // nanoseconds in groups of commits that a replay keeps, as far as threads share them
 	Elapsed       int64             // the application's run time in nanoseconds, 0 if the recording does not state it
-	Floor         format.Floor      // the minimum run time of a replay
+	Floor         format.Floor      // the minimum run time of a replay, which ends with the last reply to a client
 	Raised        int64             // files that were enlarged because a read succeeded
+
+	replies bool // the floor is that of a reply to a client
 }
 
 // Substitution is a name that the trace replaces by another.
@@ -150,6 +153,18 @@ func (r *Report) Summary() string {
 	return text
 }
 
+// raise raises the floor to that of an event, which is at total: the floor of the gap before it,
+// and what its thread did itself since. As soon as there are replies to clients, only these count.
+func (r *Report) raise(op format.Op, total int64, gap, own *format.Floor) {
+	reply := op == format.OpClientReply
+	if reply == r.replies && total <= r.Floor.Total || r.replies && !reply {
+		return
+	}
+	r.replies = reply
+	r.Floor.Sum(gap, own)
+	r.Floor.Total = total
+}
+
 // FloorText describes the minimum run time of a replay, in a sentence without a full stop.
 func (r *Report) FloorText() string {
 	text := r.Floor.Text()
@@ -179,19 +194,24 @@ func (r *Report) GroupingText() string {
 	return r.Grouping.Text()
 }
 
-// crowdedShare is the share of the time in which threads could run from which on it matters that
-// other programs had the processor. That time is left out, but caches and shared cores make the
-// rest longer.
-const crowdedShare = 0.1
+// crowded returns the share of the time in which threads could run for which others had the
+// processors. The time that the host took is part of the compute.
+func (r *Report) crowded() float64 {
+	return min(float64(r.Crowded+r.Stolen)/max(float64(r.Crowded+r.Computed), 1), 1)
+}
 
-// CrowdedText says for how much of the time other programs had the processors, in a sentence
+// CrowdedText says for how much of the time others had the processors, in a sentence
 // without a full stop; "" if it was little.
 func (r *Report) CrowdedText() string {
-	share := float64(r.Crowded) / max(float64(r.Crowded+r.Computed), 1)
-	if share < crowdedShare {
+	share := r.crowded()
+	if share <= coverage.MaxCrowded {
 		return ""
 	}
-	return fmt.Sprintf("other programs had the processors for %s of the time in which threads could run: this time is left out, but compute can be longer than on a quiet machine", table.Percent(share))
+	text := fmt.Sprintf("other programs had the processors for %s of the time in which threads could run: this time is left out, but compute can be longer than on a quiet machine", coverage.Percent(share))
+	if r.Clients > 0 {
+		text += ", so requests of replays are not judged"
+	}
+	return text
 }
 
 // WriteTo writes the report as text, one fact per line.

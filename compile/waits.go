@@ -546,10 +546,8 @@ func (w *ties) tie(s *simEvent) {
 	} else if highest != &self.floor {
 		self.floor = *highest
 	}
-	if total := self.floor.Total + own - t.timeouts.cut(); w.report.Floor.Total < total {
-		w.report.Floor.Sum(&self.floor, &t.own)
-		w.report.Floor.Total = total
-	}
+	total := self.floor.Total + own - t.timeouts.cut()
+	w.report.raise(out.Op, total, &self.floor, &t.own)
 	g.from, g.cost, g.early, g.marks, g.causes = t.last, t.cost, 0, nil, nil
 	g.own.Sum(&t.own, &format.Floor{})
 	self.place, self.kind, self.lag, self.bound = w.order.here, format.EdgeWake, -own, t.last-own

@@ -84,7 +84,7 @@ func (s *Side) floor() *format.Floor {
 	if len(s.Runs) == 0 || s.Kind == Recorded {
 		return nil
 	}
-	return s.Runs[0].Profile.OwnFloor()
+	return s.Runs[0].Profile.Floor
 }
 
 // grouping says how threads share syncs in its trace; "" if they do not.

@@ -198,6 +198,8 @@ type Profile struct {
 	// The following are nil if the log of a replay does not tell, and for recordings.
 	Floor    *format.Floor    // the replay's minimum run time
 	Grouping *format.Grouping // how threads share syncs
+
+	window int64 // run time of what a replay replays, in nanoseconds, 0 if unknown
 }
 
 // SetHeader sets what the header of a recording tells about the whole of it.
@@ -207,6 +209,9 @@ func (p *Profile) SetHeader(h *format.Header) {
 		p.Floor = &f
 	}
 	if _, replayed := h.Value(format.MetaReplay); replayed {
+		if text, ok := h.Value(format.MetaElapsed); ok {
+			p.window, _ = format.ParseSeconds([]byte(text)) // 0 is unknown
+		}
 		if g, ok := h.Grouping(); ok {
 			p.Grouping = &g
 		}
@@ -217,19 +222,10 @@ func (p *Profile) SetHeader(h *format.Header) {
 // binds it. Storage can then change less than six runs distinguish from noise.
 const boundShare = 0.95
 
-// OwnFloor returns the floor, nil if it is not that of the run. A replay of a server ends with
-// the last reply: where it is shorter than the floor, that is of what would come later.
-func (p *Profile) OwnFloor() *format.Floor {
-	if f := p.Floor; f != nil && (p.Requests == nil || f.Total <= p.RunTime) {
-		return f
-	}
-	return nil
-}
-
 // Bound reports whether a replay is as long as its floor. How fast the storage is does not
 // show in its run time.
 func (p *Profile) Bound() bool {
-	f := p.OwnFloor()
+	f := p.Floor
 	return f != nil && f.Total > 0 && float64(f.Total) >= boundShare*float64(p.RunTime)
 }
 

@@ -19,7 +19,7 @@ import (
 type Requests struct {
 	Clients int64 // connections on which requests came
 	RequestKind
-	Rate  float64       // replies a second, see steadyShare
+	Rate  float64       // replies a second, see requests.rate
 	Kinds []RequestKind // the most frequent first
 }
 
@@ -86,9 +86,9 @@ func (t *RequestTimes) plus(o *RequestTimes, times int64) {
 }
 
 const (
-	// steadyShare is the share of the replies in whose time Requests.Rate is counted, the
-	// first ones. In a replay not all clients end at the same time.
-	steadyShare = 0.9
+	// edgeShare is the share of the replies that Requests.Rate leaves out at the begin, where
+	// caches warm up, and again at the end: in a replay not all clients end at the same time.
+	edgeShare = 0.1
 
 	// maxClients is how many connections have their requests counted, at most.
 	maxClients = 1 << 16
@@ -175,7 +175,7 @@ func (r *requests) message(t *thread, by *process.Thread, e *format.Event) (repl
 		}
 		fd, at := e.Message()
 		r.answer(t, clientKey{by.Table, fd}, max(at, 0), e.Ret)
-	case !r.sent[e.Notes.Moved()]:
+	case !e.Notes.Known(format.NotedConnected) && !r.sent[e.Notes.Moved()]:
 		fd, at := e.Message()
 		return r.ask(t, clientKey{by.Table, fd}, max(at, 0), e.Ret)
 	}
@@ -272,9 +272,28 @@ func (r *requests) finish(c *client) {
 	*c = client{}
 }
 
+// rate returns the replies a second, without those of edgeShare. In a replay the threads that have
+// no clients, such as those that write checkpoints, end with the recorded window. So replies after it
+// do not count.
+func (r *requests) rate(v *sliced, window int64) float64 {
+	n := r.all.Count
+	if by := v.repliesBy(window); by > 0 {
+		n = by
+	}
+	low, high := int64(edgeShare*float64(n)), max(int64((1-edgeShare)*float64(n)), 1)
+	from, to := float64(r.first), v.replied(high)
+	if low > 0 {
+		from = v.replied(low)
+	}
+	if to <= from {
+		return 0
+	}
+	return float64(high-low) / (to - from) * 1e9
+}
+
 // snapshot returns what the requests add up to, nil for none. The replies that have begun are
-// complete.
-func (r *requests) snapshot(v *sliced) *Requests {
+// complete. The window is what a replay replays, in nanoseconds, 0 if that is unknown.
+func (r *requests) snapshot(v *sliced, window int64) *Requests {
 	for _, c := range r.clients {
 		if c.answered {
 			v.reply(c.end)
@@ -286,10 +305,7 @@ func (r *requests) snapshot(v *sliced) *Requests {
 	}
 	p := &Requests{Clients: int64(len(r.clients)), RequestKind: r.all.RequestKind}
 	p.Latency = distribution(&r.all.latency)
-	steady := max(int64(steadyShare*float64(p.Count)), 1)
-	if end := v.replied(steady); end > float64(r.first) {
-		p.Rate = float64(steady) / (end - float64(r.first)) * 1e9
-	}
+	p.Rate = r.rate(v, window)
 	for _, k := range r.kinds {
 		k.RequestKind.Latency = distribution(&k.latency)
 		p.Kinds = append(p.Kinds, k.RequestKind)

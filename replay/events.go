@@ -111,7 +111,7 @@ func (r *Result) WriteLog(w io.Writer, about []format.Meta) error {
 // or of Events that hold for the log, and remarks about the replay. It shares memory with both.
 func LogHeader(of *format.Header, about []format.Meta) *format.Header {
 	h := &format.Header{Ranks: of.Ranks, Descriptors: of.Descriptors, Names: of.Names}
-	for _, key := range []string{format.MetaCommand, format.MetaPaths, format.MetaCoverage, format.MetaUnsupported, format.MetaEnded, format.MetaUncached, format.MetaFloor, format.MetaGrouped, format.MetaReplay} {
+	for _, key := range []string{format.MetaCommand, format.MetaPaths, format.MetaCoverage, format.MetaUnsupported, format.MetaEnded, format.MetaUncached, format.MetaCrowded, format.MetaFloor, format.MetaGrouped, format.MetaReplay, format.MetaElapsed} {
 		if v, ok := of.Value(key); ok {
 			h.Set(key, v)
 		}

@@ -47,7 +47,7 @@ type Baseline struct {
 }
 
 // kept lists the remarks that a file stores, in addition to those of the provenance.
-var kept = []string{format.MetaCommand, format.MetaElapsed, format.MetaReplay, format.MetaFileSystems, format.MetaCoverage, format.MetaRequests, format.MetaUnsupported, format.MetaEnded, format.MetaUncached, format.MetaFloor, format.MetaGrouped}
+var kept = []string{format.MetaCommand, format.MetaElapsed, format.MetaReplay, format.MetaFileSystems, format.MetaCoverage, format.MetaRequests, format.MetaUnsupported, format.MetaEnded, format.MetaUncached, format.MetaCrowded, format.MetaFloor, format.MetaGrouped}
 
 // maxRemark is the maximum length of a stored remark, in bytes.
 const maxRemark = 1 << 12

@@ -147,8 +147,15 @@ func TestRequestsBound(t *testing.T) {
 	for _, line := range c.Remarks(&v) {
 		require.NotContains(t, line, "judged")
 	}
+}
 
-	// The floor also has what the server would do after the last reply.
-	replay[0].Floor.Total = 1001e6
-	require.Empty(t, Profiles(app, replay).Bounds())
+// A recording of a server that others disturbed allows no verdict.
+func TestCrowdedServer(t *testing.T) {
+	app, replay := serving(t, 100), serving(t, 100)
+	replay[0].Coverage.Crowded = 0.25
+	c := Profiles(app, replay)
+	v := c.Judge(0.1)
+	const why = "other programs had the processors for 25 % of the time in which threads of the server could run"
+	require.Equal(t, why, v.Withheld)
+	require.Contains(t, c.Remarks(&v), "cannot be judged: "+why)
 }

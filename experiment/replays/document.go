@@ -98,7 +98,7 @@ func (r *run) document() *runDocument {
 	if len(r.Ranks) > 1 {
 		d.BetweenRanks = &edgesDocument{r.Edges.Count, profile.TailsOf(r.Edges.Latency)}
 	}
-	if floor := r.profile.OwnFloor(); floor != nil {
+	if floor := r.profile.Floor; floor != nil {
 		d.FloorSeconds = new(format.Seconds(floor.Total))
 	}
 	for _, o := range r.operations() {

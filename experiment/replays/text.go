@@ -110,7 +110,7 @@ func (r *run) write(b *bytes.Buffer) {
 	if len(r.Ranks) > 0 {
 		writeRanks(b, []*replay.Result{r.Result})
 	}
-	if floor := r.profile.OwnFloor(); floor != nil {
+	if floor := r.profile.Floor; floor != nil {
 		fmt.Fprintln(b, floor.Text())
 	}
 	if r.Options.Memory {

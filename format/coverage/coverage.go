@@ -32,7 +32,16 @@ type Account struct {
 	Ended    string   // why the recording ended early, "" if it did not; the rest of the account is of the time until then
 	Endless  bool     // the recorder could not write the end of the recording
 	Uncached Uncached // reads that a replay may find in another state of the page cache
+
+	// Crowded is the share of the time in which threads of a server could run for which
+	// programs that were not recorded, or other virtual machines, had the processors.
+	Crowded float64
 }
+
+// MaxCrowded is the highest share of Account.Crowded with which a recording allows a verdict. The time is
+// left out of the compute, but caches and shared cores make the rest longer, and what a server does for its
+// clients in that time depends on it.
+const MaxCrowded = 0.1
 
 // Uncached counts reads of files that existed, of which neither the recorder nor the
 // duration of the reads tells whether they were in the page cache. A page counts once.
@@ -123,6 +132,10 @@ func Of(h *format.Header) Account {
 	reads := Amount{}
 	if parse(text, &reads, field{"files", &a.Uncached.Files}) {
 		a.Uncached.Bytes = reads.Bytes
+	}
+	text, _ = h.Value(format.MetaCrowded)
+	if v, err := strconv.ParseFloat(text, 64); err == nil && v > 0 && v <= 1 {
+		a.Crowded = v
 	}
 	return a
 }
@@ -435,6 +448,9 @@ const (
 // Withheld returns the reason why the recording allows no verdict, "" if it allows one.
 // An unknown account always allows one.
 func (a *Account) Withheld() string {
+	if a.Crowded > MaxCrowded {
+		return fmt.Sprintf("other programs had the processors for %s of the time in which threads of the server could run", Percent(a.Crowded))
+	}
 	if !a.Known {
 		return ""
 	}
