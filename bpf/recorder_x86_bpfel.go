@@ -144,6 +144,7 @@ const (
 	CFlagFLAG_RICH       CFlag = 1
 	CFlagFLAG_STAT       CFlag = 2
 	CFlagFLAG_FILE       CFlag = 4
+	CFlagFLAG_CONNECTED  CFlag = 8
 	CFlagFLAG_TARGET     CFlag = 16
 	CFlagFLAG_UNREADABLE CFlag = 32
 	CFlagFLAG_SIGNAL     CFlag = 64
@@ -153,7 +154,6 @@ const (
 	CFlagFLAG_UNIX       CFlag = 1024
 	CFlagFLAG_BATCH      CFlag = 2048
 	CFlagFLAG_AIO        CFlag = 2048
-	CFlagFLAG_CONNECTED  CFlag = 4096
 )
 
 type CInner struct {

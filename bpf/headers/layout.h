@@ -115,6 +115,7 @@ enum flag : u16 {
 	FLAG_RICH = 1,
 	FLAG_STAT = 2,       /* details.mode and size are set */
 	FLAG_FILE = 4,       /* all of details is set */
+	FLAG_CONNECTED = 8,  /* this end of the channel called connect, so it asks the other one */
 	FLAG_TARGET = 16,    /* string 1 is what a symbolic link holds */
 	FLAG_UNREADABLE = 32, /* what an argument points to could not be read */
 	FLAG_SIGNAL = 64,    /* the thread was ended by the signal in argument 1 */
@@ -124,7 +125,6 @@ enum flag : u16 {
 	FLAG_UNIX = 1024,      /* the channel is of UNIX sockets, not of TCP */
 	FLAG_BATCH = 2048,     /* the channel is a batch, and pos the number of its ring or context */
 	FLAG_AIO = 2048,       /* of a request: of libaio, not of io_uring */
-	FLAG_CONNECTED = 4096, /* this end of the channel called connect, so it asks the other one */
 };
 
 enum string_state : u8 {

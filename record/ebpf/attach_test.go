@@ -314,7 +314,7 @@ func TestCachedAtAttach(t *testing.T) {
 			_, err = f.ReadAt(make([]byte, 4096), 8*i*4096)
 			require.NoError(t, err)
 		}
-		n := record.CachedPages(int(f.Fd()))
+		n, _ := record.CachedPages(int(f.Fd()))
 		if n == record.UnknownCached {
 			t.Skip("the kernel does not say what is in the page cache")
 		}

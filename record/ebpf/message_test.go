@@ -60,6 +60,7 @@ func TestMessages(t *testing.T) {
 	require.NoError(t, err)
 
 	sent, got, first := map[channel]uint32{}, map[channel]uint32{}, map[channel]uint32{}
+	asks := map[bool]map[channel]bool{true: {}, false: {}} // channels of which the end that sends, or that receives, called connect
 	noted, without := 0, 0
 	for i := range c.Events {
 		e := &c.Events[i]
@@ -76,6 +77,9 @@ func TestMessages(t *testing.T) {
 		require.Zero(t, flags&2, "MSG_PEEK takes nothing")
 		at := channel{e.Notes.ChannelKind, e.Notes.Channel}
 		pos := e.Notes.Pos
+		if e.Notes.Known(format.NotedConnected) {
+			asks[e.Sends()][at] = true
+		}
 		if noted++; e.Sends() {
 			if _, ok := first[at]; !ok {
 				first[at], got[at] = pos, pos-uint32(e.Ret)
@@ -93,6 +97,12 @@ func TestMessages(t *testing.T) {
 	require.GreaterOrEqual(t, len(sent), 2*5)
 	for at, pos := range sent {
 		require.Zero(t, behind(pos, got[at]), "%v: all was received", at)
+	}
+	const pairs = 2 // whose ends have both not connected
+	require.Len(t, asks[true], len(sent)/2-pairs)
+	require.Len(t, asks[false], len(sent)/2-pairs)
+	for at := range asks[true] {
+		require.NotContains(t, asks[false], at)
 	}
 	require.NotEmpty(t, c.Of(format.OpSendfile))
 	for _, e := range c.Of(format.OpSendfile) {
