@@ -134,7 +134,7 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 		m.report.Elapsed, _, _ = format.ScanSeconds([]byte(text))
 	}
 	if text, ok := in.last.Value(format.MetaStolen); ok {
-		m.report.Stolen, _, _ = format.ScanSeconds([]byte(text))
+		m.report.Stolen = coverage.ParseShare(text)
 	}
 	m.report.Substitutions, m.report.Threads = known.plan.substitutions, len(m.table)
 	lost, ended := in.last.Value(format.MetaLost)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -80,8 +79,8 @@ func (w *Writer) EndHeader(r *Result, ended bool) *format.Header {
 	}
 	// From the first instruction of the command to its end, in seconds.
 	h.Set(format.MetaElapsed, string(format.AppendSeconds(nil, r.Elapsed.Nanoseconds())))
-	if nanos := stolen() - w.stolen; nanos > 0 {
-		h.Set(format.MetaStolen, string(format.AppendSeconds(nil, nanos)))
+	if busy, stolen := processorTimes(); stolen > w.stolen {
+		h.Set(format.MetaStolen, strconv.FormatFloat(float64(stolen-w.stolen)/float64(busy-w.busy), 'f', 3, 64))
 	}
 	if r.InPlace != (format.Cost{}) {
 		h.Set(format.MetaCost, r.InPlace.String())
@@ -95,17 +94,22 @@ func (w *Writer) EndHeader(r *Result, ended bool) *format.Header {
 	return h
 }
 
-// stolen returns for how many nanoseconds since its start the host of a virtual machine has taken its
-// processors, all together: the eighth number of the first line of /proc/stat, in hundredths of a
-// second (proc_stat(5)).
-func stolen() int64 {
+// processorTimes returns for how long the processors of the machine had something to do since its start, all
+// together, and for how long of that the host of a virtual machine had them, in the unit of the first
+// line of /proc/stat (proc_stat(5)).
+func processorTimes() (busy, stolen int64) {
 	text, _ := os.ReadFile("/proc/stat")
 	line, _, _ := strings.Cut(string(text), "\n")
-	if words := strings.Fields(line); len(words) > 8 {
-		ticks, _ := strconv.ParseInt(words[8], 10, 64)
-		return ticks * int64(10*time.Millisecond)
+	for i, word := range strings.Fields(line) {
+		ticks, _ := strconv.ParseInt(word, 10, 64)
+		switch i {
+		case 1, 2, 3, 6, 7: // user, nice, system, irq, softirq
+			busy += ticks
+		case 8:
+			busy, stolen = busy+ticks, ticks
+		}
 	}
-	return 0
+	return busy, stolen
 }
 
 // Descriptors returns what a process has open, in order.

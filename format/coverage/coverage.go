@@ -34,14 +34,14 @@ type Account struct {
 	Uncached Uncached // reads that a replay may find in another state of the page cache
 
 	// Crowded is the share of the time in which threads of a server could run for which
-	// programs that were not recorded, or other virtual machines, had the processors.
+	// programs that were not recorded, or the host of a virtual machine, had the processors.
 	Crowded float64
 }
 
-// MaxCrowded is the highest share of Account.Crowded with which a recording allows a verdict. The time is
-// left out of the compute, but caches and shared cores make the rest longer, and what a server does for its
-// clients in that time depends on it.
-const MaxCrowded = 0.1
+// MaxCrowded is the highest share of Account.Crowded with which a recording allows a verdict. The time that
+// other programs had the processors is left out of the compute, but caches and shared cores make the rest
+// longer. Kernel threads that work for the server are other programs, too: a tenth is common.
+const MaxCrowded = 0.2
 
 // Uncached counts reads of files that existed, of which neither the recorder nor the
 // duration of the reads tells whether they were in the page cache. A page counts once.
@@ -134,10 +134,16 @@ func Of(h *format.Header) Account {
 		a.Uncached.Bytes = reads.Bytes
 	}
 	text, _ = h.Value(format.MetaCrowded)
-	if v, err := strconv.ParseFloat(text, 64); err == nil && v > 0 && v <= 1 {
-		a.Crowded = v
-	}
+	a.Crowded = ParseShare(text)
 	return a
+}
+
+// ParseShare parses a number from 0 to 1. All else is 0.
+func ParseShare(text string) float64 {
+	if v, err := strconv.ParseFloat(text, 64); err == nil && v > 0 && v <= 1 {
+		return v
+	}
+	return 0
 }
 
 // stated returns the bytes and times of the account in a header.
@@ -449,7 +455,7 @@ const (
 // An unknown account always allows one.
 func (a *Account) Withheld() string {
 	if a.Crowded > MaxCrowded {
-		return fmt.Sprintf("other programs had the processors for %s of the time in which threads of the server could run", Percent(a.Crowded))
+		return fmt.Sprintf("other programs, or the host of a virtual machine, had the processors for %s of the time in which threads of the server could run", Percent(a.Crowded))
 	}
 	if !a.Known {
 		return ""
