@@ -54,6 +54,24 @@ var replays = []study{
 		sides: inGroups("writes-4000"),
 	},
 	{
+		name:  "servers",
+		about: "servers under load, recorded on a fast disk by attaching, and replayed on others, beside the server there: requests a second",
+		rows:  cases("pgbench pgbench_select mariadbd redis_always redis_everysec nginx tomcat"), home: "ext4", once: "begin_server",
+		sides: onDisks("ext4", "disk-500", "tmpfs"),
+	},
+	{
+		name:  "servers-5000",
+		about: "the same on a disk with 5000 requests a second",
+		rows:  cases("pgbench"), home: "ext4", once: "begin_server",
+		sides: onDisks("ext4", "disk-5000"),
+	},
+	{
+		name:  "servers-faster",
+		about: "the same, recorded on a disk with 500 requests a second",
+		rows:  cases("pgbench"), home: "disk-500", once: "begin_server",
+		sides: onDisks("disk-500", "ext4", "tmpfs"),
+	},
+	{
 		name:  "rings",
 		about: "random reads of 4 KiB with 32 requests in flight, by fio and by replay/rings, in batches of 1 and of 16",
 		rows: batches(
@@ -395,4 +413,17 @@ func inGroups(on string) []side {
 		{name: "in recorded groups", on: on, of: "program", do: "replayed --commits recorded"},
 		{name: "as recorded", of: "program", do: `account "$OUT/profile.json"`},
 	}
+}
+
+// onDisks are the sides of a server that is recorded on the first of these storages: itself and the
+// replay on each of them. Each round has a recording of its own.
+func onDisks(storages ...string) (sides []side) {
+	for _, on := range storages {
+		sides = append(sides, side{name: on, on: on, do: "serves"})
+	}
+	sides = append(sides, side{name: "recorded", on: storages[0], of: storages[0], do: "recorded_serving"})
+	for _, on := range storages {
+		sides = append(sides, side{name: "replayed on " + on, on: on, of: on, do: "answers", follows: true})
+	}
+	return sides
 }

@@ -18,6 +18,7 @@ dir=$DIR sql=$TOP/scripts/demo.sql app=${1-} device=$DEVICE
 . scripts/device.sh
 . scripts/slowdisk.sh
 . scripts/measure/cases.sh
+. scripts/measure/servers.sh
 cd "$OLDPWD"
 log=
 tidy() {

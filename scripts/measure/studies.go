@@ -20,6 +20,8 @@ var storages = []storage{
 	{name: "suite-slow", system: "ext4", limits: "rbps=41943040 wbps=20971520 riops=1500 wiops=400"},
 	{name: "writes-4000", system: "ext4", limits: "rbps=209715200 wbps=209715200 riops=4000 wiops=4000"},
 	{name: "writes-400", system: "ext4", limits: "rbps=209715200 wbps=209715200 riops=4000 wiops=400"},
+	{name: "disk-500", system: "ext4", limits: "rbps=209715200 wbps=209715200 riops=500 wiops=500"},
+	{name: "disk-5000", system: "ext4", limits: "rbps=209715200 wbps=209715200 riops=5000 wiops=5000"},
 	{name: "synced", system: "ext4", limits: "rbps=209715200 wbps=209715200 riops=3000 wiops=3000"}, // a sync takes about a millisecond
 }
 

@@ -1,0 +1,188 @@
+# servers.sh: servers under load, to be sourced by sides.sh. A server has one processor, its
+# clients have another one. It is three functions: seed_X makes what it starts from in src,
+# serve_X starts it in work, and sets pid, and load_X SECONDS lets eight clients ask for so
+# long, each as soon as it has the reply before, and prints how many requests a second they
+# made.
+by_server="taskset -c 0" # a variable, so that $! is the server
+by_clients() { taskset -c 1 "$@"; }
+
+# The clients of pgbench send 7 messages for a transaction, with --select-only one.
+seed_pgbench() {
+	scale=10
+	[ $app = pgbench ] || scale=30
+	seed_postgres
+	sed -i '/_size = 32MB/d; /^autovacuum_naptime/d' src/postgresql.conf
+	[ $app != pgbench ] || sed -i '/^shared_buffers/d' src/postgresql.conf
+	as_postgres "$server/pg_ctl" -D src -o "-k $(pwd)" -l pgbench.out -w start >>initdb.out
+	"$server/pgbench" -h "$(pwd)" -U postgres -i -q -s $scale postgres 2>>initdb.out
+	as_postgres "$server/pg_ctl" -D src -m fast -w stop >>initdb.out
+}
+serve_pgbench() {
+	$by_server setpriv --reuid postgres --regid postgres --init-groups -- "$server/pg_ctl" -D work -o "-k $(pwd)" -l server.out -w start >start.out
+	pid=$(head -n 1 work/postmaster.pid)
+}
+load_pgbench() {
+	messages=7 select=
+	[ $app = pgbench ] || messages=1 select=--select-only
+	by_clients "$server/pgbench" -h "$(pwd)" -U postgres -n -c 8 $select -T "$1" postgres 2>/dev/null | awk -v n=$messages '/^tps/ { print n * $3 }'
+}
+
+seed_mariadbd() { mariadb-install-db --no-defaults --user=root --auth-root-authentication-method=normal --datadir="$(pwd)/src" >install.out 2>&1; }
+serve_mariadbd() {
+	$by_server mariadbd --no-defaults --user=root --skip-grant-tables --skip-networking --datadir="$(pwd)/work" --socket="$(pwd)/socket" >server.out 2>&1 &
+	pid=$!
+	await test -S socket
+	by_clients mariadb --no-defaults --socket="$(pwd)/socket" --execute='create table test.t (i int auto_increment primary key, v varchar(100))'
+}
+load_mariadbd() {
+	rate "mariadb --no-defaults --socket=$(pwd)/socket -Ne 'select variable_value from information_schema.global_status where variable_name = \"COM_INSERT\"'" "$1" \
+		mariadb-slap --no-defaults --socket="$(pwd)/socket" --create-schema=test --no-drop --query="insert into t (v) values ('$(printf %090d 0)')" --concurrency=8 --number-of-queries=100000000
+}
+
+seed_redis() { mkdir src; }
+serve_redis() {
+	$by_server redis-server --port 0 --unixsocket "$(pwd)/socket" --dir "$(pwd)/work" --save '' --appendonly yes --appendfsync "${app#redis_}" >server.out 2>&1 &
+	pid=$!
+	await test -S socket
+}
+load_redis() {
+	rate "redis-cli -s $(pwd)/socket info stats | sed -n 's/^total_commands_processed:\([0-9]*\).*/\1/p'" "$1" redis-benchmark -s "$(pwd)/socket" -t set -n 100000000 -c 8 -q
+}
+
+# The two of files answer with 64 KiB.
+seed_nginx() {
+	mkdir src
+	head -c 65536 /dev/urandom >src/data
+	echo "daemon off; pid pid; error_log stderr; master_process off; events {} user root;
+		http { access_log log; server { listen 127.0.0.1:$port; keepalive_requests 1000000000; root .; } }" >src/conf
+}
+serve_nginx() {
+	$by_server nginx -p "$(pwd)/work" -c conf >server.out 2>&1 &
+	pid=$!
+	await curl -sfo /dev/null "http://127.0.0.1:$port/data"
+}
+seed_tomcat() {
+	mkdir -p src/conf src/webapps/ROOT src/logs src/temp src/work
+	head -c 65536 /dev/urandom >src/webapps/ROOT/data
+	cp /etc/tomcat*/web.xml src/conf
+	echo "<Server port='-1'><Service name='s'><Connector port='$port' address='127.0.0.1' maxKeepAliveRequests='-1'/><Engine name='e' defaultHost='localhost'>
+		<Host name='localhost' appBase='webapps'/></Engine></Service></Server>" >src/conf/server.xml
+}
+serve_tomcat() {
+	library=$(dirname /usr/share/tomcat*/bin/bootstrap.jar)
+	$by_server java -Xshare:auto -XX:+UseSerialGC -Xmx256m -Dcatalina.home="$library/.." -Dcatalina.base="$(pwd)/work" -cp "$library/bootstrap.jar:$library/tomcat-juli.jar" \
+		org.apache.catalina.startup.Bootstrap start >server.out 2>&1 &
+	pid=$!
+	await curl -sfo /dev/null "http://127.0.0.1:$port/data"
+}
+load_nginx() { by_clients ab -q -k -c 8 -t "$1" -n 100000000 "http://127.0.0.1:$port/data" 2>ab.err | awk '/^Requests per second/ { print $4 }'; }
+load_tomcat() { load_nginx "$1"; }
+
+# await COMMAND…: waits until the command succeeds, while the server runs.
+await() {
+	until "$@"; do
+		kill -0 $pid || { cat server.out >&2; return 1; }
+		sleep 0.02
+	done
+}
+
+# rate COUNTER SECONDS COMMAND…: lets clients work for so long, and prints how much the
+# number that COUNTER prints grew in a second.
+rate() {
+	counter=$1 seconds=$2
+	shift 2
+	from=$(by_clients sh -c "$counter") at=$(date +%s%N)
+	by_clients timeout "$seconds" "$@" >load.out 2>&1 || :
+	echo "$from $(by_clients sh -c "$counter") $at $(date +%s%N)" | awk '{ print ($2 - $1) / ($4 - $3) * 1e9 }'
+}
+
+# begin_server: what the server starts from.
+begin_server() {
+	case $app in
+	pgbench*) [ -n "$server" ] && [ "$(id -u)" = 0 ] ;;
+	mariadbd) has mariadbd && has mariadb-slap ;;
+	redis_*) has redis-server && has redis-benchmark ;;
+	nginx) has nginx && has ab ;;
+	tomcat) has java && has ab && [ -d /usr/share/tomcat10 ] ;;
+	esac || left_out "$app is not here"
+	[ "$(nproc)" -ge 2 ] || left_out "the server and its clients need a processor each"
+	seed_${app%%_*}
+	kept
+}
+
+# The working set of pgbench_select is larger than the memory that the server has, and its
+# replay.
+memory=/sys/fs/cgroup/memory/pianola-measure
+bounded() { sh -c 'echo 0 >"$0/cgroup.procs"; exec "$@"' $memory "$@"; }
+bound() {
+	[ $app = pgbench_select ] || return 0
+	[ -d "${memory%/*}" ] || left_out "the machine has no cgroup of version 1 for memory"
+	mkdir -p $memory
+	echo 200M >$memory/memory.limit_in_bytes
+	by_server="bounded taskset -c 0"
+}
+
+# starts: lays out what the server starts from.
+starts() {
+	bound
+	[ -e settings ] || cp -a "$START/." .
+	. ./settings
+	rm -f socket
+	[ ! -e work ] || mv work "left.$(date +%s%N)"
+	cp -a src work
+	sync -f .
+	"$MEASURE" cold .
+}
+runs() {
+	serve_${app%%_*}
+	load_${app%%_*} 2 >warm.out
+}
+ends() {
+	case $app in
+	pgbench*) kill -INT "$pid" ;; # which does not wait for clients
+	*) kill "$pid" ;;
+	esac
+	while kill -0 "$pid" 2>/dev/null; do sleep 0.05; done
+}
+
+# serves: notes how many requests a second the server answers.
+serves() {
+	starts
+	slowly serves_there
+}
+serves_there() {
+	runs
+	note "$(load_${app%%_*} 6) requests/s"
+	ends
+}
+
+# recorded_serving: records it meanwhile, and compiles the recording.
+recorded_serving() {
+	starts
+	slowly serves_recorded
+	"$PIANOLA" compile -o "$OUT/trace.bin" "$OUT/trace.txt" 2>"$OUT/compile.out"
+	request_rate "$OUT/trace.txt"
+}
+serves_recorded() {
+	runs
+	load_${app%%_*} 10 >load.rate &
+	clients=$!
+	sleep 1
+	rm -f "$OUT/trace.txt"
+	by_clients "$PIANOLA" record -q --pid "$pid" --duration 7s -o "$OUT/trace.txt"
+	wait $clients
+	ends
+}
+request_rate() { note "$("$PIANOLA" profile --json "$1" | awk -F'[:,]' '/"per_second"/ { print $2 + 0; exit }') requests/s"; }
+
+# answers: replays the trace on the processor of the server, and notes how many requests a
+# second that makes.
+answers() {
+	bound
+	root=root.$(date +%s%N)
+	$by_server "$PIANOLA" replay --prepare only --root "$root" "$OUT/trace.bin" >/dev/null
+	sync -f .
+	slowly answers_there
+	request_rate "$OUT/replay.log"
+}
+answers_there() { judged $by_server "$PIANOLA" replay $OPTIONS --prepare never --cache asis --root "$root" --keep --log "$OUT/replay.log" "$OUT/trace.bin" >"$OUT/replay.out"; }
