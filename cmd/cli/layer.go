@@ -26,7 +26,7 @@ func layerCommand() *cli.Command {
 			"paths, handles and numbers of bytes. record --layer records the calls of the library, and replay\n" +
 			"--play-layer replays them. Without a command, layer lists the layers that ship.\n" +
 			"\n" +
-			"NAME is a layer that ships, or NAME.json, a description of your own (docs/internals/layers.md).\n" +
+			"NAME is a layer that ships, or NAME.json, a description of your own (docs/reference/layers.md).\n" +
 			"\n" +
 			"Example: pianola layer list\n" +
 			"Example: pianola layer check hdf5\n" +

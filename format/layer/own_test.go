@@ -10,12 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The header of docs/internals/layers.md becomes a description.
+// The header of docs/reference/layers.md becomes a description.
 func TestOwn(t *testing.T) {
 	if _, err := exec.LookPath("gcc"); err != nil {
 		t.Skip("no C compiler")
 	}
-	page, err := os.ReadFile("../../docs/internals/layers.md")
+	page, err := os.ReadFile("../../docs/reference/layers.md")
 	require.NoError(t, err)
 	_, header, ok := strings.Cut(string(page), "```c\n")
 	require.True(t, ok)
