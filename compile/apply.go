@@ -108,6 +108,7 @@ func (m *model) apply(e *format.Event) {
 			e.Off = e.Off.Within(max(e.Start-t.idle-cut, 0)) // a recording can be wrong
 			m.crowded(t, e)
 		}
+		m.robbed(t, e.Start-t.idle-cut-e.Off.Total())
 	}
 	m.cost, m.seemed = before, seemed
 	m.tell(factTimed, s)

@@ -2,6 +2,7 @@ package compile_test
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -63,5 +64,24 @@ func TestCrowded(t *testing.T) {
 	_, report := compiled(t, asked, compile.Options{})
 	require.Empty(t, report.CrowdedText())
 	_, report = compiled(t, strings.ReplaceAll(asked, "wait=900000", "ready=900000"), compile.Options{})
-	require.Regexp(t, `^other programs, or the host of a virtual machine, had the processors for 3\d\.\d % of the time in which threads could run, `, report.CrowdedText())
+	require.Regexp(t, `^other programs, or the host of a virtual machine, had the processors for 3\d\.\d % of the time in which threads could run: `, report.CrowdedText())
+}
+
+// The host of a virtual machine had half of the time of busy processors: a server takes half as long.
+func TestStolen(t *testing.T) {
+	computes := func(recorded string) float64 {
+		out, _ := compiled(t, recorded, compile.Options{})
+		var sum float64
+		for _, line := range regexp.MustCompile(`(?m)^\d+ compute \( ([\d.]+)`).FindAllStringSubmatch(out.String(), -1) {
+			seconds, err := strconv.ParseFloat(line[1], 64)
+			require.NoError(t, err)
+			sum += seconds
+		}
+		return sum
+	}
+	stolen := strings.Replace(asked, "# lost: 0", "# stolen: 0.500\n# lost: 0", 1)
+	const waits = 2*0.0009 + 0.00045 // stay as they are
+	require.InDelta(t, (computes(asked)-waits)/2, computes(stolen)-waits, 20e-6)
+	_, report := compiled(t, stolen, compile.Options{})
+	require.Regexp(t, `^other programs, or the host of a virtual machine, had the processors for 49\.9 % `, report.CrowdedText())
 }

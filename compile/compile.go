@@ -133,9 +133,6 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 	if text, ok := in.last.Value(format.MetaElapsed); ok {
 		m.report.Elapsed, _, _ = format.ScanSeconds([]byte(text))
 	}
-	if text, ok := in.last.Value(format.MetaStolen); ok {
-		m.report.Stolen = coverage.ParseShare(text)
-	}
 	m.report.Substitutions, m.report.Threads = known.plan.substitutions, len(m.table)
 	lost, ended := in.last.Value(format.MetaLost)
 	total, _, _ := strings.Cut(lost, " ") // counts by operation and processor follow

@@ -70,6 +70,10 @@ func (m *model) start(in *intake, first *format.Event) {
 	default:
 		m.processes.costs = h.Costs()
 	}
+	if m.out != nil {
+		text, _ := in.last.Value(format.MetaStolen)
+		m.stolen = coverage.ParseShare(text)
+	}
 	m.told, m.spanned = h.TellsWakers(), m.out != nil && in.spanned
 	m.report.Attached = m.told && len(h.Running()) > 0
 	if m.learned.first {

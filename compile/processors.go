@@ -18,6 +18,16 @@ func (m *model) crowded(t *thread, e *format.Event) {
 	}
 }
 
+// robbed removes the time that the host of a virtual machine took from a thread of a server, which had a
+// processor for so many nanoseconds. Only its share of all busy time is known.
+func (m *model) robbed(t *thread, nanos int64) {
+	if m.learned.serves && nanos > 0 {
+		more := int64(m.stolen * float64(nanos))
+		t.cost += more
+		m.report.Crowded += more
+	}
+}
+
 // subtractReady removes, from the duration of a call, the time in which the thread was ready
 // to run but another recorded thread had the processor. The time follows the call as
 // compute. It returns that time.

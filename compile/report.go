@@ -34,7 +34,6 @@ type Report struct {
 	Coverage      coverage.Account  // coverage of the trace; requests that it does not hold are missing
 	Tied          int64             // nanoseconds of waits between threads that edges reproduce
 	Crowded       int64             // nanoseconds in which threads were ready but others had the processor, left out
-	Stolen        float64           // share of the time of busy processors for which the host of a virtual machine had them
 	Computed      int64             // nanoseconds in which threads had a processor between the events of the trace
 	Clients       int64             // connections to programs that were not recorded, on which messages came
 	Messages      int64             // that came on them
@@ -195,9 +194,9 @@ func (r *Report) GroupingText() string {
 }
 
 // crowded returns the share of the time in which threads could run for which others had the
-// processors. The time that a host had them is part of the compute.
+// processors.
 func (r *Report) crowded() float64 {
-	return (float64(r.Crowded) + r.Stolen*float64(r.Computed)) / max(float64(r.Crowded+r.Computed), 1)
+	return float64(r.Crowded) / max(float64(r.Crowded+r.Computed), 1)
 }
 
 // CrowdedText says for how much of the time others had the processors, in a sentence
@@ -207,7 +206,7 @@ func (r *Report) CrowdedText() string {
 	if share <= coverage.MaxCrowded {
 		return ""
 	}
-	text := fmt.Sprintf("other programs, or the host of a virtual machine, had the processors for %s of the time in which threads could run, so compute can be longer than on a quiet machine", coverage.Percent(share))
+	text := fmt.Sprintf("other programs, or the host of a virtual machine, had the processors for %s of the time in which threads could run: this time is left out, but compute can be longer than on a quiet machine", coverage.Percent(share))
 	if r.Clients > 0 {
 		text += ", and requests of replays are not judged"
 	}

@@ -49,10 +49,10 @@ load_redis() {
 	rate "redis-cli -s $(pwd)/socket info stats | sed -n 's/^total_commands_processed:\([0-9]*\).*/\1/p'" "$1" redis-benchmark -s "$(pwd)/socket" -t set -n 100000000 -c 8 -q
 }
 
-# The two of files answer with 64 KiB.
+# The two of files answer with 16 KiB.
 seed_nginx() {
 	mkdir src
-	head -c 65536 /dev/urandom >src/data
+	head -c 16384 /dev/urandom >src/data
 	echo "daemon off; pid pid; error_log stderr; master_process off; events {} user root;
 		http { access_log log; server { listen 127.0.0.1:$port; keepalive_requests 1000000000; root .; } }" >src/conf
 }
@@ -63,7 +63,7 @@ serve_nginx() {
 }
 seed_tomcat() {
 	mkdir -p src/conf src/webapps/ROOT src/logs src/temp src/work
-	head -c 65536 /dev/urandom >src/webapps/ROOT/data
+	head -c 16384 /dev/urandom >src/webapps/ROOT/data
 	cp /etc/tomcat*/web.xml src/conf
 	echo "<Server port='-1'><Service name='s'><Connector port='$port' address='127.0.0.1' maxKeepAliveRequests='-1'/><Engine name='e' defaultHost='localhost'>
 		<Host name='localhost' appBase='webapps'/></Engine></Service></Server>" >src/conf/server.xml
@@ -135,7 +135,9 @@ starts() {
 }
 runs() {
 	serve_${app%%_*}
-	load_${app%%_*} 2 >warm.out
+	warm=2
+	[ $app != tomcat ] || warm=10 # Java compiles what runs often
+	load_${app%%_*} $warm >warm.out
 }
 ends() {
 	case $app in
