@@ -7,7 +7,7 @@ import (
 
 // MinRuns is the smallest number of runs per side for a statement about noise.
 // Intervals of six runs keep an error rate of 1 % for any kind of noise. Those of five
-// runs reach 1.5 %, and those of four 4 % (docs/internals/compare.md).
+// runs reach 1.5 %, and those of four 4 %.
 const MinRuns = 6
 
 // MaxRuns is the largest number of runs of one side. With more, the
