@@ -49,11 +49,11 @@ func TestClients(t *testing.T) {
 	require.Equal(t, "openat pwrite64 fdatasync", commit.Name)
 	require.EqualValues(t, 1, commit.Count)
 	require.EqualValues(t, 5000+5000+20_000+150_000+620_000+100_000, commit.Nanos)
-	require.Equal(t, []int64{600_000, 100_000, 10_000}, []int64{commit.Spent.IO[Syncs], commit.Spent.IO[Writes], commit.Spent.IO[Metadata]})
-	require.EqualValues(t, 3_700_000, r.Spent.Storage)
+	require.Equal(t, []int64{600_000, 100_000, 10_000}, []int64{commit.Spent[Syncs], commit.Spent[Writes], commit.Spent[Metadata]})
+	require.EqualValues(t, 3_700_000, r.Spent[DoingStorage])
 	sum := int64(0)
-	for _, part := range requestParts {
-		sum += part.nanos(&r.Spent)
+	for _, nanos := range r.Spent {
+		sum += nanos
 	}
 	require.Equal(t, r.Nanos, sum)
 

@@ -124,8 +124,8 @@ func (p *Profile) requestsDocument() *requestsDocument {
 		return nil
 	}
 	d := &requestsDocument{r.Clients, r.Count, r.Rate, r.Bytes, r.Replied, format.Seconds(r.Nanos), r.Latency.tails(), map[string]float64{}, p.requestTable()}
-	for _, part := range requestParts {
-		d.Spent[part.name+"_seconds"] = format.Seconds(part.nanos(&r.Spent))
+	for a, nanos := range r.Spent {
+		d.Spent[Activity(a).Key()+"_seconds"] = format.Seconds(nanos)
 	}
 	return d
 }

@@ -2,6 +2,7 @@ package profile
 
 import (
 	"math"
+	"strings"
 
 	"pianola/format"
 )
@@ -29,6 +30,9 @@ func (a Activity) String() string {
 	}
 	return activityNames[a-DoingOther]
 }
+
+// Key is the name as a key of documents and columns.
+func (a Activity) Key() string { return strings.ReplaceAll(a.String(), " ", "_") }
 
 const (
 	// maxColumns is how many columns a lane has at most, and at least half of
@@ -69,6 +73,12 @@ type Doing [NumActivities]int64
 func (d *Doing) add(o *Doing) {
 	for k, nanos := range o {
 		d[k] += nanos
+	}
+}
+
+func (d *Doing) subtract(o *Doing) {
+	for k, nanos := range o {
+		d[k] -= nanos
 	}
 }
 

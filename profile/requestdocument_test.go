@@ -59,7 +59,7 @@ func TestRequestsDocument(t *testing.T) {
 	require.InDelta(t, p.Requests.Rate, r.Rate, 0)
 	require.InDelta(t, 0.004, r.Spent["sync_seconds"], 1e-9)
 	require.InDelta(t, 0.002, r.Spent["read_seconds"], 1e-9)
-	require.Len(t, r.Spent, len(requestParts))
+	require.Len(t, r.Spent, int(NumActivities))
 	require.Len(t, r.Kinds, 2)
 	require.Equal(t, "fsync", r.Kinds[0].Name)
 	require.EqualValues(t, 2, r.Kinds[0].Requests)

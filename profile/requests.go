@@ -30,59 +30,8 @@ type RequestKind struct {
 	Bytes   int64  // in their messages
 	Replied int64  // bytes in the replies
 	Nanos   int64  // from request to reply, of all together
-	Spent   RequestTimes
+	Spent   Doing  // of the threads that took them, which do the same for all requests they have; what others did is in other calls
 	Latency *Latency
-}
-
-// RequestTimes divides the time of requests by what their threads did, in nanoseconds. A
-// thread with several requests does the same for all of them.
-type RequestTimes struct {
-	IO      [NumIO]int64 // in calls, by category
-	Waits   int64        // for other threads and processes, and for what is not recorded
-	Ready   int64        // able to run, without a processor
-	Timer   int64
-	Storage int64 // outside of recorded calls
-	Other   int64 // in other calls, and in other threads than the one that took the request
-	Compute int64
-}
-
-// requestParts names the parts of RequestTimes for readers.
-var requestParts = []struct {
-	name  string
-	nanos func(t *RequestTimes) int64
-}{
-	{"read", func(t *RequestTimes) int64 { return t.IO[Reads] + t.IO[MappedReads] }},
-	{"write", func(t *RequestTimes) int64 { return t.IO[Writes] + t.IO[MappedWrites] }},
-	{"sync", func(t *RequestTimes) int64 { return t.IO[Syncs] }},
-	{"metadata", func(t *RequestTimes) int64 { return t.IO[Metadata] }},
-	{"wait", func(t *RequestTimes) int64 { return t.Waits }},
-	{"ready", func(t *RequestTimes) int64 { return t.Ready }},
-	{"timer", func(t *RequestTimes) int64 { return t.Timer }},
-	{"storage", func(t *RequestTimes) int64 { return t.Storage }},
-	{"other", func(t *RequestTimes) int64 { return t.Other }},
-	{"compute", func(t *RequestTimes) int64 { return t.Compute }},
-}
-
-func (t *RequestTimes) parts() [len(requestTimes{})]*int64 {
-	var all requestTimes
-	n := 0
-	for k := range t.IO {
-		all[n], n = &t.IO[k], n+1
-	}
-	for _, p := range []*int64{&t.Waits, &t.Ready, &t.Timer, &t.Storage, &t.Other, &t.Compute} {
-		all[n], n = p, n+1
-	}
-	return all
-}
-
-type requestTimes [NumIO + 6]*int64
-
-// plus adds a multiple of other times.
-func (t *RequestTimes) plus(o *RequestTimes, times int64) {
-	from := o.parts()
-	for k, p := range t.parts() {
-		*p += times * *from[k]
-	}
 }
 
 const (
@@ -109,9 +58,9 @@ type client struct {
 	asked, answered bool
 	start, end      int64 // of the request under way, nanoseconds
 	bytes, replied  int64
-	by              *thread      // that took the request
-	before, spent   RequestTimes // of that thread: at the start, and since then up to the last reply
-	did             opSet        // that the thread has used
+	by              *thread // that took the request
+	before, spent   Doing   // of that thread: at the start, and since then up to the last reply
+	did             opSet   // that the thread has used
 }
 
 // opSet is a set of operations.
@@ -207,7 +156,7 @@ func (r *requests) ask(t *thread, key clientKey, at, bytes int64) (replied int64
 		t.serving = new(serving)
 	}
 	r.asked++
-	*c = client{asked: true, start: at, bytes: bytes, by: t, before: t.spentTimes()}
+	*c = client{asked: true, start: at, bytes: bytes, by: t, before: t.row.spent()}
 	return replied
 }
 
@@ -218,8 +167,8 @@ func (r *requests) answer(t *thread, key clientKey, at, bytes int64) {
 	}
 	c.answered, c.end, c.replied = true, max(at, c.start), c.replied+bytes
 	if t == c.by {
-		c.spent = t.spentTimes()
-		c.spent.plus(&c.before, -1)
+		c.spent = t.row.spent()
+		c.spent.subtract(&c.before)
 	}
 	for op, last := range c.by.serving {
 		if last > c.start {
@@ -228,25 +177,14 @@ func (r *requests) answer(t *thread, key clientKey, at, bytes int64) {
 	}
 }
 
-// spentTimes returns what a thread has done so far.
-func (t *thread) spentTimes() (s RequestTimes) {
-	for k := range s.IO {
-		s.IO[k] = t.row.Categories[k].Nanos
-	}
-	of := &t.row.Times
-	s.Waits, s.Ready, s.Timer, s.Storage = of.Waiting(), of.Ready, of.Timer, of.Storage
-	s.Other, s.Compute = of.Other+of.Submit, of.Compute+of.Communication
-	return s
-}
-
 // finish adds the request of a client that has its reply.
 func (r *requests) finish(c *client) {
 	nanos, rest := c.end-c.start, c.end-c.start
-	for _, p := range c.spent.parts() {
-		*p = min(max(*p, 0), rest)
-		rest -= *p
+	for k, spent := range c.spent {
+		c.spent[k] = min(max(spent, 0), rest)
+		rest -= c.spent[k]
 	}
-	c.spent.Other += rest
+	c.spent[DoingOther] += rest
 	kind := r.kinds[c.did]
 	if kind == nil {
 		name := c.did.String()
@@ -266,7 +204,7 @@ func (r *requests) finish(c *client) {
 		s.Bytes += c.bytes
 		s.Replied += c.replied
 		s.Nanos += nanos
-		s.Spent.plus(&c.spent, 1)
+		s.Spent.add(&c.spent)
 		s.latency.Add(nanos)
 	}
 	*c = client{}
@@ -340,8 +278,8 @@ var requestColumns = func() []column[RequestKind] {
 		{heading{"p999_seconds", latencies}, requestQuantile(func(l *Latency) int64 { return l.P999 })},
 		{heading{"max_seconds", latencies}, requestQuantile(func(l *Latency) int64 { return l.Max })},
 	}
-	for _, part := range requestParts {
-		columns = append(columns, column[RequestKind]{heading{part.name + "_seconds", duration}, func(k *RequestKind) value { return integer(part.nanos(&k.Spent)) }})
+	for a := range NumActivities {
+		columns = append(columns, column[RequestKind]{heading{a.Key() + "_seconds", duration}, func(k *RequestKind) value { return integer(k.Spent[a]) }})
 	}
 	return append(columns,
 		column[RequestKind]{heading{"bytes", number}, func(k *RequestKind) value { return integer(k.Bytes) }},
@@ -367,28 +305,20 @@ func (r *Requests) String() string {
 		ASecond(r.Rate), t(l.P50), t(l.P90), t(l.P99), t(l.Max), u.Name)
 }
 
-// text says what requests spent most of their time with.
-func (t *RequestTimes) text(whole int64) string {
-	type share struct {
-		name  string
-		nanos int64
-	}
-	var shares []share
-	for _, p := range requestParts {
-		shares = append(shares, share{p.name, p.nanos(t)})
-	}
-	slices.SortStableFunc(shares, func(a, b share) int { return cmp.Compare(b.nanos, a.nanos) })
-	out := "of their time:"
-	for i, s := range shares {
-		if s.nanos*100 < whole || whole == 0 {
-			break
+// text says what most of the time was spent with.
+func (d *Doing) text(whole int64) string {
+	var most []Activity
+	for a := range NumActivities {
+		if d[a] > 0 && d[a]*100 >= whole {
+			most = append(most, a)
 		}
-		if i > 0 {
-			out += ","
-		}
-		out += " " + s.name + " " + table.Share(s.nanos, whole)
 	}
-	return out
+	slices.SortStableFunc(most, func(a, b Activity) int { return cmp.Compare(d[b], d[a]) })
+	var words []string
+	for _, a := range most {
+		words = append(words, a.String()+" "+table.Share(d[a], whole))
+	}
+	return "of their time: " + strings.Join(words, ", ")
 }
 
 // ASecond returns a number of requests a second, with at least three digits.
