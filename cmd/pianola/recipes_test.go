@@ -109,7 +109,7 @@ func withoutRuns(output string) (lines []string) {
 var between = regexp.MustCompile(` {2,}`)
 
 // recipes is how many pages docs/recipes has.
-const recipes = 11
+const recipes = 12
 
 // linkWorkloads lets the command find the workloads of the repository. One that is
 // installed has its own.
