@@ -104,11 +104,15 @@ func (m *model) apply(e *format.Event) {
 	behind := int64(0)
 	if m.told {
 		behind = m.subtractReady(e)
+		gap := max(e.Start-t.idle-cut, 0)
 		if !e.Off.IsZero() {
-			e.Off = e.Off.Within(max(e.Start-t.idle-cut, 0)) // a recording can be wrong
+			e.Off = e.Off.Within(gap) // a recording can be wrong
 			m.crowded(t, e)
 		}
-		m.robbed(t, e.Start-t.idle-cut-e.Off.Total())
+		if m.learned.serves && t.born == (place{}) && t.idle == t.Created {
+			e.Off.Other += max(gap-e.Off.Total(), 0) // it can have waited when the recorder attached, and takes no processor
+		}
+		m.robbed(t, gap-e.Off.Total())
 	}
 	m.cost, m.seemed = before, seemed
 	m.tell(factTimed, s)
