@@ -56,8 +56,14 @@ var replays = []study{
 	{
 		name:  "servers",
 		about: "servers under load, recorded on a fast disk by attaching, and replayed on others, beside the server there: requests a second",
-		rows:  cases("pgbench pgbench_select mariadbd redis_always redis_everysec nginx tomcat"), home: "ext4", once: "begin_server",
+		rows:  cases("pgbench mariadbd redis_always redis_everysec nginx tomcat"), home: "ext4", once: "begin_server",
 		sides: onDisks("ext4", "disk-500", "tmpfs"),
+	},
+	{
+		name:  "servers-memory",
+		about: "the same with a working set that is larger than the memory of the server, which the replay has, too",
+		rows:  cases("pgbench_select"), home: "ext4", once: "begin_server",
+		sides: onDisks("ext4", "disk-500"),
 	},
 	{
 		name:  "servers-5000",
