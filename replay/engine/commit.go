@@ -201,7 +201,7 @@ func (w *Worker) makeCommit() bool {
 	}
 	wanted := max(w.due+e.scale(c.Delay), w.after)
 	if e.processors != nil {
-		w.work = e.scale(c.Delay)
+		w.computeCommit(&w.batch[w.at], c.Delay)
 		wanted = w.compute(wanted)
 	}
 	switch {

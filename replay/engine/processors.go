@@ -59,7 +59,8 @@ func (w *Worker) resume(end int64) int64 {
 // computeFirst computes what the thread computed before it waited for others, until the next event.
 // The delays of the edges say how much followed.
 func (w *Worker) computeFirst(r *format.Record) {
-	w.work = w.e.scale(max(r.Compute-r.Off, 0))
+	w.work = w.e.scale(max(r.Compute-r.Off, 0)) - w.committed
+	w.committed = 0
 	after := int64(-1)
 	for i := w.wait; w.waits[i].Event == w.Event; i++ {
 		if v := &w.waits[i].For; !v.Kind.Outside() && v.Kind >= format.EdgeWake {
@@ -70,6 +71,13 @@ func (w *Worker) computeFirst(r *format.Record) {
 		w.e.processors.take(w.due, first)
 		w.work -= first
 	}
+}
+
+// computeCommit computes what the thread computed before a commit, which comes before its next event.
+// The delay is from the newest cause on, and can contain waits.
+func (w *Worker) computeCommit(r *format.Record, delay int64) {
+	w.work = min(w.e.scale(delay), w.e.scale(max(r.Compute-r.Off, 0))-w.committed)
+	w.committed += w.work
 }
 
 // compute takes processors for what is left, so that it ends at a time, or later if there is none.

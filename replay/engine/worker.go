@@ -61,6 +61,7 @@ type waiting struct {
 	early     int64         // of the rest what can end early
 	timer     bool          // that is a timer
 	work      int64         // on a processor that is left before the next event, if threads compete for them
+	committed int64         // of its compute before the next event: before commits of it
 	tick      int64         // when a timer of another thread lets the next event begin; 0 if there is none
 	after     int64         // when the waits of the next event let it begin; 0 if it has none
 	edgeAt    int64         // when the last wait for others ended
