@@ -132,7 +132,7 @@ var NoteFields = [...]Field{
 		{Before: ':', Form: InHex, Unit: "hexadecimal", Of: func(e *Event) any { return &e.Notes.Channel }},
 		{Before: '+', Unit: "position", Max: math.MaxUint32, Of: func(e *Event) any { return &e.Notes.Pos }},
 	}},
-	{Key: "connected", Noted: NotedConnected, At: "sockets", Doc: "this end called `connect`: the other one is no client of it"},
+	{Key: "connected", Noted: NotedConnected, At: "sockets", Doc: "this end did not come from `accept`: the other one is no client of it"},
 	{Key: "ring", Noted: NotedRing, Section: OfRequests, At: "requests, their calls", Doc: "number of the ring, which the line of `io_uring_setup` or `io_setup` has too",
 		Parts: bounded("number", 1, math.MaxInt32, func(e *Event) any { return &e.Notes.Request.Ring })},
 	{Key: "batch", Noted: NotedBatch, Columns: []string{"batch"}, Section: OfRequests, At: "requests, their calls", Doc: "the `io_uring_enter` or `io_submit` that submitted it",

@@ -115,7 +115,7 @@ enum flag : u16 {
 	FLAG_RICH = 1,
 	FLAG_STAT = 2,       /* details.mode and size are set */
 	FLAG_FILE = 4,       /* all of details is set */
-	FLAG_CONNECTED = 8,  /* this end of the channel called connect, so it asks the other one */
+	FLAG_CONNECTED = 8,  /* this end of the channel did not come from accept: the other one is no client */
 	FLAG_TARGET = 16,    /* string 1 is what a symbolic link holds */
 	FLAG_UNREADABLE = 32, /* what an argument points to could not be read */
 	FLAG_SIGNAL = 64,    /* the thread was ended by the signal in argument 1 */

@@ -109,7 +109,7 @@ INLINE void tcp_message(struct thread *t, struct sock *sk, int sends)
 INLINE void unix_message(struct thread *t, struct sock *sk, u32 bytes, int sends)
 {
 	u32 n = sk->sk_type == SOCK_SEQPACKET ? 1 : bytes;
-	struct unix_sock *own, *peer;
+	struct unix_sock *own;
 	struct sock *to = sk;
 	struct inbox *box;
 	u32 flags = FLAG_UNIX;
@@ -127,9 +127,8 @@ INLINE void unix_message(struct thread *t, struct sock *sk, u32 bytes, int sends
 			return;
 	}
 	/* A socket that accept returns has the address of its listener. Those of a
-	 * socketpair have none, and are no client's. */
-	peer = bpf_skc_to_unix_sock(own->peer);
-	if (!own->addr && peer && peer->addr)
+	 * socketpair have none: whoever made it is no client. */
+	if (!own->addr)
 		flags |= FLAG_CONNECTED;
 	box = bpf_sk_storage_get(&inboxes, to, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!box) {

@@ -9,7 +9,7 @@ func (a *Account) Document() any {
 	if a.Uncached.Bytes > 0 {
 		d.Uncached = &uncachedDocument{a.Uncached.Files, a.Uncached.Bytes}
 	}
-	d.Crowded, d.Withheld = a.Crowded, a.Withheld()
+	d.Withheld = a.Withheld()
 	if a.Known {
 		s := a.Share()
 		d.Bytes, d.Time = &s.Bytes, &s.Time
@@ -35,7 +35,6 @@ type document struct {
 	Withheld string            `json:"withheld,omitempty"` // reason why the recording allows no verdict
 	Ended    string            `json:"ended,omitempty"`    // why the recording ended early; the shares are of the time until then
 	Endless  bool              `json:"endless,omitempty"`  // the recorder could not write the end
-	Crowded  float64           `json:"crowded,omitempty"`  // share of the time in which threads of a server could run for which others had the processors
 	Uncached *uncachedDocument `json:"cache_unknown,omitempty"`
 }
 

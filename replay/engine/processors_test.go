@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"pianola/format"
 )
 
 // A thread takes the processor that is free first, when it asks or later.
@@ -20,4 +22,20 @@ func TestTakeProcessors(t *testing.T) {
 	} {
 		require.Equal(t, test.until, p.take(test.from, test.nanos), "%+v", test)
 	}
+}
+
+// The delay of a commit can contain waits, such as for a timer. A thread takes processors for the compute
+// of its event, once.
+func TestComputeBeforeCommit(t *testing.T) {
+	e := &Engine{Speed: 1, processors: newProcessors(1)}
+	w := &Worker{e: e, waits: []format.Wait{{Event: -1}}}
+	r := &format.Record{Compute: 5_000_000_000, Off: 4_990_000_000}
+	w.computeCommit(r, 4_000_000)
+	require.EqualValues(t, 4_000_000, w.work)
+	w.computeCommit(r, 2_000_000_000)
+	require.EqualValues(t, 6_000_000, w.work, "the rest of 10 ms, not two seconds")
+	w.computeFirst(r)
+	require.Zero(t, w.work, "nothing is left for the event")
+	w.computeFirst(r)
+	require.EqualValues(t, 10_000_000, w.work)
 }
