@@ -27,8 +27,10 @@ func TestTakeProcessors(t *testing.T) {
 // The delay of a commit can contain waits, such as for a timer. A thread takes processors for the compute
 // of its event, once.
 func TestComputeBeforeCommit(t *testing.T) {
-	e := &Engine{Speed: 1, processors: newProcessors(1)}
-	w := &Worker{e: e, waits: []format.Wait{{Event: -1}}}
+	e := &Engine{processors: newProcessors(1)}
+	e.Speed = 1
+	w := &Worker{e: e}
+	w.waits = []format.Wait{{Event: -1}}
 	r := &format.Record{Compute: 5_000_000_000, Off: 4_990_000_000}
 	w.computeCommit(r, 4_000_000)
 	require.EqualValues(t, 4_000_000, w.work)
