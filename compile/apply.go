@@ -104,15 +104,7 @@ func (m *model) apply(e *format.Event) {
 	behind := int64(0)
 	if m.told {
 		behind = m.subtractReady(e)
-		gap := max(e.Start-t.idle-cut, 0)
-		if !e.Off.IsZero() {
-			e.Off = e.Off.Within(gap) // a recording can be wrong
-			m.crowded(t, e)
-		}
-		if m.learned.serves && t.born == (place{}) && t.idle == t.Created {
-			e.Off.Other += max(gap-e.Off.Total(), 0) // it can have waited when the recorder attached, and takes no processor
-		}
-		m.robbed(t, gap-e.Off.Total())
+		m.crowded(t, e, max(e.Start-t.idle-cut, 0))
 	}
 	m.cost, m.seemed = before, seemed
 	m.tell(factTimed, s)

@@ -251,8 +251,8 @@ func (m *model) header(source *format.Header) *format.Header {
 		m.report.Coverage.Put(h)
 	}
 	m.report.Coverage.Uncached.Put(h)
-	if share := m.report.crowded(); m.report.Clients > 0 && share > 0 {
-		h.Set(format.MetaCrowded, strconv.FormatFloat(share, 'g', 3, 64))
+	if m.report.Clients > 0 {
+		m.report.crowded().Put(h)
 	}
 	if m.options.Paths == Flat && !m.options.Bare { // scripts of the older Pianola have no remarks
 		h.Set(format.MetaPaths, format.PathsFlat)

@@ -8,24 +8,25 @@ import "pianola/format"
 // for processors in the replay as well: how long they wait for one depends on how many wait for
 // storage. So there it is no compute, and the trace says how many processors there were.
 
-// crowded removes the time in which a thread was ready but an unrecorded program had
-// the processor.
-func (m *model) crowded(t *thread, e *format.Event) {
-	if more := e.Off.Ready - latency; more > 0 {
-		e.Off.Ready = latency
-		t.cost += more
-		m.report.Crowded += more
+// crowded removes the time in which a thread could run but others had the processor, of a gap since the
+// event before: programs that were not recorded and, of a server, the host of a virtual machine. Of what
+// the host took, only the share of all busy time is known.
+func (m *model) crowded(t *thread, e *format.Event, gap int64) {
+	more := int64(0)
+	if !e.Off.IsZero() {
+		e.Off = e.Off.Within(gap) // a recording can be wrong
+		if more = max(e.Off.Ready-latency, 0); more > 0 {
+			e.Off.Ready = latency
+		}
 	}
-}
-
-// robbed removes the time that the host of a virtual machine took from a thread of a server, which had a
-// processor for so many nanoseconds. Only its share of all busy time is known.
-func (m *model) robbed(t *thread, nanos int64) {
-	if m.learned.serves && nanos > 0 {
-		more := int64(m.stolen * float64(nanos))
-		t.cost += more
-		m.report.Crowded += more
+	if m.learned.serves {
+		if t.born == (place{}) && t.idle == t.Created {
+			e.Off.Other += max(gap-e.Off.Total(), 0) // it can have waited when the recorder attached, and takes no processor
+		}
+		more += int64(m.stolen * float64(max(gap-e.Off.Total(), 0)))
 	}
+	t.cost += more
+	m.report.Crowded += more
 }
 
 // subtractReady removes, from the duration of a call, the time in which the thread was ready

@@ -195,8 +195,8 @@ func (r *Report) GroupingText() string {
 
 // crowded returns the share of the time in which threads could run for which others had the
 // processors.
-func (r *Report) crowded() float64 {
-	return float64(r.Crowded) / max(float64(r.Crowded+r.Computed), 1)
+func (r *Report) crowded() coverage.Crowded {
+	return coverage.Crowded(float64(r.Crowded) / max(float64(r.Crowded+r.Computed), 1))
 }
 
 // CrowdedText says for how much of the time others had the processors, in a sentence
@@ -206,7 +206,7 @@ func (r *Report) CrowdedText() string {
 	if share <= coverage.MaxCrowded {
 		return ""
 	}
-	text := fmt.Sprintf("other programs, or the host of a virtual machine, had the processors for %s of the time in which threads could run: this time is left out, but compute can be longer than on a quiet machine", coverage.Percent(share))
+	text := fmt.Sprintf("other programs, or the host of a virtual machine, had the processors for %s of the time in which threads could run: this time is left out, but compute can be longer than on a quiet machine", coverage.Percent(float64(share)))
 	if r.Clients > 0 {
 		text += ", and requests of replays are not judged"
 	}

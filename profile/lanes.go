@@ -142,9 +142,9 @@ func (ls *lanes) leave(n *lane) {
 		return
 	}
 	at, now := ls.cell(n, (n.until-1)>>ls.shift), n.row.spent()
-	for k := range at.Doing {
-		at.Doing[k] += now[k] - n.spent[k]
-	}
+	did := now
+	did.subtract(&n.spent)
+	at.Doing.add(&did)
 	at.longest.merge(&n.longest)
 	n.spent, n.longest = now, longest{}
 }

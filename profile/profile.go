@@ -14,8 +14,6 @@
 package profile
 
 import (
-	"strings"
-
 	"pianola/format"
 	"pianola/format/coverage"
 	"pianola/format/process"
@@ -52,7 +50,7 @@ var categoryNames = [NumCategories]string{"read", "write", "sync", "metadata", "
 func (c Category) String() string { return categoryNames[c] }
 
 // Key is the name as a key of documents and columns.
-func (c Category) Key() string { return strings.ReplaceAll(c.String(), " ", "_") }
+func (c Category) Key() string { return Activity(c).Key() }
 
 // noCategory is the category of calls that belong to none.
 const noCategory = NumCategories

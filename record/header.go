@@ -79,8 +79,8 @@ func (w *Writer) EndHeader(r *Result, ended bool) *format.Header {
 	}
 	// From the first instruction of the command to its end, in seconds.
 	h.Set(format.MetaElapsed, string(format.AppendSeconds(nil, r.Elapsed.Nanoseconds())))
-	if busy, stolen := processorTimes(); stolen > w.stolen {
-		h.Set(format.MetaStolen, strconv.FormatFloat(float64(stolen-w.stolen)/float64(busy-w.busy), 'f', 3, 64))
+	if t, _ := provenance.ProcessorTicks(); t.Stolen > w.ticks.Stolen {
+		h.Set(format.MetaStolen, strconv.FormatFloat(float64(t.Stolen-w.ticks.Stolen)/float64(t.Busy()-w.ticks.Busy()), 'f', 3, 64))
 	}
 	if r.InPlace != (format.Cost{}) {
 		h.Set(format.MetaCost, r.InPlace.String())
@@ -92,24 +92,6 @@ func (w *Writer) EndHeader(r *Result, ended bool) *format.Header {
 		r.Coverage.Put(h)
 	}
 	return h
-}
-
-// processorTimes returns for how long the processors of the machine had something to do since its start, all
-// together, and for how long of that the host of a virtual machine had them, in the unit of the first
-// line of /proc/stat (proc_stat(5)).
-func processorTimes() (busy, stolen int64) {
-	text, _ := os.ReadFile("/proc/stat")
-	line, _, _ := strings.Cut(string(text), "\n")
-	for i, word := range strings.Fields(line) {
-		ticks, _ := strconv.ParseInt(word, 10, 64)
-		switch i {
-		case 1, 2, 3, 6, 7: // user, nice, system, irq, softirq
-			busy += ticks
-		case 8:
-			busy, stolen = busy+ticks, ticks
-		}
-	}
-	return busy, stolen
 }
 
 // Descriptors returns what a process has open, in order.

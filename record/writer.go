@@ -6,6 +6,7 @@ import (
 
 	"pianola/format"
 	"pianola/format/coverage"
+	"pianola/format/provenance"
 )
 
 // Sink takes what is recorded. Its methods are called by one goroutine at a
@@ -43,21 +44,21 @@ const (
 // Writer decodes calls and hands the events to a Sink in batches. It belongs to
 // one goroutine at a time.
 type Writer struct {
-	sink         Sink
-	decoder      decoder
-	requests     inFlight
-	spaces       spaces
-	blocks       blocks
-	batch        [batchEvents]format.Event
-	account      coverage.Account // of what the events hold
-	handed       coverage.Account // of those before the batch that the sink is given; for a Parted sink
-	parted       bool             // the sink is
-	n            int              // events in the batch
-	events       int64            // handed to the sink
-	began        time.Time        // the time 0 of the events
-	flushed      time.Time
-	busy, stolen int64 // at the begin: see processorTimes
-	dirty        bool  // events since flushed
+	sink     Sink
+	decoder  decoder
+	requests inFlight
+	spaces   spaces
+	blocks   blocks
+	batch    [batchEvents]format.Event
+	account  coverage.Account // of what the events hold
+	handed   coverage.Account // of those before the batch that the sink is given; for a Parted sink
+	parted   bool             // the sink is
+	n        int              // events in the batch
+	events   int64            // handed to the sink
+	began    time.Time        // the time 0 of the events
+	flushed  time.Time
+	ticks    provenance.Ticks // at the begin
+	dirty    bool             // events since flushed
 }
 
 // NewWriter returns a writer of events whose time counts from start, in
@@ -65,8 +66,8 @@ type Writer struct {
 func NewWriter(s Sink, start int64) *Writer {
 	now := time.Now()
 	_, parted := s.(Parted)
-	busy, stolen := processorTimes()
-	return &Writer{parted: parted, sink: s, decoder: decoder{arch: format.HostArch, start: start}, began: now, flushed: now, busy: busy, stolen: stolen}
+	ticks, _ := provenance.ProcessorTicks()
+	return &Writer{parted: parted, sink: s, decoder: decoder{arch: format.HostArch, start: start}, began: now, flushed: now, ticks: ticks}
 }
 
 // Add decodes a call into the batch and reports whether the batch is full; Write

@@ -214,7 +214,7 @@ min_wal_size = 32MB
 autovacuum_naptime = 1s
 C
 	as_postgres "$server/pg_ctl" -D src -o "-k $(pwd)" -l pgbench.out -w start >>initdb.out
-	"$server/pgbench" -h "$(pwd)" -U postgres -i -q -s 3 postgres 2>>initdb.out
+	"$server/pgbench" -h "$(pwd)" -U postgres -i -q -s ${scale-3} postgres 2>>initdb.out
 	as_postgres "$server/pg_ctl" -D src -m fast -w stop >>initdb.out
 }
 fresh_postgres() { cp -a src work; }

@@ -33,12 +33,14 @@ type Account struct {
 	Endless  bool     // the recorder could not write the end of the recording
 	Uncached Uncached // reads that a replay may find in another state of the page cache
 
-	// Crowded is the share of the time in which threads of a server could run for which
-	// programs that were not recorded, or the host of a virtual machine, had the processors.
-	Crowded float64
+	Crowded Crowded // of a server
 }
 
-// MaxCrowded is the highest share of Account.Crowded with which a recording allows a verdict. The time that
+// Crowded is the share of the time in which threads could run for which programs that were not
+// recorded, or the host of a virtual machine, had the processors.
+type Crowded float64
+
+// MaxCrowded is the highest share with which a recording of a server allows a verdict. The time that
 // other programs had the processors is left out of the compute, but caches and shared cores make the rest
 // longer. Kernel threads that work for the server are other programs, too: a tenth is common.
 const MaxCrowded = 0.2
@@ -134,7 +136,7 @@ func Of(h *format.Header) Account {
 		a.Uncached.Bytes = reads.Bytes
 	}
 	text, _ = h.Value(format.MetaCrowded)
-	a.Crowded = ParseShare(text)
+	a.Crowded = Crowded(ParseShare(text))
 	return a
 }
 
@@ -189,6 +191,13 @@ func (a *Account) Put(h *format.Header) {
 func (u *Uncached) Put(h *format.Header) {
 	if u.Bytes > 0 {
 		h.Set(format.MetaUncached, fmt.Sprintf("files=%d bytes=%d", u.Files, u.Bytes))
+	}
+}
+
+// Put sets the remark in a header, if there is anything to say.
+func (c Crowded) Put(h *format.Header) {
+	if c > 0 {
+		h.Set(format.MetaCrowded, strconv.FormatFloat(float64(c), 'g', 3, 64))
 	}
 }
 
@@ -455,7 +464,7 @@ const (
 // An unknown account always allows one.
 func (a *Account) Withheld() string {
 	if a.Crowded > MaxCrowded {
-		return fmt.Sprintf("other programs, or the host of a virtual machine, had the processors for %s of the time in which threads of the server could run", Percent(a.Crowded))
+		return fmt.Sprintf("other programs, or the host of a virtual machine, had the processors for %s of the time in which threads of the server could run", Percent(float64(a.Crowded)))
 	}
 	if !a.Known {
 		return ""

@@ -1,8 +1,10 @@
 package provenance
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -38,6 +40,42 @@ func (s system) load() string {
 		return ""
 	}
 	return strings.Join(fields[:3], " ")
+}
+
+// Ticks are times of all processors together since the machine began, in hundredths of a second.
+type Ticks struct {
+	All    uint64
+	Idle   uint64 // also while something waited for storage
+	Stolen uint64 // taken by the host of a virtual machine
+}
+
+// Busy returns for how long processors had something to do, with what the host took.
+func (t *Ticks) Busy() uint64 { return t.All - t.Idle }
+
+// ProcessorTicks reads the first line of /proc/stat: proc_stat(5).
+func ProcessorTicks() (t Ticks, err error) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return t, err
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	for i, word := range strings.Fields(strings.TrimPrefix(line, "cpu ")) {
+		n, err := strconv.ParseUint(word, 10, 64)
+		if err != nil {
+			return t, fmt.Errorf("/proc/stat: %w", err)
+		}
+		switch i {
+		case 0, 1, 2, 5, 6: // user, nice, system, irq, softirq
+		case 3, 4: // idle, iowait
+			t.Idle += n
+		case 7:
+			t.Stolen = n
+		default:
+			continue // part of another one
+		}
+		t.All += n
+	}
+	return t, nil
 }
 
 // pressure returns in which part of the last ten seconds some task waited for each

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pianola/format/provenance"
 )
 
 // scratch is where files are made that must cost nothing: a tmpfs where there is one.
@@ -35,37 +37,16 @@ const quietShare = 0.05
 // busy returns the share of the processors' time that is not idle, over watched,
 // with what the hypervisor takes for others.
 func busy() (share float64, err error) {
-	before, err := ticks()
+	before, err := provenance.ProcessorTicks()
 	if err != nil {
 		return 0, err
 	}
 	time.Sleep(watched)
-	after, err := ticks()
-	if err != nil || after.all == before.all {
+	after, err := provenance.ProcessorTicks()
+	if err != nil || after.All == before.All {
 		return 0, err
 	}
-	return 1 - float64(after.idle-before.idle)/float64(after.all-before.all), nil
-}
-
-type times struct{ idle, all uint64 }
-
-// ticks returns the first line of /proc/stat: proc_stat(5).
-func ticks() (t times, err error) {
-	text, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		return t, err
-	}
-	line, _, _ := strings.Cut(string(text), "\n")
-	var fields [8]uint64 // user nice system idle iowait irq softirq steal
-	rest := strings.TrimPrefix(line, "cpu ")
-	for i, word := range strings.Fields(rest)[:len(fields)] {
-		if _, err := fmt.Sscan(word, &fields[i]); err != nil {
-			return t, fmt.Errorf("/proc/stat: %w", err)
-		}
-		t.all += fields[i]
-	}
-	t.idle = fields[3] + fields[4]
-	return t, nil
+	return float64(after.Busy()-before.Busy()) / float64(after.All-before.All), nil
 }
 
 // machine says how many processors there are, and how busy they are with other work.

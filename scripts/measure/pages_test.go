@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -63,18 +64,17 @@ func TestAccuracyPage(t *testing.T) {
 	write("## Cost of recording", rows)
 
 	rows = [][]string{{"server", "recorded on", "replayed on", "requests/s there", "of the replay", "ratio"}}
-	for _, study := range []string{"servers", "servers-5000", "servers-faster", "servers-memory"} {
-		d := measured(t, study)
-		home := "ext4"
-		if study == "servers-faster" {
-			home = "disk-500"
+	for _, study := range studies {
+		if !strings.HasPrefix(study.name, "servers") {
+			continue
 		}
+		d := measured(t, study.name)
 		for i := range d.Rows {
 			r := &d.Rows[i]
 			for _, side := range r.Sides {
 				if f := r.figure("replayed on "+side.Name, "requests/s"); f != nil {
 					there := r.figure(side.Name, "requests/s")
-					rows = append(rows, []string{r.Name, home, side.Name, there.cell(0), f.cell(0), f.Ratio.cell(2)})
+					rows = append(rows, []string{r.Name, study.home, side.Name, there.cell(0), f.cell(0), f.Ratio.cell(2)})
 				}
 			}
 		}

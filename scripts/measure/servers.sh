@@ -13,9 +13,6 @@ seed_pgbench() {
 	seed_postgres
 	sed -i '/_size = 32MB/d; /^autovacuum_naptime/d' src/postgresql.conf
 	[ $app != pgbench ] || sed -i '/^shared_buffers/d' src/postgresql.conf
-	as_postgres "$server/pg_ctl" -D src -o "-k $(pwd)" -l pgbench.out -w start >>initdb.out
-	"$server/pgbench" -h "$(pwd)" -U postgres -i -q -s $scale postgres 2>>initdb.out
-	as_postgres "$server/pg_ctl" -D src -m fast -w stop >>initdb.out
 }
 serve_pgbench() {
 	$by_server setpriv --reuid postgres --regid postgres --init-groups -- "$server/pg_ctl" -D work -o "-k $(pwd)" -l server.out -w start >start.out
@@ -99,9 +96,9 @@ rate() {
 # begin_server: what the server starts from.
 begin_server() {
 	case $app in
-	pgbench*) [ -n "$server" ] && [ "$(id -u)" = 0 ] ;;
-	mariadbd) has mariadbd && has mariadb-slap ;;
-	redis_*) has redis-server && has redis-benchmark ;;
+	pgbench*) here postgres >&2 ;;
+	mariadbd) here mariadb >&2 ;;
+	redis_*) here redis >&2 ;;
 	nginx) has nginx && has ab ;;
 	tomcat) has java && has ab && [ -d /usr/share/tomcat10 ] ;;
 	esac || left_out "$app is not here"
@@ -131,7 +128,8 @@ starts() {
 	[ ! -e work ] || mv work "left.$(date +%s%N)"
 	cp -a src work
 	sync -f .
-	[ $app != pgbench_select ] || "$MEASURE" cold . # its pages are to be those of the server's memory
+	# The server with little memory reads its own pages, not those that the copy left in the cache.
+	[ $app != pgbench_select ] || "$MEASURE" cold .
 }
 runs() {
 	serve_${app%%_*}
