@@ -172,7 +172,7 @@ func TestRanksUnderSlurm(t *testing.T) {
 				nodes[one.Node] = true
 			}
 			require.Equal(t, map[string]bool{"n1": true, "n2": true, "n3": true, "n4": true}, nodes)
-			requireRing(t, filepath.Join(dir, "log"), 4, 10)
+			requireRing(t, filepath.Join(dir, "log"), 4, 10, r)
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"math/bits"
 	"os"
 	"runtime"
@@ -47,9 +48,19 @@ func (c *Clock) deadline(t int64) int64 {
 	return c.mono + int64(time.Since(c.base)) + t - c.Now()
 }
 
-// at converts from CLOCK_MONOTONIC. It is the inverse of deadline.
-func (c *Clock) at(mono int64) int64 {
-	return c.Now() + mono - c.mono - int64(time.Since(c.base))
+// at converts from CLOCK_MONOTONIC. It is the inverse of deadline. It reads both clocks
+// several times, because a thread that loses its processor in between is milliseconds off.
+func (c *Clock) at(mono int64) (at int64) {
+	least := int64(math.MaxInt64)
+	for range 8 {
+		before := c.Now()
+		now := nanotime()
+		after := c.Now()
+		if after-before < least {
+			least, at = after-before, before+(after-before)/2+mono-now
+		}
+	}
+	return at
 }
 
 // The bounds of the margin. Below the first a wake-up is late. Above the
