@@ -181,6 +181,7 @@ func (w *ties) arrive(t *thread, e *format.Event) (nanos int64, ok bool) {
 		nanos, at = e.Dur, e.End()
 	case e.Off.Wait >= format.Waited:
 		nanos, before = min(e.Off.Wait, e.Start-t.last), e.Off.Wait
+		t.gap.uncut(at) // the end of this wait takes the place of what was cut after it
 	default:
 		return 0, false
 	}
@@ -195,7 +196,8 @@ func (w *ties) arrive(t *thread, e *format.Event) (nanos int64, ok bool) {
 	start.floor = format.Floor{Total: clock, Clients: clock}.Minus(t.least(own))
 	t.after(start)
 	if c := w.client(t, e.FD()); c.sent && c.at <= at {
-		answered := at - c.at
+		// The recorder had the processors of the clients for a part of it.
+		answered := int64((1 - w.delayed) * float64(at-c.at))
 		t.follow(at, at, c.causes, format.EdgeReply, format.Floor{Total: answered, Clients: answered})
 	} else {
 		start.kind = format.EdgeReply

@@ -71,8 +71,10 @@ func (m *model) start(in *intake, first *format.Event) {
 		m.processes.costs = h.Costs()
 	}
 	if m.out != nil {
-		text, _ := in.last.Value(format.MetaStolen)
-		m.stolen = coverage.ParseShare(text)
+		for key, share := range map[string]*float64{format.MetaStolen: &m.stolen, format.MetaDelayed: &m.delayed} {
+			text, _ := in.last.Value(key)
+			*share = coverage.ParseShare(text)
+		}
 	}
 	m.told, m.spanned = h.TellsWakers(), m.out != nil && in.spanned
 	m.report.Attached = m.told && len(h.Running()) > 0

@@ -22,6 +22,7 @@ type pass struct {
 	line     int64    // number of the current event in the order of the simulation
 	told     bool     // the recording tells who woke whom
 	stolen   float64  // share of the time of busy processors for which the host of a virtual machine had them; 0 in all passes but the last
+	delayed  float64  // share of the time for which the recorder had a processor that other programs wanted; the same
 	event    simEvent // the event being simulated
 	caller   *thread  // whose event it is
 	trail    []*entry // that it passes through

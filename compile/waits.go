@@ -261,6 +261,13 @@ func (g *gap) clock(at int64) int64 {
 	return own
 }
 
+// uncut removes the cuts that end at a time.
+func (g *gap) uncut(at int64) {
+	for n := len(g.marks); n > 0 && g.marks[n-1].cut && g.marks[n-1].at >= at; n-- {
+		g.marks = g.marks[:n-1]
+	}
+}
+
 // comesAfter appends to dst the causes of a thread at a time. The lags are those up to
 // that time.
 func (t *thread) comesAfter(dst []cause, at int64) []cause {

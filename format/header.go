@@ -60,6 +60,7 @@ const (
 	MetaReplay      = "replay"        // options of the replay; marks a script as a replay's log
 	MetaTool        = "recorder"      // which recorder made the script
 	MetaUnexplained = "unexplained"   // number of recorded results that contradict the simulation of compile
+	MetaDelayed     = "delayed"       // share of the time for which the recorder had a processor, of those that it may use, while none of them was idle
 	MetaStolen      = "stolen"        // share of the time in which processors had something to do that the host of a virtual machine had them
 	MetaCrowded     = "crowded"       // of a server's trace: share of the time in which threads could run that others had the processors: package coverage
 	MetaUncached    = "cache unknown" // of a trace: reads of which it is unknown whether they were in the page cache: package coverage

@@ -79,9 +79,7 @@ func (w *Writer) EndHeader(r *Result, ended bool) *format.Header {
 	}
 	// From the first instruction of the command to its end, in seconds.
 	h.Set(format.MetaElapsed, string(format.AppendSeconds(nil, r.Elapsed.Nanoseconds())))
-	if t, _ := provenance.ProcessorTicks(); t.Stolen > w.ticks.Stolen {
-		h.Set(format.MetaStolen, strconv.FormatFloat(float64(t.Stolen-w.ticks.Stolen)/float64(t.Busy()-w.ticks.Busy()), 'f', 3, 64))
-	}
+	putUsage(h, w.machine, readUsage())
 	if r.InPlace != (format.Cost{}) {
 		h.Set(format.MetaCost, r.InPlace.String())
 	}

@@ -6,7 +6,6 @@ import (
 
 	"pianola/format"
 	"pianola/format/coverage"
-	"pianola/format/provenance"
 )
 
 // Sink takes what is recorded. Its methods are called by one goroutine at a
@@ -57,7 +56,7 @@ type Writer struct {
 	events   int64            // handed to the sink
 	began    time.Time        // the time 0 of the events
 	flushed  time.Time
-	ticks    provenance.Ticks // at the begin
+	machine  usage            // at the begin
 	dirty    bool             // events since flushed
 }
 
@@ -66,8 +65,7 @@ type Writer struct {
 func NewWriter(s Sink, start int64) *Writer {
 	now := time.Now()
 	_, parted := s.(Parted)
-	ticks, _ := provenance.ProcessorTicks()
-	return &Writer{parted: parted, sink: s, decoder: decoder{arch: format.HostArch, start: start}, began: now, flushed: now, ticks: ticks}
+	return &Writer{parted: parted, sink: s, decoder: decoder{arch: format.HostArch, start: start}, began: now, flushed: now, machine: readUsage()}
 }
 
 // Add decodes a call into the batch and reports whether the batch is full; Write

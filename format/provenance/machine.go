@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // read returns the text of a file below the root, without space around it; empty if
@@ -42,7 +44,7 @@ func (s system) load() string {
 	return strings.Join(fields[:3], " ")
 }
 
-// Ticks are times of all processors together since the machine began, in hundredths of a second.
+// Ticks are times of processors together since the machine began, in hundredths of a second.
 type Ticks struct {
 	All    uint64
 	Idle   uint64 // also while something waited for storage
@@ -52,30 +54,61 @@ type Ticks struct {
 // Busy returns for how long processors had something to do, with what the host took.
 func (t *Ticks) Busy() uint64 { return t.All - t.Idle }
 
-// ProcessorTicks reads the first line of /proc/stat: proc_stat(5).
-func ProcessorTicks() (t Ticks, err error) {
+// Processors says what processors did.
+type Processors struct {
+	All     Ticks // of all processors
+	Allowed Ticks // of those that this process may use
+}
+
+// ReadProcessors reads /proc/stat: proc_stat(5).
+func ReadProcessors() (p Processors, err error) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
-		return t, err
+		return p, err
 	}
-	line, _, _ := strings.Cut(string(text), "\n")
-	for i, word := range strings.Fields(strings.TrimPrefix(line, "cpu ")) {
+	var allowed unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
+		return p, fmt.Errorf("read which processors may be used: %w", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		name, ok := strings.CutPrefix(line, "cpu")
+		if !ok {
+			break
+		}
+		name, values, _ := strings.Cut(name, " ")
+		to := &p.All
+		if name != "" {
+			if n, err := strconv.Atoi(name); err != nil || !allowed.IsSet(n) {
+				continue
+			}
+			to = &p.Allowed
+		}
+		if err := to.add(values); err != nil {
+			return p, fmt.Errorf("/proc/stat: %w", err)
+		}
+	}
+	return p, nil
+}
+
+// add adds a line of /proc/stat without its name.
+func (t *Ticks) add(values string) error {
+	for i, word := range strings.Fields(values) {
 		n, err := strconv.ParseUint(word, 10, 64)
 		if err != nil {
-			return t, fmt.Errorf("/proc/stat: %w", err)
+			return err
 		}
 		switch i {
 		case 0, 1, 2, 5, 6: // user, nice, system, irq, softirq
 		case 3, 4: // idle, iowait
 			t.Idle += n
 		case 7:
-			t.Stolen = n
+			t.Stolen += n
 		default:
 			continue // part of another one
 		}
 		t.All += n
 	}
-	return t, nil
+	return nil
 }
 
 // pressure returns in which part of the last ten seconds some task waited for each

@@ -37,16 +37,16 @@ const quietShare = 0.05
 // busy returns the share of the processors' time that is not idle, over watched,
 // with what the hypervisor takes for others.
 func busy() (share float64, err error) {
-	before, err := provenance.ProcessorTicks()
+	before, err := provenance.ReadProcessors()
 	if err != nil {
 		return 0, err
 	}
 	time.Sleep(watched)
-	after, err := provenance.ProcessorTicks()
-	if err != nil || after.All == before.All {
+	after, err := provenance.ReadProcessors()
+	if err != nil || after.All.All == before.All.All {
 		return 0, err
 	}
-	return float64(after.Busy()-before.Busy()) / float64(after.All-before.All), nil
+	return float64(after.All.Busy()-before.All.Busy()) / float64(after.All.All-before.All.All), nil
 }
 
 // machine says how many processors there are, and how busy they are with other work.
