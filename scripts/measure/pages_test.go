@@ -1,19 +1,28 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"pianola/internal/stats"
 	"pianola/internal/table"
 	"pianola/internal/testkit"
+)
+
+const (
+	runTime     = "run time, s"
+	requestRate = "requests/s"
 )
 
 // measured reads a file of docs/measured, which has no rows if it is not there.
@@ -41,6 +50,22 @@ func (r *result) figure(side, name string) *figureResult {
 	return nil
 }
 
+// plain returns a figure as it was measured, nil if there is none.
+func (r *result) plain(side, name string) *summary {
+	if f := r.figure(side, name); f != nil {
+		return &f.summary
+	}
+	return nil
+}
+
+// ratio returns the ratio of a figure to that of the side beside it, nil if there is none.
+func (r *result) ratio(side, name string) *summary {
+	if f := r.figure(side, name); f != nil {
+		return f.Ratio
+	}
+	return nil
+}
+
 // cell shows a summary with its least and its greatest value.
 func (s *summary) cell(decimals int) string {
 	if s == nil {
@@ -49,21 +74,102 @@ func (s *summary) cell(decimals int) string {
 	return fmt.Sprintf("%s (%s to %s)", table.Fixed(s.Median, decimals), table.Fixed(s.Range[0], decimals), table.Fixed(s.Range[1], decimals))
 }
 
-// The tables of the page about accuracy are those of docs/measured.
-func TestAccuracyPage(t *testing.T) {
-	const page = "../../docs/accuracy.md"
-	write := func(heading string, rows [][]string) { testkit.Table(t, page, heading, rows) }
+// line is a row of a table of ratios. It is off by as much as the ratios that it is judged by.
+type line struct {
+	cells []string
+	off   float64
+}
 
-	rows := [][]string{{"tool", "added to a cached `pread`, ns"}}
-	calls := measured(t, "calls").Rows[0]
-	for _, side := range calls.Sides {
-		if f := calls.figure(side.Name, "a call, ns"); f.Difference != nil {
-			rows = append(rows, []string{side.Name, f.Difference.cell(0)})
+// add appends ratios to the line, by which it is judged.
+func (l *line) add(ratios ...*summary) {
+	for _, s := range ratios {
+		l.cells = append(l.cells, s.cell(2))
+		if s != nil {
+			l.off = max(l.off, math.Abs(math.Log(s.Median)))
 		}
 	}
-	write("## Cost of recording", rows)
+}
 
-	rows = [][]string{{"server", "recorded on", "replayed on", "requests/s there", "of the replay", "ratio"}}
+// worstFirst returns the rows of a table.
+func worstFirst(header []string, lines []line) [][]string {
+	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(b.off, a.off) })
+	rows := [][]string{header}
+	for _, l := range lines {
+		rows = append(rows, l.cells)
+	}
+	return orNot(rows)
+}
+
+// orNot adds a row to a table without rows.
+func orNot(rows [][]string) [][]string {
+	if len(rows) == 1 {
+		rows = append(rows, append([]string{"not measured"}, slices.Repeat([]string{"–"}, len(rows[0])-1)...))
+	}
+	return rows
+}
+
+// ofPrograms returns a table of run times: the ratios of some sides. The first one judges.
+func ofPrograms(study string, header []string, sides ...string) func(*testing.T) [][]string {
+	return func(t *testing.T) [][]string {
+		var lines []line
+		d := measured(t, study)
+		for i := range d.Rows {
+			r := &d.Rows[i]
+			l := line{cells: []string{r.Name}}
+			l.add(r.ratio(sides[0], runTime))
+			for _, side := range sides[1:] {
+				l.cells = append(l.cells, r.ratio(side, runTime).cell(2))
+			}
+			lines = append(lines, l)
+		}
+		return worstFirst(header, lines)
+	}
+}
+
+// pageTables are the tables of pages that docs/measured has.
+var pageTables = []struct {
+	page, heading string
+	rows          func(t *testing.T) [][]string
+}{
+	{"README.md", "## Measured", overview},
+	{"docs/accuracy.md", "## Same storage", ofPrograms("fidelity", []string{"program", "replayed", "recorded", "compiled"}, "replayed", "recorded", "compiled")},
+	{"docs/accuracy.md", "## Other storage", ofPrograms("storage", []string{"program", "replayed", "without order", "as recorded"},
+		"replayed", "replayed without order", "as recorded")},
+	{"docs/accuracy.md", "## Servers", serversTable},
+	{"docs/accuracy.md", "## Group commit", commitsTable},
+	{"docs/accuracy.md", "## What if", whatIfTable},
+	{"docs/accuracy.md", "## Models of devices", ofPrograms("model", []string{"program", "by the model", "replayed on the device"}, "by the model", "replayed")},
+	{"docs/accuracy.md", "## Cost of recording", costTable},
+	{"docs/accuracy.md", "### Programs", ofPrograms("cost", []string{"program", "recorded", "compiled"}, "recorded", "compiled")},
+	{"docs/accuracy.md", "## Speed", speedTable},
+	{"docs/internals/workloads.md", "## Measured", suiteTable},
+}
+
+// The tables of pages are those of docs/measured.
+func TestAccuracyPage(t *testing.T) {
+	for _, p := range pageTables {
+		testkit.Table(t, filepath.Join("../..", p.page), p.heading, p.rows(t))
+	}
+}
+
+func costTable(t *testing.T) [][]string {
+	rows := [][]string{{"call", "tool", "added, ns"}}
+	for _, study := range []string{"calls", "layers"} {
+		d := measured(t, study)
+		for i := range d.Rows {
+			r := &d.Rows[i]
+			for _, side := range r.Sides {
+				if f := r.figure(side.Name, "a call, ns"); f != nil && f.Difference != nil {
+					rows = append(rows, []string{r.Name, side.Name, f.Difference.cell(0)})
+				}
+			}
+		}
+	}
+	return orNot(rows)
+}
+
+func serversTable(t *testing.T) [][]string {
+	var lines []line
 	for _, study := range studies {
 		if !strings.HasPrefix(study.name, "servers") {
 			continue
@@ -72,26 +178,143 @@ func TestAccuracyPage(t *testing.T) {
 		for i := range d.Rows {
 			r := &d.Rows[i]
 			for _, side := range r.Sides {
-				if f := r.figure("replayed on "+side.Name, "requests/s"); f != nil {
-					there := r.figure(side.Name, "requests/s")
-					rows = append(rows, []string{r.Name, study.home, side.Name, there.cell(0), f.cell(0), f.Ratio.cell(2)})
+				if f := r.figure("replayed on "+side.Name, requestRate); f != nil {
+					l := line{cells: []string{r.Name, study.home, side.Name, r.plain(side.Name, requestRate).cell(0), f.cell(0)}}
+					l.add(f.Ratio)
+					lines = append(lines, l)
 				}
 			}
 		}
 	}
-	write("## Servers", rows)
+	return worstFirst([]string{"server", "recorded on", "replayed on", "requests/s there", "of the replay", "ratio"}, lines)
+}
 
-	rows = [][]string{{"program", "to the slower disk", "in recorded groups", "to the faster disk", "in recorded groups"}}
+func commitsTable(t *testing.T) [][]string {
+	var lines []line
 	slower, faster := measured(t, "commits-slower"), measured(t, "commits-faster")
 	for i := range slower.Rows {
-		name := slower.Rows[i].Name
-		row := []string{name}
+		l := line{cells: []string{slower.Rows[i].Name}}
 		for _, d := range []*document{slower, faster} {
 			for _, side := range []string{"replayed", "in recorded groups"} {
-				row = append(row, d.row(name).figure(side, "run time, s").Ratio.cell(2))
+				var ratio *summary
+				if r := d.row(l.cells[0]); r != nil {
+					ratio = r.ratio(side, runTime)
+				}
+				l.add(ratio)
 			}
 		}
-		rows = append(rows, row)
+		lines = append(lines, l)
 	}
-	write("## Group commit", rows)
+	return worstFirst([]string{"program", "to the slower disk", "in recorded groups", "to the faster disk", "in recorded groups"}, lines)
+}
+
+// whatIfTable sets the shares of the run time that a change really left beside those that lab predicted.
+func whatIfTable(t *testing.T) [][]string {
+	var lines []line
+	for _, study := range []string{"what-if", "log", "prefetch", "coalesce"} {
+		d := measured(t, study)
+		for i := range d.Rows {
+			r := &d.Rows[i]
+			for _, side := range r.Sides {
+				share, took := r.figure(side.Name, "share of as it is"), r.figure(side.Name, runTime)
+				if share == nil || took == nil {
+					continue
+				}
+				l := line{cells: []string{r.Name, took.Of}}
+				real := r.ratio(took.Of, runTime)
+				l.cells = append(l.cells, real.cell(2), share.cell(2))
+				if real != nil {
+					l.off = math.Abs(math.Log(share.Median / real.Median))
+				}
+				lines = append(lines, l)
+			}
+		}
+	}
+	return worstFirst([]string{"program", "change", "left of the run time", "predicted"}, lines)
+}
+
+func speedTable(t *testing.T) [][]string {
+	rows := [][]string{{"tool", "million reads/s", "ratio to the C loop"}}
+	d := measured(t, "speed")
+	for i := range d.Rows {
+		for _, side := range d.Rows[i].Sides {
+			if f := d.Rows[i].figure(side.Name, "M reads/s"); f != nil {
+				rows = append(rows, []string{side.Name, f.cell(2), f.Ratio.cell(2)})
+			}
+		}
+	}
+	return orNot(rows)
+}
+
+func suiteTable(t *testing.T) [][]string {
+	on := []string{"ext4", "xfs", "btrfs", "tmpfs", "slow"}
+	rows := [][]string{append([]string{"run time, s"}, on...)}
+	d := measured(t, "suite")
+	for i := range d.Rows {
+		for _, kind := range [][2]string{{", replayed", ""}, {", program", "program on "}} {
+			cells := []string{d.Rows[i].Name + kind[0]}
+			for _, storage := range on {
+				cells = append(cells, d.Rows[i].plain(kind[1]+storage, runTime).cell(2))
+			}
+			rows = append(rows, cells)
+		}
+	}
+	return orNot(rows)
+}
+
+// predictions on storage that is slower, and faster, than that of the recording: studies and sides.
+var onSlower = [][2]string{{"storage", "replayed"}, {"commits-slower", "replayed"}, {"servers", "replayed on disk-500"},
+	{"servers-memory", "replayed on disk-500"}, {"servers-5000", "replayed on disk-5000"}}
+
+var onFaster = [][2]string{{"commits-faster", "replayed"}, {"servers", "replayed on tmpfs"},
+	{"servers-faster", "replayed on ext4"}, {"servers-faster", "replayed on tmpfs"}}
+
+// off describes by how much replays on other storage are wrong.
+func off(t *testing.T, sides [][2]string) string {
+	var off []float64
+	worst := ""
+	for _, side := range sides {
+		d := measured(t, side[0])
+		for i := range d.Rows {
+			r := &d.Rows[i]
+			ratio := cmp.Or(r.ratio(side[1], runTime), r.ratio(side[1], requestRate))
+			if ratio == nil {
+				continue
+			}
+			percent := 100 * math.Abs(ratio.Median-1)
+			if len(off) == 0 || percent > slices.Max(off) {
+				worst = r.Name
+			}
+			off = append(off, percent)
+		}
+	}
+	if len(off) == 0 {
+		return "not measured"
+	}
+	slices.Sort(off)
+	return fmt.Sprintf("%.0f %% (median of %d replays); worst: %s, %.0f %%", stats.Median(off), len(off), worst, off[len(off)-1])
+}
+
+// overview is the table of the first page.
+func overview(t *testing.T) [][]string {
+	accuracy := func(text, section string) string { return "[" + text + "](docs/accuracy.md#" + section + ")" }
+	cost, speed := "not measured", map[string]string{"replay": "not measured", "fio": "not measured"}
+	if r := measured(t, "calls").row("pread of 4 KiB"); r != nil {
+		if f := r.figure("record", "a call, ns"); f != nil {
+			cost = f.Difference.cell(0) + " ns"
+		}
+	}
+	if r := measured(t, "speed").row("reads"); r != nil {
+		for side := range speed {
+			speed[side] = r.ratio(side, "M reads/s").cell(2) + " of a C loop"
+		}
+	}
+	return [][]string{
+		{"question", "median (least to greatest)"},
+		{accuracy("cost of a recorded event", "cost-of-recording"), cost},
+		{accuracy("speed of a replay", "speed"), speed["replay"]},
+		{accuracy("speed of fio", "speed"), speed["fio"]},
+		{accuracy("error on slower storage", "other-storage"), off(t, onSlower)},
+		{accuracy("error on faster storage", "other-storage"), off(t, onFaster)},
+	}
 }
