@@ -271,7 +271,7 @@ var onFaster = [][2]string{{"commits-faster", "replayed"}, {"servers", "replayed
 
 // off describes by how much replays on other storage are wrong.
 func off(t *testing.T, sides [][2]string) string {
-	var off []float64
+	var wrong []float64
 	worst := ""
 	for _, side := range sides {
 		d := measured(t, side[0])
@@ -282,17 +282,17 @@ func off(t *testing.T, sides [][2]string) string {
 				continue
 			}
 			percent := 100 * math.Abs(ratio.Median-1)
-			if len(off) == 0 || percent > slices.Max(off) {
+			if len(wrong) == 0 || percent > slices.Max(wrong) {
 				worst = r.Name
 			}
-			off = append(off, percent)
+			wrong = append(wrong, percent)
 		}
 	}
-	if len(off) == 0 {
+	if len(wrong) == 0 {
 		return "not measured"
 	}
-	slices.Sort(off)
-	return fmt.Sprintf("%.0f %% (median of %d replays); worst: %s, %.0f %%", stats.Median(off), len(off), worst, off[len(off)-1])
+	slices.Sort(wrong)
+	return fmt.Sprintf("%.0f %% (median of %d replays); worst: %s, %.0f %%", stats.Median(wrong), len(wrong), worst, wrong[len(wrong)-1])
 }
 
 // overview is the table of the first page.
@@ -306,7 +306,9 @@ func overview(t *testing.T) [][]string {
 	}
 	if r := measured(t, "speed").row("reads"); r != nil {
 		for side := range speed {
-			speed[side] = r.ratio(side, "M reads/s").cell(2) + " of a C loop"
+			if ratio := r.ratio(side, "M reads/s"); ratio != nil {
+				speed[side] = ratio.cell(2) + " of a C loop"
+			}
 		}
 	}
 	return [][]string{
