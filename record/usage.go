@@ -35,7 +35,7 @@ func putUsage(h *format.Header, from, to usage) {
 			h.Set(key, strconv.FormatFloat(min(part/of, 1), 'f', 3, 64))
 		}
 	}
-	put(format.MetaStolen, float64(to.All.Stolen)-float64(from.All.Stolen), float64(to.All.Busy())-float64(from.All.Busy()))
+	put(format.MetaStolen, to.All.StolenSince(from.All), 1)
 	const tick = float64(time.Second / 100) // USER_HZ
 	idle := float64(to.Allowed.Idle) - float64(from.Allowed.Idle)
 	put(format.MetaDelayed, float64(to.own-from.own)/tick-idle, float64(to.Allowed.All)-float64(from.Allowed.All))

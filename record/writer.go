@@ -56,8 +56,8 @@ type Writer struct {
 	events   int64            // handed to the sink
 	began    time.Time        // the time 0 of the events
 	flushed  time.Time
-	machine  usage            // at the begin
-	dirty    bool             // events since flushed
+	machine  usage // at the begin
+	dirty    bool  // events since flushed
 }
 
 // NewWriter returns a writer of events whose time counts from start, in

@@ -54,6 +54,15 @@ type Ticks struct {
 // Busy returns for how long processors had something to do, with what the host took.
 func (t *Ticks) Busy() uint64 { return t.All - t.Idle }
 
+// StolenSince returns which share of the busy time since an earlier reading the host had.
+func (t *Ticks) StolenSince(from Ticks) float64 {
+	busy := float64(t.Busy()) - float64(from.Busy())
+	if busy <= 0 {
+		return 0
+	}
+	return min(max((float64(t.Stolen)-float64(from.Stolen))/busy, 0), 1)
+}
+
 // Processors says what processors did.
 type Processors struct {
 	All     Ticks // of all processors

@@ -44,10 +44,12 @@ func (r *result) origin() string {
 	return strings.TrimSpace(fmt.Sprintf("%.10s, commit %.12s %s", r.Date, name, changes))
 }
 
-// load is the share of the processors that other work took before and after a row.
+// load is the share of the processors that other work took before and after a row, and the
+// share of a side's busy time that the host of the virtual machine had, at most.
 type load struct {
 	Before float64 `json:"before"`
 	After  float64 `json:"after"`
+	Stolen float64 `json:"stolen,omitempty"`
 }
 
 type sideResult struct {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"pianola/format/provenance"
 )
 
 // The tables name only what there is.
@@ -231,6 +233,7 @@ func benchOf(t *testing.T, s study) (*bench, part) {
 	return &bench{
 		dir: dir, out: filepath.Join(dir, "out"), rounds: 7, commit: "new", devices: map[string]string{}, build: &build{pianola: "false"},
 		busy: func() (float64, error) { return 0, nil },
+		read: func() (p provenance.Processors, err error) { return p, nil },
 	}, part{&s, s.rows[0]}
 }
 
@@ -288,6 +291,29 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
+// A side is measured again while the host of the machine takes the processors.
+func TestStolen(t *testing.T) {
+	for disturbed, runs := range map[int]float64{0: 1, 1: 2, 3: 4, 9: tries} {
+		b, p := benchOf(t, study{sides: []side{{name: "a", do: "echo x >>\"$OUT/runs\"; note $(wc -l <\"$OUT/runs\") runs"}}})
+		b.rounds = 1
+		n := 0
+		b.read = func() (p provenance.Processors, err error) {
+			n++
+			if p.All.All = uint64(1000 * n); n/2 <= disturbed {
+				p.All.Stolen = uint64(100 * n)
+			} else {
+				p.All.Stolen = uint64(200*disturbed + 100)
+			}
+			return p, nil
+		}
+		require.NoError(t, b.part(t.Context(), p))
+		d, err := readDocument(b.out, p.study)
+		require.NoError(t, err)
+		require.Equal(t, []float64{runs}, d.row("row").Sides[0].Figures[0].Values)
+		require.Equal(t, disturbed < tries, d.row("row").Quiet)
+	}
+}
+
 // A row is not measured on a busy machine, unless that is forced; then it says so.
 func TestBusy(t *testing.T) {
 	b, p := benchOf(t, study{sides: []side{{name: "a", do: "note 1 runs"}}})
@@ -299,7 +325,7 @@ func TestBusy(t *testing.T) {
 	d, err := readDocument(b.out, p.study)
 	require.NoError(t, err)
 	require.False(t, d.row("row").Quiet)
-	require.Equal(t, load{0.5, 0.5}, d.row("row").Load)
+	require.Equal(t, load{0.5, 0.5, 0}, d.row("row").Load)
 
 	// The machine becomes busy while the row runs.
 	b, p = benchOf(t, study{sides: []side{{name: "a", do: "note 1 runs"}}})
