@@ -134,7 +134,7 @@ starts() {
 runs() {
 	serve_${app%%_*}
 	warm=2
-	[ $app != tomcat ] || warm=30 # Java compiles what runs often
+	[ $app != tomcat ] || warm=20 # Java compiles what runs often
 	load_${app%%_*} $warm >warm.out
 }
 ends() {
