@@ -306,7 +306,7 @@ func (r *Report) Faults() (all []string) {
 		}
 		all = append(all, text)
 	}
-	some(r.Repaired, "%d descriptors were used as files but never opened; new files stand in for them", r.Repaired)
+	some(r.Repaired, "%d descriptors were used as files but never opened; new files replace them", r.Repaired)
 	some(r.Raised, "%d reads went beyond the recorded size of their file, which is made larger", r.Raised)
 	some(int64(r.Orphans), "no recorded call created %s; most imported formats have no such calls", table.Plural(r.Orphans, "thread"))
 	if why := r.Coverage.Withheld(); why != "" {

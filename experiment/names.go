@@ -21,7 +21,7 @@ func IsName(s string) bool {
 func ParseNames(s string) (names [2]string, err error) {
 	list := strings.Split(s, ",")
 	if len(list) != 2 || !IsName(list[0]) || !IsName(list[1]) {
-		return names, fmt.Errorf("%q is not two names such as nvme,sata, without spaces, slashes and quotes, of at most %d bytes each", s, maxName)
+		return names, fmt.Errorf("%q is not a pair of names (want for example nvme,sata, without spaces, slashes and quotes, at most %d bytes each)", s, maxName)
 	}
 	if list[0] == list[1] {
 		return names, fmt.Errorf("both sides are called %s", list[0])

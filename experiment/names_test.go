@@ -13,7 +13,7 @@ func TestParseNames(t *testing.T) {
 	require.Equal(t, [2]string{"nvme", "kernel-6.18+x"}, names)
 	for _, text := range []string{"", "a", "a,", ",b", "a,b,c", "a a,b", "a/b,c", "a\n,b", "\xff,b", `"a,b`, strings.Repeat("x", maxName+1) + ",y"} {
 		_, err := ParseNames(text)
-		require.ErrorContains(t, err, "is not two names such as nvme,sata", text)
+		require.ErrorContains(t, err, "is not a pair of names (want for example nvme,sata", text)
 	}
 	_, err = ParseNames("a,a")
 	require.EqualError(t, err, "both sides are called a")

@@ -79,7 +79,7 @@ func (r *Report) notesOfPair() string {
 		t.WriteString(strings.Join(times, "; ") + "\n")
 	}
 	if r.Interrupted {
-		t.WriteString("interrupted: not all was replayed\n")
+		t.WriteString("incomplete: some runs are missing\n")
 	}
 	if t.Len() == 0 {
 		return ""

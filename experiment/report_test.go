@@ -283,7 +283,7 @@ func TestSubjects(t *testing.T) {
 	one.Interrupted = true
 	out = text(t, one)
 	require.Contains(t, out, "disk is 1.09 times as fast as the recorded machine (1.09 to 1.09, 95 %); geometric mean of 3 workloads")
-	require.Contains(t, out, "\ninterrupted: not all was replayed\n")
+	require.Contains(t, out, "\nincomplete: some runs are missing\n")
 
 	few := suite()
 	few.Subjects[0].Sides[1].Runs = few.Subjects[0].Sides[1].Runs[:1]

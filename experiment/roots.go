@@ -54,7 +54,7 @@ func parseRoot(text string) (Root, error) {
 	case name == "" || dir == "":
 		return Root{}, fmt.Errorf("%q is neither DIR nor NAME=DIR", text)
 	case !IsName(name):
-		return Root{}, fmt.Errorf("%q is no name such as nvme, without spaces, commas, slashes and quotes, of at most %d bytes", name, maxName)
+		return Root{}, fmt.Errorf("%q is not a name (want for example nvme, without spaces, commas, slashes and quotes, at most %d bytes)", name, maxName)
 	}
 	return Root{name, dir}, nil
 }

@@ -31,7 +31,7 @@ func TestParseRoots(t *testing.T) {
 		"no directory given":                  {""},
 		`"=dir" is neither DIR nor NAME=DIR`:  {"=dir"},
 		`"nvme=" is neither DIR nor NAME=DIR`: {"nvme="},
-		`"my disk" is no name such as nvme, without spaces, commas, slashes and quotes, of at most 32 bytes`: {"my disk=dir"},
+		`"my disk" is not a name (want for example nvme, without spaces, commas, slashes and quotes, at most 32 bytes)`: {"my disk=dir"},
 		`duplicate "a"`:                               {"a=x", "a=y"},
 		`duplicate "b"`:                               {"b", "b"},
 		`duplicate "c"`:                               {"c", "c=d"}, // they could not be told apart

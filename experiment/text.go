@@ -246,7 +246,7 @@ func (r *Report) notes() string {
 		fmt.Fprintf(&b, "too few runs to tell a difference from noise: %d of each can\n", compare.MinRuns)
 	}
 	if r.Interrupted {
-		b.WriteString("interrupted: not all was replayed\n")
+		b.WriteString("incomplete: some runs are missing\n")
 	}
 	return b.String()
 }

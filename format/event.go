@@ -62,7 +62,7 @@ type Event struct {
 	Args [MaxArgs]int64
 	Str  [MaxStrings][]byte
 
-	Enters *Header // the processes that enter the recording, and what they have open, as its remarks and descriptors tell; the Op is OpNone, and no reader of the event changes it
+	Enters *Header // the processes that enter the recording, and their open files, as its remarks and descriptors tell; the Op is OpNone, and no reader of the event changes it
 
 	Notes *Notes // what a recorder noted about the event, nil for nothing
 	List  *List  // what the call registers with a ring, nil for nothing; the argument of the kind List
@@ -202,7 +202,7 @@ var EventKinds = [NumEventKinds]EventKindInfo{
 	MadeKind:  {Name: "made", Doc: "what compile puts in the place of calls: operations of pipes and of the queues of rings"},
 	SpanKind: {Name: "span", Beside: true, Doc: "a call of a function of a library, with the events that it caused before it",
 		Line: "4711 0.000102840 hdf5:H5Fflush(72057594037927936, 1) = 0 <0.000120800> {span=sync}"},
-	EntryKind: {Name: "entry", Beside: true, Doc: "processes that enter the recording, and what they have open", Line: `# process: 4712 threads=4712 cwd="/srv"`},
+	EntryKind: {Name: "entry", Beside: true, Doc: "processes that enter the recording, and their open files", Line: `# process: 4712 threads=4712 cwd="/srv"`},
 }
 
 // Beside reports whether the thread of the event does other things meanwhile.

@@ -192,7 +192,7 @@ func ParseSize(s string) (int64, error) {
 		}
 		return int64(v * u.bytes), nil
 	}
-	return 0, fmt.Errorf("%q is not a size such as 4096, 64KiB or 1.5MB", s)
+	return 0, fmt.Errorf("%q is not a size (want for example 4096, 64KiB or 1.5MB)", s)
 }
 
 // SizeText returns a number of bytes as ParseSize takes it, in the largest binary unit that

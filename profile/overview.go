@@ -212,7 +212,7 @@ var parts = []part{
 	{name: "communication", nanos: func(t *Times) int64 { return t.Communication }},
 	{name: "submit and wait", nanos: func(t *Times) int64 { return t.Submit }},
 	{name: "ready", nanos: func(t *Times) int64 { return t.Ready }, parts: []part{
-		{name: "behind own threads", nanos: func(t *Times) int64 { return t.Own }},
+		{name: "while own threads ran", nanos: func(t *Times) int64 { return t.Own }},
 	}},
 	{name: "waiting", nanos: (*Times).Waiting, parts: waitParts()},
 	{name: "timer", nanos: func(t *Times) int64 { return t.Timer }},

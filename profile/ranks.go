@@ -437,7 +437,7 @@ func (p *Profile) RankNotes() (notes []string) {
 	if mpi > 0 {
 		text := fmt.Sprintf("in MPI %s, of which %s while another rank was in I/O", took(mpi), took(behind))
 		if most.Behind >= 0 {
-			text += fmt.Sprintf("; rank %d waited the longest, mostly behind rank %d", most.Rank, most.Behind)
+			text += fmt.Sprintf("; rank %d waited the longest, mostly for rank %d", most.Rank, most.Behind)
 		}
 		notes = append(notes, text)
 	}

@@ -65,7 +65,7 @@ func ParseProcessors(list string) (all []int, err error) {
 		first, err1 := strconv.ParseUint(from, 10, 16)
 		last, err2 := strconv.ParseUint(to, 10, 16)
 		if err1 != nil || err2 != nil || first > last || last >= maxProcessors {
-			return nil, fmt.Errorf("%q is no list of processors such as 0-3,8", list)
+			return nil, fmt.Errorf("%q is not a list of processors (want for example 0-3,8)", list)
 		}
 		for n := first; n <= last; n++ {
 			all = append(all, int(n))

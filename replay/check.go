@@ -23,7 +23,7 @@ func (e *playing) check() error {
 	}
 	if e.Device != nil && e.Device.Fitted != nil {
 		if e.Backend.Has().Recorded {
-			e.Note("reads that miss the page cache, and syncs, take what the fitted model says")
+			e.Note("reads that miss the page cache, and syncs, take the time of the fitted model")
 		} else {
 			e.Note("reads that miss the page cache, and syncs, take no less than the fitted model says")
 		}

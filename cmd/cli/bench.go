@@ -175,7 +175,7 @@ func (b *commanded) record(s *experiment.Subject) (run experiment.Run, again boo
 	if b.taken == 1 {
 		if status != 0 {
 			err = &exitError{ExitRecord, console.WithHint(fmt.Errorf("the command ended with status %d; nothing is replayed", status),
-				"if that is no failure: pianola bench -- sh -c 'COMMAND || true'")}
+				"if that is not a failure: pianola bench -- sh -c 'COMMAND || true'")}
 		}
 		return run, true, err
 	}

@@ -27,7 +27,7 @@ func compareCommand() *cli.Command {
 			"pianola compare [OPTION]… --baseline FILE REPLAY…\n" +
 			"pianola compare --save FILE REPLAY…",
 		Description: "Says how true replays are to the application, or which of two groups of runs is faster. Each operand\n" +
-			"is a recording, a compiled trace or the log of a replay; -- stands between two groups.\n" +
+			"is a recording, a compiled trace or the log of a replay; -- separates two groups.\n" +
 			"\n" +
 			"The exit status is 0 if the runs could be compared, however different they are. It is 1 if a time is\n" +
 			"outside a --tolerance that was given, or a check of --fail-if failed, and 3 if no verdict is possible.\n" +

@@ -23,7 +23,7 @@ func compileCommand() *cli.Command {
 			"pianola compile [OPTION]… TRACE\n" +
 			"pianola compile --list",
 		Description: "A recording is a script of pianola record, a file that another program wrote\n" +
-			"(docs/reference/imports.md), or exec:PROGRAM for what a program prints\n" +
+			"(docs/reference/imports.md), or exec:PROGRAM for the output of a program\n" +
 			"(docs/reference/generators.md). The trace is portable and compressed.\n" +
 			"\n" +
 			"Paths move below the root of the replay, files that the application creates get temporary names,\n" +

@@ -14,8 +14,8 @@ func doctorCommand() *cli.Command {
 		Description: "Tries everything that recording and replaying need, and says what to do if something is missing.\n" +
 			"The exit status is 1 then. If eBPF is not possible, doctor tries to record with ptrace.\n" +
 			"\n" +
-			"Then it lists the features of this machine that Pianola uses, and what is lost without the missing\n" +
-			"ones.\n\n" +
+			"Then it lists the features of this machine that Pianola uses, and the effect of each missing\n" +
+			"one.\n\n" +
 			"Example: pianola doctor",
 		Action: runDoctor,
 	})

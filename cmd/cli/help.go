@@ -29,7 +29,7 @@ func helpCommand() *cli.Command {
 		Name:        "help",
 		Usage:       "show all options of a command",
 		UsageText:   "pianola help [COMMAND]",
-		Description: "Prints what pianola COMMAND --help prints.\n\nExample: pianola help record",
+		Description: "Does the same as pianola COMMAND --help.\n\nExample: pianola help record",
 		Action: func(c *cli.Context) error {
 			name := c.Args().First()
 			if name == "" {

@@ -22,10 +22,10 @@ func labCommand() *cli.Command {
 			"backend=memory, or several of them joined by +. With --grid, arguments are lists, and all combinations\n" +
 			"are tried.\n" +
 			"\n" +
-			"Without --try, lab diagnoses the recording as profile does and tries what the findings suggest. A table\n" +
+			"Without --try, lab diagnoses the recording as profile does and tries the suggestions of its findings. A table\n" +
 			"shows which suggestions certainly save time, how much, and what each one risks.\n" +
 			"\n" +
-			"TRACE is a recording or a compiled trace; docs/reference/transforms.md says what a compiled trace lacks. The\n" +
+			"TRACE is a recording or a compiled trace; docs/reference/transforms.md names the transforms that need a recording. The\n" +
 			"exit status is 3 if the recording holds too little of the application's I/O for a verdict.\n" +
 			"\n" +
 			"Example: pianola lab trace.txt\n" +

@@ -22,13 +22,13 @@ func modelCommand() *cli.Command {
 		Name:      "model",
 		Usage:     "fit a model of a storage device, for replay --model",
 		UsageText: "pianola model fit|check [OPTION]…",
-		Description: "A model says how long the calls take that reach a device. docs/devices.md says what a model holds.\n" +
+		Description: "A model says how long the calls take that reach a device. docs/devices.md describes its contents.\n" +
 			"\n" +
 			"Example: pianola model fit -o disk.json --fio fio.json\n" +
 			"Example: pianola model check disk.json wednesday.txt",
 	}, command(&cli.Command{
 		Name: "fit", HelpName: "model fit",
-		Usage:     "fit a model to what was measured on a device",
+		Usage:     "fit a model to measurements of a device",
 		UsageText: "pianola model fit [OPTION]… -o FILE [--fio JSON]… [TRACE…]",
 		Description: "Fits a model to recordings, compiled traces and logs of replays that were made on a device, and to\n" +
 			"results of fio. Prints the error of the model on data that it was not fitted to: each of several\n" +
@@ -116,7 +116,7 @@ func samplesOf(c *cli.Context, cache device.Cache) (samples []device.Sample, use
 			console.Warn("%s: left out: %s", name, why)
 		}
 		if len(jobs) == 0 {
-			return nil, nil, console.WithHint(fmt.Errorf("%s: no job tells anything of a device", name), "docs/devices/device.fio has those that do")
+			return nil, nil, console.WithHint(fmt.Errorf("%s: no job measures a device", name), "docs/devices/device.fio has such jobs")
 		}
 		for _, j := range jobs {
 			samples = append(samples, j)

@@ -107,7 +107,7 @@ func init() {
 			{name: "sort", value: "", help: "with --by: sort by `COLUMN`, a column of the CSV output; time means seconds", short: "profile"},
 			{name: "top", value: 20, help: "with --by: show `N` rows", short: "profile", check: above0, excludes: "all"},
 			{name: "follow", value: false, help: "show the profile of a recording that is still being written, every second", short: "profile", excludes: "html"},
-			{name: "fio", value: []string{}, help: "fit to what fio --output-format=json printed into `FILE`; repeatable", short: "model-fit", complete: ofFiles(".json")},
+			{name: "fio", value: []string{}, help: "fit to the output of fio --output-format=json in `FILE`; repeatable", short: "model-fit", complete: ofFiles(".json")},
 			{name: "capacity", value: "", help: "the page cache of the model holds `SIZE`, such as 8GiB; by default everything", short: "model-fit", check: size(1, math.MaxInt64)},
 			{name: "dirty", value: "", help: "writes wait for the device where more than `SIZE` is dirty; by default they never do", short: "model-fit", check: size(1, math.MaxInt64)},
 			{name: "readahead", value: "128KiB", help: "sequential reads that miss the page cache read `SIZE` at a time", short: "model-fit", check: size(1, 1<<30)},
@@ -116,16 +116,16 @@ func init() {
 		}},
 		{"The command", []*option{
 			{name: "setup", value: "", help: "run the shell command `CMD` before each recording, as the same user; it is not recorded", short: "bench", long: "record", complete: ofKind("command 0"), excludes: "workload trace"},
-			{name: "recordings", value: 0, shown: "as many as --runs", help: "record the command `N` times; the first recording is replayed, and all are compared", long: "bench", check: between(1, compare.MaxRuns), excludes: "workload trace"},
+			{name: "recordings", value: 0, shown: "the number of --runs", help: "record the command `N` times; the first recording is replayed, and all are compared", long: "bench", check: between(1, compare.MaxRuns), excludes: "workload trace"},
 			{name: "user", value: "", help: "run the command as the user `NAME`; under sudo, --user root keeps it root", long: "record", also: "bench", complete: ofKind("users"), excludes: "workload trace"},
 		}},
 		{"Long recordings", []*option{
-			{name: "max-size", value: "", help: "stop recording when the file reaches `SIZE`, such as 10GiB; the command goes on", long: "record", check: size(1, math.MaxInt64), excludes: "rotate last runs"},
+			{name: "max-size", value: "", help: "stop recording when the file reaches `SIZE`, such as 10GiB; the command continues", long: "record", check: size(1, math.MaxInt64), excludes: "rotate last runs"},
 			{name: "rotate", value: "", help: "start a new file after each `SIZE|D`, such as 1GiB or 10m: FILE.000001.txt, …", long: "record", excludes: "last runs"},
 			{name: "last", value: time.Duration(0), help: "keep the last `D` of events, such as 60s, in memory; write them to FILE.000001.txt, … at SIGUSR1 and at the end", long: "record", check: above0, excludes: "runs"},
 			{name: "last-memory", value: "256MiB", help: "with --last: use at most `SIZE` of memory for the events", long: "record", with: "ranks", check: size(parts.MinFlightMemory, math.MaxInt64), needs: "last"},
 			{name: "until", value: "", help: "with --last: write the events when one matches the filter `EXPR`, such as 'op == fsync && duration > 100ms', instead of at the end", long: "record", with: "ranks", needs: "last"},
-			{name: "after", value: time.Duration(0), help: "with --until: go on for `D` after that event before writing", long: "record", with: "ranks", check: notBelow0, needs: "until"},
+			{name: "after", value: time.Duration(0), help: "with --until: continue for `D` after that event before writing", long: "record", with: "ranks", check: notBelow0, needs: "until"},
 			{name: "keep-files", value: 10, help: "with --rotate or --last: keep the newest `N` files and remove older ones", long: "record", with: "ranks", check: above0, needs: "rotate last"},
 		}},
 		{"Contents of the recording", []*option{
@@ -185,7 +185,7 @@ func init() {
 		{"Files and memory", []*option{
 			{name: "cache", value: "recorded", help: "start with the page cache in `STATE`: recorded (as the application found it), warm, cold, asis", short: "replay bench lab", oneOf: fileset.Caches.All, with: "play-layer",
 				set: func(o *replay.Options, v string) (err error) { o.Cache, err = fileset.Caches.Parse(v); return err }},
-			{name: "prepare", value: "auto", help: "build `WHAT` of the files first: auto (what is missing or does not fit), always (all), never (nothing), only (as auto, without a replay)", long: "replay", also: "bench lab", oneOf: fileset.Preparations.All, with: "play-layer",
+			{name: "prepare", value: "auto", help: "build `WHAT` of the files first: auto (missing or unsuitable files), always (all), never (nothing), only (as auto, without a replay)", long: "replay", also: "bench lab", oneOf: fileset.Preparations.All, with: "play-layer",
 				set: func(o *replay.Options, v string) (err error) {
 					o.Prepare, err = fileset.Preparations.Parse(v)
 					return err
@@ -203,7 +203,7 @@ func init() {
 			{name: "keep", value: false, help: "keep the files below the root; files that existed before are always kept", short: "replay lab", long: "bench", with: "play-layer"},
 		}},
 		{"Modelled device", []*option{
-			{name: "model", value: "", help: "let calls take as long as on the device of `FILE`, a model that pianola model fit wrote", long: "replay lab", also: "bench", complete: ofFiles(".json"),
+			{name: "model", value: "", help: "give calls the duration that they have on the device of `FILE`, a model by pianola model fit", long: "replay lab", also: "bench", complete: ofFiles(".json"),
 				set: func(o *replay.Options, v string) error {
 					if v == "" {
 						return nil
@@ -216,7 +216,7 @@ func init() {
 					o.Device.Fitted = &f.Model
 					return nil
 				}},
-			{name: "latency", value: []string{}, help: "set how long calls take: `WHAT:TIME`. WHAT is read, write, sync, metadata or an operation; TIME is x2 (twice as long), +200us or p50:100us,p99:2ms; repeatable", long: "replay", also: "bench lab", complete: ofBeginnings("read:", "write:", "sync:", "metadata:"), set: ofDevice((*device.Model).AddLatency)},
+			{name: "latency", value: []string{}, help: "set how long calls take: `WHAT:TIME`, with read, write, sync, metadata or an operation as WHAT; TIME is x2 (twice as long), +200us or p50:100us,p99:2ms; repeatable", long: "replay", also: "bench lab", complete: ofBeginnings("read:", "write:", "sync:", "metadata:"), set: ofDevice((*device.Model).AddLatency)},
 			{name: "bandwidth", value: "", help: "reads and writes move at most `SIZE/s`, such as 200MB/s", long: "replay", also: "bench lab", set: ofDevice((*device.Model).SetBandwidth)},
 			{name: "iops", value: "", help: "at most `N` reads, writes and syncs a second", long: "replay", also: "bench lab", set: ofDevice((*device.Model).SetIOPS)},
 			{name: "queue", value: "", help: "at most `N` requests in service at a time", long: "replay", also: "bench lab", set: ofDevice((*device.Model).SetQueue)},
@@ -225,7 +225,7 @@ func init() {
 			{name: "strict", value: false, help: "stop at the first result that differs from the recorded one", short: "replay", also: "bench lab", with: "play-layer",
 				set: func(o *replay.Options, v string) (err error) { o.Strict, err = parseSwitch(v); return err }},
 			{name: "strict", value: false, help: "fail if the recording lost events or has unexplained results", short: "compile"},
-			{name: "tolerance", value: "", help: "end with status 1 if times differ by more than `PART`: 10% or 0.1; 1 and above is per cent", short: "compare bench"},
+			{name: "tolerance", value: "", help: "end with status 1 if times differ by more than `PART`: 10% or 0.1; a number from 1 on is a percentage", short: "compare bench"},
 			{name: "fail-if", value: []string{}, help: "end with status 1 if `EXPR` holds, such as 'sync.calls > +0' or 'run_time > +10%'; repeatable", short: "compare bench"},
 		}},
 		{"Saved runs", []*option{
@@ -239,7 +239,7 @@ func init() {
 			{name: "fold", value: "", help: "fold each volume of a block trace into `SIZE`, such as 64GiB, so that it fits on the disk", long: "compile", check: size(1, math.MaxInt64)},
 			{name: "no-compensate", value: false, help: "do not subtract the recorder's own cost", long: "compile"},
 			{name: "limit", value: []string{}, help: "allow `NAME=SIZE` for an input: memory, text (bytes in a compressed file); repeatable", long: "compile profile compare convert", complete: ofLimits(inputLimits)},
-			{name: "limit", value: []string{}, help: "allow `NAME=SIZE` for a trace: text (bytes in a compressed file), files, bytes (default: 1TiB, and nine tenths of the free space for what events write), descriptors, threads, memory, kernel (bytes of kernel memory); repeatable. The defaults are lower where a container has less", long: "replay", complete: ofLimits(replayLimits), with: "play-layer", own: true},
+			{name: "limit", value: []string{}, help: "allow `NAME=SIZE` for a trace: text (bytes in a compressed file), files, bytes (default: 1TiB, and nine tenths of the free space for bytes that events write), descriptors, threads, memory, kernel (bytes of kernel memory); repeatable. The defaults are lower where a container has less", long: "replay", complete: ofLimits(replayLimits), with: "play-layer", own: true},
 			{name: "limit", value: []string{}, help: "allow `NAME=SIZE` for a trace (pianola replay --help) or text=SIZE for a compressed file; repeatable", long: "bench lab", complete: ofLimits(replayLimits)},
 			{name: "landlock", value: false, help: "also confine the replay by Landlock, which costs 0.7 µs an open", long: "replay", also: "bench lab",
 				set: func(o *replay.Options, v string) (err error) { o.Landlock, err = parseSwitch(v); return err }},
@@ -248,7 +248,7 @@ func init() {
 			{name: "plot", value: "", help: "draw the cumulative profiles into `FILE`, .svg or .png", short: "profile compare", complete: ofFiles(".svg", ".png")},
 			{name: "html", value: "", help: "write a page with charts and tables to `FILE`", short: "profile compare bench lab", complete: ofFiles(".html")},
 			{name: "calls", value: "", shown: "the whole run", help: "with --html: include the single calls of the part `FROM-TO`, such as 1.5s-2s", long: "profile", needs: "html"},
-			{name: "all", value: false, help: "print everything: all rows, latencies, calls, bytes, operations and files; with --json, what the charts of a page are drawn from", long: "profile compare lab", also: "bench"},
+			{name: "all", value: false, help: "print everything: all rows, latencies, calls, bytes, operations and files; with --json, the data of the charts", long: "profile compare lab", also: "bench"},
 			{name: "wide", value: false, help: "show all columns, and whole names, however wide", long: "profile"},
 			{name: "format", value: profileForms[0], help: "print as `FORMAT`: " + strings.Join(profileForms, ", "), long: "profile", oneOf: profileForms},
 			{name: "format", value: compare.Forms[0].Name, help: "print as `FORMAT`: " + strings.Join(comparisonNames(), ", "), long: "compare bench", oneOf: comparisonNames()},

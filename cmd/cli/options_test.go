@@ -162,7 +162,7 @@ func TestChecks(t *testing.T) {
 		{size(1, 1<<30), "2G", "2G is more than 1GiB"},
 		{size(64<<10, 1<<30), "64kB", "64kB is less than 64KiB"},
 		{size(1, 1<<30), "0", "0 is not above 0"},
-		{size(1, 1<<30), "much", `"much" is not a size such as 4096, 64KiB or 1.5MB`},
+		{size(1, 1<<30), "much", `"much" is not a size (want for example 4096, 64KiB or 1.5MB)`},
 	} {
 		err := test.check(test.value)
 		if test.want == "" {

@@ -93,7 +93,7 @@ func shared(c *cli.Context) (options []string) {
 
 func rendezvousHint(err error) error {
 	if errors.Is(err, ranks.ErrNoProgram) {
-		return console.WithHint(err, "build it beside pianola: make build")
+		return console.WithHint(err, "build it in the directory of pianola: make build")
 	}
 	return err
 }

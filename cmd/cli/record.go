@@ -169,7 +169,7 @@ func findLayers(c *cli.Context) (layers []*layer.Layer, err error) {
 			return nil, usage(c, "--layer: %v", err)
 		}
 		if slices.ContainsFunc(layers, func(other *layer.Layer) bool { return other.Name == l.Name }) {
-			return nil, usage(c, "--layer: %s stands there twice", l.Name)
+			return nil, usage(c, "--layer: %s is named twice", l.Name)
 		}
 		layers = append(layers, l)
 	}
@@ -187,7 +187,7 @@ func findKept(c *cli.Context) (k output.Options, err error) {
 	if c.IsSet("rotate") {
 		if k.Rotation.Every, err = time.ParseDuration(c.String("rotate")); err != nil {
 			if err = size(1, math.MaxInt64)(c.String("rotate")); err != nil {
-				err = fmt.Errorf("--rotate: %w, nor a duration such as 1h", err)
+				err = fmt.Errorf("--rotate: %w or a duration (want for example 1h)", err)
 			}
 			k.Rotation.Bytes = sizeOf(c, "rotate")
 		} else if k.Rotation.Every <= 0 {

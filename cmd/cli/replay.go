@@ -31,7 +31,7 @@ func replayCommand() *cli.Command {
 		Name:      "replay",
 		Usage:     "replay traces or recordings on any storage",
 		UsageText: "pianola replay [OPTION]… TRACE…",
-		Description: "TRACE is a compiled trace, or a recording, which is compiled in passing. Replay builds the files that\n" +
+		Description: "TRACE is a compiled trace, or a recording, which is compiled first. Replay builds the files that\n" +
 			"the trace needs below the root, replays each recorded thread with its own timing, and compares the\n" +
 			"result with the application. Nothing outside the root is touched.\n" +
 			"\n" +

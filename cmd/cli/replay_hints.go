@@ -53,7 +53,7 @@ func withHint(err error) error {
 	case isLimit:
 		return raised(err, limit.Name+"=VALUE")
 	case errors.Is(err, syscall.EMFILE):
-		return console.WithHint(err, "ulimit -n shows how many files a process may have open; a replay needs as many as all recorded processes together")
+		return console.WithHint(err, "ulimit -n shows how many files a process may have open; a replay needs the sum of all recorded processes")
 	case errors.Is(err, bin.ErrLimit):
 		return raised(err, "memory=SIZE")
 	case errors.Is(err, posix.ErrAcross):
@@ -61,7 +61,7 @@ func withHint(err error) error {
 	case errors.Is(err, replay.ErrUnmatched):
 		return console.WithHint(err, "a GLOB is matched with whole paths, as pianola profile --by file prints them; * stands for anything")
 	case errors.Is(err, sandbox.ErrShared):
-		return console.WithHint(err, "--root and --map take a directory of their own each, beside those of other replays; so do several traces that are replayed at once")
+		return console.WithHint(err, "each replay needs directories of its own for --root and --map; so does each of several traces that are replayed at once")
 	case errors.Is(err, sandbox.ErrRoot):
 		return console.WithHint(err, "--root and --map take a directory that is empty, missing, or was made by a replay")
 	case errors.Is(err, sandbox.ErrMount):

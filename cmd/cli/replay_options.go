@@ -35,7 +35,7 @@ func parseSpeed(text string) (float64, error) {
 	v, err := strconv.ParseFloat(text, 64)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%q is no number", text)
+		return 0, fmt.Errorf("%q is not a number", text)
 	case !(v > 0) || math.IsInf(v, 1):
 		return 0, fmt.Errorf("%s is not above 0", text)
 	}
@@ -49,7 +49,7 @@ func parseCopies(text string) (int, error) {
 	v, err := strconv.Atoi(text)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%q is no number", text)
+		return 0, fmt.Errorf("%q is not a number", text)
 	case v < 1 || v > maxCopies:
 		return 0, fmt.Errorf("%s is not from 1 to %d", text, maxCopies)
 	}
@@ -60,7 +60,7 @@ func parsePercent(text string) (int, error) {
 	v, err := strconv.Atoi(text)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%q is no number", text)
+		return 0, fmt.Errorf("%q is not a number", text)
 	case v < 0 || v > 100:
 		return 0, fmt.Errorf("%s is not from 0 to 100", text)
 	}
@@ -70,7 +70,7 @@ func parsePercent(text string) (int, error) {
 func parsePause(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no duration such as 10s", text)
+		return 0, fmt.Errorf("%q is not a duration (want for example 10s)", text)
 	}
 	return d, notBelow0(d)
 }

@@ -52,7 +52,7 @@ func listTransforms(w io.Writer) error {
 	for _, t := range extensions.transforms {
 		rows = append(rows, []string{fmt.Sprintf("%s%v", t.Name, t.Arg), t.Doc + "; keeps " + t.Keeps})
 	}
-	rows = append(rows, []string{plugin.Prefix + "PROGRAM", "runs a program on the compiled trace (docs/reference/plugins.md); keeps what the program keeps"})
+	rows = append(rows, []string{plugin.Prefix + "PROGRAM", "runs a program on the compiled trace (docs/reference/plugins.md); the program decides which properties stay"})
 	_, err := io.WriteString(w, table.Format(rows, table.AllLeft))
 	return err
 }

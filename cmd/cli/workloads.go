@@ -22,8 +22,8 @@ func workloadCommand() *cli.Command {
 		Usage:     "show the recordings that ship with Pianola",
 		UsageText: "pianola workload [list | show NAME]",
 		Description: "Workloads are compiled traces of real programs: databases, compilers, archivers and others. Each has a\n" +
-			"card that says what it is and what it is sensitive to. pianola bench --workload replays them. Without a\n" +
-			"command, workload lists them.\n" +
+			"card with a description and the properties of storage to which it is sensitive. pianola bench\n" +
+			"--workload replays them. Without a command, workload lists them.\n" +
 			"\n" +
 			"Example: pianola workload list\n" +
 			"Example: pianola workload show postgresql",
@@ -31,14 +31,14 @@ func workloadCommand() *cli.Command {
 		Name: "list", HelpName: "workload list",
 		Usage:       "list the workloads",
 		UsageText:   "pianola workload list [OPTION]…",
-		Description: "Prints a line for each workload, with what it does.\n\nExample: pianola workload list --json",
+		Description: "Prints a line for each workload, with a description.\n\nExample: pianola workload list --json",
 		Action:      listWorkloads,
 	}), command(&cli.Command{
 		Name: "show", HelpName: "workload show",
 		Usage:     "print the card of a workload",
 		UsageText: "pianola workload show [OPTION]… NAME",
-		Description: "The card says what the workload is, what it is sensitive to, and what is in its trace. Other commands\n" +
-			"take the name of the trace, which the card has, as that of any trace.\n\n" +
+		Description: "The card has a description, the properties of storage to which the workload is sensitive, and figures\n" +
+			"of its trace. Other commands take the name of the trace, which is on the card, as that of any trace.\n\n" +
 			"Example: pianola workload show postgresql",
 		Action: showWorkload,
 	}))
@@ -51,7 +51,7 @@ func libraryOf(c *cli.Context) (dir string, err error) {
 	}
 	dir, ok, err := shippedLibrary()
 	if err == nil && !ok {
-		err = console.WithHint(errors.New("no workloads beside the program"), "--library DIR names the directory; it is workloads in the repository, and share/pianola/workloads of an installation")
+		err = console.WithHint(errors.New("no workloads in the directory of the program"), "--library DIR names the directory; it is workloads in the repository, and share/pianola/workloads of an installation")
 	}
 	return dir, err
 }
@@ -145,7 +145,7 @@ func showWorkload(c *cli.Context) error {
 	lines := [][2]string{
 		{"workload", card.Name},
 		{"program", card.Program + " " + card.Version},
-		{"what it does", card.Does},
+		{"description", card.Does},
 		{"sensitive to", strings.Join(card.Sensitive, ", ")},
 		{"recorded", fmt.Sprintf("%s, %s of I/O in all threads", table.Duration(f.RunSeconds), table.Duration(f.IOSeconds))},
 		{"events", fmt.Sprintf("%d of %s in %s", f.Events, table.Plural(f.Threads, "thread"), table.Plural(f.Processes, "process"))},

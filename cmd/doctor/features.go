@@ -249,7 +249,7 @@ func idleStates(root string) feature {
 	if len(states) == 0 {
 		return feature{What: what, State: unused, Found: "the kernel does not show it, as in virtual machines"}
 	}
-	return has(what, slowest <= 50, fmt.Sprintf("at most %d µs", slowest), "a thread that slept goes on later, in the application and in the replay",
+	return has(what, slowest <= 50, fmt.Sprintf("at most %d µs", slowest), "a thread that slept continues later, in the application and in the replay",
 		"disable the deep idle states while you measure (cpupower idle-set -D 50)")
 }
 

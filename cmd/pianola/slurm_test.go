@@ -309,7 +309,7 @@ func TestRecordUnderSlurm(t *testing.T) {
 			for rank, one := range r.Ranks {
 				require.Equal(t, test.nodes[rank], one.Node)
 				require.Equal(t, []int32{int32(rank)}, one.Recorded)
-				require.Less(t, one.Elapsed, 900.0, "the difference of the clocks is no time of the program")
+				require.Less(t, one.Elapsed, 900.0, "the difference of the clocks is not a time of the program")
 			}
 			require.NotZero(t, r.Between.Edges)
 		})

@@ -48,7 +48,7 @@ func (r *Reader) OpenEvents(name, kind string) (*Events, error) {
 		return nil, err
 	}
 	if !lowered {
-		r.Console.Say("convert: %s: compiled in passing, because %s is made of a trace", name, kind)
+		r.Console.Say("convert: %s: compiled first, because the format %s needs a compiled trace", name, kind)
 	}
 	return ahead(t.Events(), name, kind, t), nil
 }

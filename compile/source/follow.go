@@ -25,7 +25,7 @@ func (r *Reader) Follow(ctx context.Context, name string, interval time.Duration
 	}
 	if isTrace(f) {
 		f.Close()
-		return nil, nil, fmt.Errorf("%s: a compiled trace, which is not written to any more: leave out --follow", name)
+		return nil, nil, fmt.Errorf("%s: a compiled trace, which does not change: leave out --follow", name)
 	}
 	t := &tail{ctx: ctx, file: f, show: show, interval: interval, next: time.Now().Add(interval)}
 	unpacked := compressed.NewReader(t)

@@ -198,7 +198,7 @@ func (r *Reader) OpenTrace(name string, limit int64, choose chooser) (*Trace, er
 		return nil, console.WithHint(errLog(name), `replay the trace that the line "# options" of the log names`)
 	}
 	if !s.IsLowered() {
-		r.Console.Say("replay: %s: compiled in passing", name)
+		r.Console.Say("replay: %s: compiled first", name)
 	}
 	return s.part(s.Options(), limit, choose)
 }

@@ -152,7 +152,7 @@ func (c *Check) evaluate(base, now Side, errorRate float64) Outcome {
 		o.unknown(base, c)
 		return o
 	case c.Of == Share && before[0] == 0 && max(before[len(before)-1], after[len(after)-1]) > 0:
-		o.State, o.Why = Unknown, fmt.Sprintf("%s of %s is 0, so there is no change in per cent: use a bound without it, such as +0", c.Name, base.Name)
+		o.State, o.Why = Unknown, fmt.Sprintf("%s of %s is 0, so there is no change in percent: use a bound without it, such as +0", c.Name, base.Name)
 		return o
 	}
 	o.State = Passed

@@ -108,7 +108,7 @@ func TestEvaluateOneSided(t *testing.T) {
 	require.Equal(t, "1.000 µs: old has no sync.p99", o.Message())
 	o = one(t, "sync.calls > +10%", none, some)
 	require.Equal(t, Unknown, o.State)
-	require.Equal(t, "0 to 1, +1: sync.calls of old is 0, so there is no change in per cent: use a bound without it, such as +0", o.Message())
+	require.Equal(t, "0 to 1, +1: sync.calls of old is 0, so there is no change in percent: use a bound without it, such as +0", o.Message())
 	require.Equal(t, Failed, one(t, "sync.calls > 0", none, some).State)
 	require.Equal(t, Failed, one(t, "sync.p99 > 1ns", none, some).State)
 	require.Equal(t, Unknown, one(t, "sync.p99 > 1ns", some, none).State)

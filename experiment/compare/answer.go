@@ -56,7 +56,7 @@ type wording struct {
 
 var wordings = map[string]wording{
 	ElapsedRow: {
-		"takes", "take", "times as long as", "as long as", "longer than", "less time than", "time", "less", "is %s times as fast as",
+		"takes", "take", "times as long as", "the same time as", "longer than", "less time than", "time", "less", "is %s times as fast as",
 		func(*Row) string { return "" },
 	},
 	RequestsRow: {
@@ -268,7 +268,7 @@ func (c *Comparison) uncached() string {
 	if unknown == 0 || float64(unknown) < leastRelevant*float64(read) {
 		return ""
 	}
-	return fmt.Sprintf("the recording does not tell whether %s of the %s read were in the page cache: replays with --cache cold and --cache warm show what that changes",
+	return fmt.Sprintf("the recording does not tell whether %s of the %s read were in the page cache: replays with --cache cold and --cache warm show the difference",
 		table.Bytes(float64(unknown)), table.Bytes(float64(read)))
 }
 

@@ -85,7 +85,7 @@ func TestUncachedRemark(t *testing.T) {
 		p.Coverage.Uncached.Files, p.Coverage.Uncached.Bytes = 1, unknown
 		return Profiles([]*profile.Profile{p}, []*profile.Profile{p})
 	}
-	const want = "warning: the recording does not tell whether 98.0 kB of the 100 kB read were in the page cache: replays with --cache cold and --cache warm show what that changes"
+	const want = "warning: the recording does not tell whether 98.0 kB of the 100 kB read were in the page cache: replays with --cache cold and --cache warm show the difference"
 	c := read(98_000)
 	v := c.Judge(0.1)
 	require.Contains(t, c.Remarks(&v), want)

@@ -193,7 +193,7 @@ func TestFindings(t *testing.T) {
 		{"one of each", runs(100), runs(110), TooFewRuns,
 			"the replay takes 10.0 % longer than the application, one run of each: within 10 %", "new takes 10.0 % longer than old, one run of each"},
 		{"equal", runs(100), runs(100), TooFewRuns,
-			"the replay takes as long as the application, one run of each: within 10 %", "new takes as long as old, one run of each"},
+			"the replay takes the same time as the application, one run of each: within 10 %", "new takes the same time as old, one run of each"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := Profiles(test.app, test.replay)

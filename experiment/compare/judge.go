@@ -55,7 +55,7 @@ func ParseTolerance(s string) (float64, error) {
 	number, percent := strings.CutSuffix(s, "%")
 	v, err := strconv.ParseFloat(number, 64)
 	if err != nil || !(v >= 0) || v > 1e6 {
-		return 0, fmt.Errorf("%q is not a tolerance such as 10%%, 10 or 0.1", s)
+		return 0, fmt.Errorf("%q is not a tolerance (want for example 10%%, 10 or 0.1)", s)
 	}
 	if percent || v >= 1 {
 		v /= 100

@@ -7,7 +7,7 @@ import (
 )
 
 // Paced describes a recording at a speed other than 1: compute and the delays between
-// threads are divided by the speed, and calls take as long as recorded.
+// threads are divided by the speed, and calls take their recorded time.
 type Paced struct {
 	Speed    float64 `json:"speed"`
 	Recorded float64 `json:"recorded_seconds"` // run time as recorded, the median if there are several recordings
@@ -17,6 +17,6 @@ type Paced struct {
 // is the subject of the sentence.
 func (p *Paced) Text(who string, seconds float64) string {
 	u := table.UnitOf(max(seconds, p.Recorded))
-	return fmt.Sprintf("%s is the recording at speed %g, %s %s where that took %s: compute is divided by %g, and calls take as long as recorded",
+	return fmt.Sprintf("%s is the recording at speed %g, %s %s where that took %s: compute is divided by %g, and calls take their recorded time",
 		who, p.Speed, u.Format(seconds), u.Name, u.Format(p.Recorded), p.Speed)
 }

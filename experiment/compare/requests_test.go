@@ -80,7 +80,7 @@ func TestRequestsOfOneSide(t *testing.T) {
 	for _, app := range [][]*profile.Profile{without, unknown} {
 		c := Profiles(app, serving(t, 79))
 		v := c.Judge(0.1)
-		require.Equal(t, "the replay takes as long as the application, one run of each: within 10 %", c.Answer(&v))
+		require.Equal(t, "the replay takes the same time as the application, one run of each: within 10 %", c.Answer(&v))
 		require.Empty(t, v.Unknown)
 	}
 	require.Nil(t, Profiles(without, without).Requests())

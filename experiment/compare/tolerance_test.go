@@ -16,6 +16,6 @@ func TestParseTolerance(t *testing.T) {
 	}
 	for _, text := range []string{"", "%", "-1", "much", "NaN", "Inf", "5%%", "1e9"} {
 		_, err := ParseTolerance(text)
-		require.ErrorContains(t, err, "is not a tolerance such as 10%, 10 or 0.1", text)
+		require.ErrorContains(t, err, "is not a tolerance (want for example 10%, 10 or 0.1)", text)
 	}
 }

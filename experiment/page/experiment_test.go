@@ -80,7 +80,7 @@ func TestBrowserSubjects(t *testing.T) {
      {"name": "flash", "kind": "replayed", "steps": [], "runs": 0, "error": "no room", "differed": 0}]}],
   "geometric_means": [{"side": "flash", "base": "disk", "ratio": 0.7, "interval_low": 0.69, "interval_high": 0.71, "subjects": 2}]
 }`), 1280, 900)
-	require.Equal(t, "Flash is 1.43 times as fast as diskSecond lineInterrupted: not all was replayed.", value[string](t, p, `document.querySelector('.verdict.inconclusive').textContent`))
+	require.Equal(t, "Flash is 1.43 times as fast as diskSecond lineIncomplete: some runs are missing.", value[string](t, p, `document.querySelector('.verdict.inconclusive').textContent`))
 	require.Contains(t, value[string](t, p, `document.querySelector('header').textContent`), "disk: ext4")
 	require.ElementsMatch(t, []string{"base", "base", "compile", "compile"}, column(t, p, "sides", 0))
 	require.Equal(t, []string{"disk", "flash", "disk"}, value[[]string](t, p, `[...document.querySelectorAll('#times .what')].map(e => e.textContent)`))

@@ -90,12 +90,12 @@ func TestInterrupted(t *testing.T) {
 	results[0].Interrupted = true
 	require.NoError(t, r.Add(results, nil))
 	require.Nil(t, r.list[0].compare())
-	require.Contains(t, text(t, r), "interrupted: not all events were replayed\n")
+	require.Contains(t, text(t, r), "incomplete: not all events were replayed\n")
 	require.NotContains(t, document(t, r), "comparison")
 
 	require.NoError(t, r.Add(resultsOf(t, 1, trace), nil))
 	require.NotNil(t, r.list[0].compare())
-	require.Contains(t, text(t, r), "\nrun 1:\ninterrupted: not all events were replayed\n")
+	require.Contains(t, text(t, r), "\nrun 1:\nincomplete: not all events were replayed\n")
 	require.Len(t, document(t, r)["traces"].([]any)[0].(map[string]any)["runs"], 2)
 }
 

@@ -125,7 +125,7 @@ func (r *run) writeDifferences(b *bytes.Buffer) {
 	}
 	r.writeLacks(b)
 	if r.Interrupted {
-		fmt.Fprintln(b, "interrupted: not all events were replayed")
+		fmt.Fprintln(b, "incomplete: not all events were replayed")
 	}
 }
 

@@ -88,7 +88,7 @@ func Find(r *source.Reader, q *Request) (*Sides, error) {
 		return nil, err
 	}
 	if q.Save && !s.all(1, recorded) && !s.all(1, replayed) {
-		return nil, &Misuse{fmt.Errorf("--save: %s is no log of a replay, as others are", s.files[1][slices.Index(s.kinds[1], recorded)]), "to compare with it and save the replays put -- after it"}
+		return nil, &Misuse{fmt.Errorf("--save: %s is not the log of a replay, unlike the others", s.files[1][slices.Index(s.kinds[1], recorded)]), "to compare with it and save the replays put -- after it"}
 	}
 	names, err := s.names(q)
 	s.Both[0].Name, s.Both[1].Name = names[0], names[1]

@@ -26,7 +26,7 @@ func startsAt(t *testing.T, tr *Trace, p format.Pace) map[int32][]format.Event {
 	return by
 }
 
-// Compute is divided by the speed, and calls take as long as recorded.
+// Compute is divided by the speed, and calls take their recorded time.
 func TestEventsAtOneThread(t *testing.T) {
 	tr := opened(t, compiled(t, &format.Header{Threads: []format.Thread{{Process: 1, Start: 600}}}, []format.Event{
 		{Op: format.OpFsync, TID: 1, Compute: 400, Dur: 70, Off: format.Off{Ready: 100}},

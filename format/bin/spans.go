@@ -55,7 +55,7 @@ func (w *Writer) span(t *thread, e *format.Event) error {
 	}
 	name := s.Name()
 	if _, _, ok := format.CutSpanName(name); !ok || s.Kind != "" && !format.IsWord(s.Kind) || len(s.Kind) > format.MaxSpanName {
-		return fmt.Errorf("thread %d, event %d: %.100q of kind %.100q is no span", t.number, t.events, name, s.Kind)
+		return fmt.Errorf("thread %d, event %d: %.100q of kind %.100q is not a span", t.number, t.events, name, s.Kind)
 	}
 	if e.Compute < 0 || e.Dur < format.Unknown || len(s.Args) > format.MaxSpanArgs {
 		return fmt.Errorf("thread %d, event %d: malformed span %s", t.number, t.events, name)
@@ -122,7 +122,7 @@ func checkSpan(t *Trace, _ int32, row []uint64) string {
 	}
 	name, kind := t.strings[row[spanName]], t.strings[row[spanKind]]
 	if _, _, ok := format.CutSpanName(name); !ok || kind != "" && !format.IsWord(kind) {
-		return fmt.Sprintf("%.100q of kind %.100q is no span", name, kind)
+		return fmt.Sprintf("%.100q of kind %.100q is not a span", name, kind)
 	}
 	return ""
 }

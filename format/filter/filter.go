@@ -378,7 +378,7 @@ func parseResult(s string) (int64, error) {
 func parseDuration(s string) (int64, error) {
 	d, err := time.ParseDuration(s)
 	if err != nil {
-		return 0, fmt.Errorf("%q is not a duration such as 10s, 2.5ms or 300us", s)
+		return 0, fmt.Errorf("%q is not a duration (want for example 10s, 2.5ms or 300us)", s)
 	}
 	return int64(d), nil
 }

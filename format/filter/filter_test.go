@@ -85,7 +85,7 @@ func TestErrors(t *testing.T) {
 		"":                         `filter "": at byte 0: expected a comparison`,
 		"size":                     `filter "size": at byte 4: expected == != < <= > >= ~ or !~`,
 		"size >":                   `filter "size >": at byte 6: expected a value`,
-		"size > many":              `filter "size > many": at byte 7: "many" is not a size such as 4096, 64KiB or 1.5MB`,
+		"size > many":              `filter "size > many": at byte 7: "many" is not a size (want for example 4096, 64KiB or 1.5MB)`,
 		"colour == red":            `filter "colour == red": at byte 0: unknown field "colour"; the fields are thread, process, rank, command, op, class, path, span, size, result, duration and time`,
 		"op == frob":               `filter "op == frob": at byte 6: no operation "frob"`,
 		"class == io":              `filter "class == io": at byte 9: no class "io"`,
@@ -94,7 +94,7 @@ func TestErrors(t *testing.T) {
 		"size ~ 4*":                `filter "size ~ 4*": at byte 5: operator ~ does not apply to size`,
 		"(size > 1":                `filter "(size > 1": at byte 9: want ) here`,
 		"size > 1 size < 2":        `filter "size > 1 size < 2": at byte 9: want && or || here, not "size"`,
-		"time > 3":                 `filter "time > 3": at byte 7: "3" is not a duration such as 10s, 2.5ms or 300us`,
+		"time > 3":                 `filter "time > 3": at byte 7: "3" is not a duration (want for example 10s, 2.5ms or 300us)`,
 		"size > 1 &&":              `filter "size > 1 &&": at byte 11: expected a comparison`,
 		`path ~ "*.db`:             `filter "path ~ \"*.db": at byte 7: string without an end`,
 		`path ~ "*.\q"`:            `filter "path ~ \"*.\\q\"": at byte 7: malformed string`,
@@ -104,7 +104,7 @@ func TestErrors(t *testing.T) {
 		`path ~ '*.db'`:            `filter "path ~ '*.db'": at byte 7: put '\'' into double quotes`,
 		"path == é":                `filter "path == é": at byte 8: put 'é' into double quotes`,
 		"size = 1":                 `filter "size = 1": at byte 5: expected == != < <= > >= ~ or !~`,
-		"size > 9999999999999999G": `filter "size > 9999999999999999G": at byte 7: "9999999999999999G" is not a size such as 4096, 64KiB or 1.5MB`,
+		"size > 9999999999999999G": `filter "size > 9999999999999999G": at byte 7: "9999999999999999G" is not a size (want for example 4096, 64KiB or 1.5MB)`,
 	} {
 		_, err := Parse(text)
 		require.EqualError(t, err, want)

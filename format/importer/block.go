@@ -44,7 +44,7 @@ const (
 
 const (
 	sector   = 512
-	ticksAll = "threads, flags of open, what the page cache served"
+	ticksAll = "threads, flags of open, reads from the page cache"
 )
 
 // layouts are the block traces that are known, by the collection that made each

@@ -37,7 +37,7 @@ func (f *Function) Failed(args []int64, result int64) bool {
 func parse(text string, f *Function) (expr, error) {
 	tree, err := parser.ParseExpr(text)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no expression", text)
+		return nil, fmt.Errorf("%q is not an expression", text)
 	}
 	e, err := compile(tree, f)
 	if err != nil {
@@ -53,7 +53,7 @@ func compile(tree ast.Expr, f *Function) (expr, error) {
 	case *ast.BasicLit:
 		n, err := strconv.ParseInt(t.Value, 0, 64)
 		if err != nil || t.Kind != token.INT {
-			return nil, fmt.Errorf("%s is no whole number", t.Value)
+			return nil, fmt.Errorf("%s is not a whole number", t.Value)
 		}
 		return func([]int64, int64) (int64, bool) { return n, true }, nil
 	case *ast.Ident:

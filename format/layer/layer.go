@@ -198,7 +198,7 @@ func Parse(r io.Reader) (*Layer, error) {
 func (l *Layer) check() error {
 	switch {
 	case !isName(l.Name):
-		return fmt.Errorf("%.*q is no name of a layer", maxText, l.Name)
+		return fmt.Errorf("%.*q is not a valid layer name", maxText, l.Name)
 	case len(l.Libraries) == 0:
 		return fmt.Errorf("layer %s names no library", l.Name)
 	case len(l.Functions) == 0:
@@ -208,7 +208,7 @@ func (l *Layer) check() error {
 	}
 	for _, glob := range l.Libraries {
 		if _, err := path.Match(glob, ""); err != nil || strings.Contains(glob, "/") || len(glob) > maxText {
-			return fmt.Errorf("%.*q is no pattern of a library's file name", maxText, glob)
+			return fmt.Errorf("%.*q is not a pattern of a library's file name", maxText, glob)
 		}
 	}
 	if err := l.checkPlayer(); err != nil {
@@ -216,14 +216,14 @@ func (l *Layer) check() error {
 	}
 	if p := l.Pointers; p != nil {
 		if !isName(p.Symbol) {
-			return fmt.Errorf("%.*q is no symbol of a library", maxText, p.Symbol)
+			return fmt.Errorf("%.*q is not a symbol of a library", maxText, p.Symbol)
 		}
 		if len(p.Types) == 0 || len(p.Types) > maxPointers {
 			return fmt.Errorf("%d types that are pointers, want 1 to %d", len(p.Types), maxPointers)
 		}
 		for _, t := range p.Types {
 			if !isName(t) {
-				return fmt.Errorf("%.*q is no name of a type", maxText, t)
+				return fmt.Errorf("%.*q is not a valid type name", maxText, t)
 			}
 		}
 	}
@@ -236,7 +236,7 @@ func (l *Layer) check() error {
 			return fmt.Errorf("%.*s: %w", maxText, f.Name, err)
 		}
 		if seen[f.Name] {
-			return fmt.Errorf("%s stands there twice", f.Name)
+			return fmt.Errorf("%s is described twice", f.Name)
 		}
 		seen[f.Name] = true
 	}
@@ -248,7 +248,7 @@ func (f *Function) check() error {
 		return errors.New("not the name of a function")
 	}
 	if !slices.Contains(Spans, f.Span) {
-		return fmt.Errorf("%.*q is no span: %s", maxText, f.Span, joined(Spans))
+		return fmt.Errorf("%.*q is not a span: %s", maxText, f.Span, joined(Spans))
 	}
 	if len(f.Args) > MaxArgs {
 		return fmt.Errorf("%d arguments, more than %d", len(f.Args), MaxArgs)
@@ -256,7 +256,7 @@ func (f *Function) check() error {
 	names := []string{}
 	for _, a := range f.Args {
 		if !isName(a.Name) || a.Name == Result || slices.Contains(names, a.Name) {
-			return fmt.Errorf("%.*q is no name of an argument", maxText, a.Name)
+			return fmt.Errorf("%.*q is not a valid argument name", maxText, a.Name)
 		}
 		if err := a.check(); err != nil {
 			return fmt.Errorf("%s: %w", a.Name, err)
@@ -273,7 +273,7 @@ func (f *Function) check() error {
 	}
 	for _, name := range append([]string{f.Path, f.Text}, f.Names...) {
 		if a := f.arg(name); name != "" && (a == nil || a.Kind != String && a.Kind != Pointer) {
-			return fmt.Errorf("%.*q is no argument that points to text", maxText, name)
+			return fmt.Errorf("%.*q is not an argument that points to text", maxText, name)
 		}
 	}
 	for _, list := range [][]Handle{f.Define, f.Map, f.Undefine} {
@@ -285,17 +285,17 @@ func (f *Function) check() error {
 	}
 	for _, name := range f.Numbers {
 		if a := f.arg(name); a == nil || !a.pointsToNumber() {
-			return fmt.Errorf("%.*q is no argument that points to a number", maxText, name)
+			return fmt.Errorf("%.*q is not an argument that points to a number", maxText, name)
 		}
 	}
 	for i := range f.Arrays {
 		a := &f.Arrays[i]
 		if arg := f.arg(a.Arg); arg == nil || !arg.pointsToNumber() {
-			return fmt.Errorf("%.*q is no argument that points to an array", maxText, a.Arg)
+			return fmt.Errorf("%.*q is not an argument that points to an array", maxText, a.Arg)
 		}
 		var ok bool
 		if a.count, ok = f.count(a.Count); !ok || a.Before && a.count.Of == CountResult {
-			return fmt.Errorf("%.*q is no number of elements: N, ARG, *ARG, %s, or one of these * N", maxText, a.Count, Result)
+			return fmt.Errorf("%.*q is not a number of elements: want N, ARG, *ARG, %s, or one of these * N", maxText, a.Count, Result)
 		}
 		if a.Before && slices.ContainsFunc(f.Arrays[:i], func(b Array) bool { return b.Before }) {
 			return errors.New("two arrays before the call")
@@ -313,7 +313,7 @@ func (f *Function) check() error {
 func (v *Value) check() error {
 	switch {
 	case !slices.Contains(kinds, v.Kind):
-		return fmt.Errorf("%.*q is no kind of value: %s", maxText, v.Kind, joined(kinds))
+		return fmt.Errorf("%.*q is not a kind of value: %s", maxText, v.Kind, joined(kinds))
 	case len(v.C) > maxText:
 		return fmt.Errorf("a type of %d characters", len(v.C))
 	case (v.Kind == Int || v.Kind == Uint) && !slices.Contains([]int{1, 2, 4, 8}, v.Size):
@@ -324,7 +324,7 @@ func (v *Value) check() error {
 
 func (f *Function) checkHandle(h Handle) error {
 	if !isName(h.Type) {
-		return fmt.Errorf("%.*q is no type of a handle", maxText, h.Type)
+		return fmt.Errorf("%.*q is not a handle type", maxText, h.Type)
 	}
 	if h.Value == Result {
 		return nil

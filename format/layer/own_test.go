@@ -59,11 +59,11 @@ func TestOwn(t *testing.T) {
 	require.Equal(t, &Value{C: "int", Kind: Int, Size: 4}, l.Functions[3].Args[0].To)
 
 	for _, test := range []struct{ from, to, want string }{
-		{opaque, "typedef struct { int head; double tail; } queue; int f(queue *p); //span sync //array p 2", "is no argument that points to an array"},
-		{sync, "//span sync //array q 3", `queue_sync: "q" is no argument that points to an array`},
+		{opaque, "typedef struct { int head; double tail; } queue; int f(queue *p); //span sync //array p 2", "is not an argument that points to an array"},
+		{sync, "//span sync //array q 3", `queue_sync: "q" is not an argument that points to an array`},
 		{sync, "//span sync //always yes", `queue_sync: //always takes 0 words, not "yes"`},
 		{"//span sync", "", "queue_sync has no //span"},
-		{"//span sync", "//span sync //color red", "line 9: queue_sync: //color is no annotation"},
+		{"//span sync", "//span sync //color red", "line 9: queue_sync: //color is not an annotation"},
 		{"//layer", "//pointers queue\n//layer", "line 2: want one //pointers SYMBOL TYPE…"},
 		{"//bytes size", "//bytes length", "queue_push: \"length\": length is neither an argument nor result"},
 		{"//layer queue \"libqueue.so*\"", "", "no //layer NAME"},

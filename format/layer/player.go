@@ -32,12 +32,12 @@ func (l *Layer) checkPlayer() error {
 	}
 	for _, g := range l.Globals {
 		if !isName(g.Name) || !isName(g.Type) || !isType(g.C) {
-			return fmt.Errorf("%.*q is no variable with a handle", maxText, g.Name)
+			return fmt.Errorf("%.*q is not a variable with a handle", maxText, g.Name)
 		}
 	}
 	for _, name := range l.Includes {
 		if !isHeader(name) {
-			return fmt.Errorf("%.*q is no name of a header", maxText, name)
+			return fmt.Errorf("%.*q is not a valid header name", maxText, name)
 		}
 	}
 	return nil
@@ -46,12 +46,12 @@ func (l *Layer) checkPlayer() error {
 func (f *Function) checkPlay() error {
 	for _, v := range append([]Value{f.Result}, values(f.Args)...) {
 		if !isType(v.C) {
-			return fmt.Errorf("%.*q is no type of C", maxText, v.C)
+			return fmt.Errorf("%.*q is not a C type", maxText, v.C)
 		}
 	}
 	for i, p := range f.Pass {
 		if f.arg(p.Arg) == nil && (f.Play == "" || !isName(p.Arg)) || slices.ContainsFunc(f.Pass[:i], func(q Pass) bool { return q.Arg == p.Arg }) {
-			return fmt.Errorf("%.*q is no argument, or is passed twice", maxText, p.Arg)
+			return fmt.Errorf("%.*q is not an argument, or is passed twice", maxText, p.Arg)
 		}
 		if err := checkCall(p.Expr); err != nil {
 			return err
@@ -75,14 +75,14 @@ func values(args []Arg) (list []Value) {
 func checkCall(text string) (err error) {
 	tree, err := parser.ParseExpr(text)
 	if err != nil || len(text) > maxText {
-		return fmt.Errorf("%.*q is no expression", maxText, text)
+		return fmt.Errorf("%.*q is not an expression", maxText, text)
 	}
 	ast.Inspect(tree, func(n ast.Node) bool {
 		switch t := n.(type) {
 		case nil, *ast.Ident, *ast.ParenExpr, *ast.BinaryExpr, *ast.UnaryExpr, *ast.CallExpr:
 		case *ast.BasicLit:
 			if t.Kind != token.INT && t.Kind != token.FLOAT {
-				err = fmt.Errorf("%q: %s is no number", text, t.Value)
+				err = fmt.Errorf("%q: %s is not a number", text, t.Value)
 			}
 		default:
 			err = fmt.Errorf("%q: only names, numbers, operators and calls", text)

@@ -95,7 +95,7 @@ func TestPlayerRefuses(t *testing.T) {
 	program, dir := compilePlayer(t, "stdio"), t.TempDir()
 	for line, want := range map[string]string{
 		"# spans: 2":                            "it knows version 1 of the protocol, not 2",
-		"x":                                     "it is no span",
+		"x":                                     "it is not a span",
 		"hdf5:H5open() = 0":                     "it is of another layer",
 		"stdio:fopen":                           "it has no arguments",
 		"stdio:fopen(1":                         "it has no result",
@@ -169,13 +169,13 @@ func TestPlayerChecks(t *testing.T) {
 	require.Contains(t, b.String(), "#include <own.h>\n")
 	require.Contains(t, b.String(), "void *p = is_null(call_, 0) ? NULL : (void *)(room(4));")
 	for _, test := range []struct{ from, to, want string }{
-		{"room(4)", "room(4); system(1)", "is no expression"},
-		{"room(4)", `room(\"x\")`, `is no number`},
+		{"room(4)", "room(4); system(1)", "is not an expression"},
+		{"room(4)", `room(\"x\")`, `is not a number`},
 		{"room(4)", "func() int {}", "only names, numbers, operators and calls"},
-		{`"arg":"p"`, `"arg":"q"`, `"q" is no argument, or is passed twice`},
-		{"own.h", "own.h>\\n", "is no name of a header"},
-		{`"c":"int","name":"g"`, `"c":"int","name":"g=1"`, "is no variable with a handle"},
-		{`"c":"void *"`, `"c":"void *;"`, "is no type of C"},
+		{`"arg":"p"`, `"arg":"q"`, `"q" is not an argument, or is passed twice`},
+		{"own.h", "own.h>\\n", "is not a valid header name"},
+		{`"c":"int","name":"g"`, `"c":"int","name":"g=1"`, "is not a variable with a handle"},
+		{`"c":"void *"`, `"c":"void *;"`, "is not a C type"},
 	} {
 		_, err := Parse(strings.NewReader(strings.Replace(whole, test.from, test.to, 1)))
 		require.ErrorContains(t, err, test.want)

@@ -182,7 +182,7 @@ func (r *Schedule) openStrand(i int) error {
 	}
 	waits, err := r.trace.Waits(s.thread)
 	if err != nil {
-		return fmt.Errorf("read what thread %d waits for: %w", s.thread, err)
+		return fmt.Errorf("read the waits of thread %d: %w", s.thread, err)
 	}
 	s.waits = waits
 	for _, w := range waits {

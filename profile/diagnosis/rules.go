@@ -284,7 +284,7 @@ var rules = []rule{
 			}
 			return fmt.Sprintf("%s. All threads together spent %s in I/O", strings.Join(ways, ", "), duration(s.Times.IO+s.Times.Submit))
 		},
-		advice: "The program may poll at intervals. It then waits without a wake-up, and the critical path does not show for what.",
+		advice: "The program may poll at intervals. It then waits without a wake-up, and the critical path does not show the reason.",
 	},
 	{
 		name:  "no-processor",

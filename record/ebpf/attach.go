@@ -85,7 +85,7 @@ func (fd pidfd) close() error { return unix.Close(int(fd)) }
 // openProcess returns a pidfd.
 func openProcess(pid int) (int, error) {
 	if pid <= 0 {
-		return -1, fmt.Errorf("%d is no process id", pid)
+		return -1, fmt.Errorf("%d is not a process id", pid)
 	}
 	fd, err := unix.PidfdOpen(pid, 0)
 	switch {

@@ -261,8 +261,8 @@ func TestAttachErrors(t *testing.T) {
 		pid  int
 		want string
 	}{
-		"no id":     {0, "0 is no process id"},
-		"negative":  {-1, "-1 is no process id"},
+		"no id":     {0, "0 is not a process id"},
+		"negative":  {-1, "-1 is not a process id"},
 		"itself":    {os.Getpid(), "a recorder can't record itself"},
 		"has ended": {ended.Process.Pid, fmt.Sprintf("attach to process %d: os: process already finished", ended.Process.Pid)},
 	} {

@@ -103,7 +103,7 @@ func (p *program) followCgroup(dir string) error {
 func (p *program) followMoved() error {
 	var moved uint64
 	if err := p.coll.Variables[bpf.CVarMoved].Get(&moved); err != nil {
-		return fmt.Errorf("read what has moved to another cgroup: %w", err)
+		return fmt.Errorf("read moves to another cgroup: %w", err)
 	}
 	if moved == p.moved {
 		return nil

@@ -111,7 +111,7 @@ func (d *drain) once() (full bool, err error) {
 			full, err = d.add(b)
 		}
 		if err != nil {
-			return false, fmt.Errorf("read what the kernel recorded: %w", err)
+			return false, fmt.Errorf("read the events of the kernel: %w", err)
 		}
 		if b == nil {
 			break

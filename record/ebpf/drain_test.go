@@ -35,7 +35,7 @@ func TestDrainOfGarbage(t *testing.T) {
 			f := newFakeRing(256)
 			f.put(uint32(len(garbage)), garbage)
 			d := drain{ring: f.ring, writer: record.NewWriter(recordkit.Discard{}, 0), look: func() error { return nil }}
-			require.ErrorContains(t, d.all(), "read what the kernel recorded: ")
+			require.ErrorContains(t, d.all(), "read the events of the kernel: ")
 		})
 	}
 }

@@ -27,7 +27,7 @@ func (p *program) measure(every uint32) error {
 // measured returns what the program has measured so far.
 func (p *program) measured() (m measured, err error) {
 	if err := p.coll.Variables[bpf.CVarSamples].Get(&m); err != nil {
-		return m, fmt.Errorf("read what the eBPF program measured of itself: %w", err)
+		return m, fmt.Errorf("read the measurements of the eBPF program: %w", err)
 	}
 	return m, nil
 }

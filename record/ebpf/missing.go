@@ -127,7 +127,7 @@ func (p *program) missing(a *coverage.Account) error {
 	var unmapped uint64
 	for name, v := range map[string]any{bpf.CVarMissing: &tallies, bpf.CVarUnmapped: &unmapped} {
 		if err := p.coll.Variables[name].Get(v); err != nil {
-			return fmt.Errorf("read what is missing: %w", err)
+			return fmt.Errorf("read the counters of missing I/O: %w", err)
 		}
 	}
 	sized := func(kind coverage.Kind, bytes uint64) int64 {

@@ -69,7 +69,7 @@ func (r *recording) Write(events []format.Event) error {
 		}
 		if r.Written() >= r.most {
 			why := fmt.Sprintf("--max-size: the script has %s", table.Bytes(float64(r.Written())))
-			console.Warn("record: %s: the recording ends, and what was recorded goes on", why)
+			console.Warn("record: %s: the recording ends, and the recorded processes continue", why)
 			return &record.Enough{Why: why, Taken: i + 1}
 		}
 	}
@@ -241,7 +241,7 @@ func (f *file) Write(p []byte) (int, error) {
 			_ = f.cut(f.written + int64(n)) // best effort: a reader can skip the rest
 		}
 		if !f.quiet {
-			console.Warn("record: %v; the command goes on unrecorded", err)
+			console.Warn("record: %v; the command continues without a recorder", err)
 		}
 	}
 	f.written += int64(n)

@@ -186,7 +186,7 @@ func (r *Recorder) take(program context.Context, out output.Output) (record.Resu
 		return result, err
 	}
 	if errors.Is(err, record.ErrPermission) {
-		err = console.WithHint(err, "pianola doctor shows what is missing")
+		err = console.WithHint(err, "pianola doctor shows the cause")
 	}
 	if result.Elapsed > 0 && o.PID == 0 && o.Cgroup == "" {
 		err = fmt.Errorf("%w; the command ended with status %d", err, result.Status)

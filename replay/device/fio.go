@@ -214,7 +214,7 @@ func jobOf(of *fioJob, option func(string) (string, bool)) (*Job, error) {
 	case j.readShare > 0 && !j.direct && !j.sequential:
 		return nil, errors.New("its reads are in the page cache in part: direct=1 reads the device")
 	case j.readShare > 0 && !j.direct && j.readShare < 1:
-		return nil, errors.New("buffered reads beside writes are not modelled")
+		return nil, errors.New("buffered reads together with writes are not modelled")
 	case fsync > 0 && overwrite:
 		return nil, errors.New("an fsync after writes in place commits or not, depending on the clock: use fdatasync")
 	case j.think > 0 && depth > 1:

@@ -187,7 +187,7 @@ func Fit(ctx context.Context, samples []Sample, c Cache) (*Fitted, error) {
 		return nil, err
 	}
 	if f == nil {
-		return nil, errors.New("no model fits what was measured")
+		return nil, errors.New("no model fits the measurements")
 	}
 	f.fillUnknown(samples)
 	var s spreads

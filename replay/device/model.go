@@ -100,7 +100,7 @@ func parseLatency(spec string) (*latency, error) {
 	case strings.HasPrefix(spec, "x"):
 		v, err := strconv.ParseFloat(spec[1:], 64)
 		if err != nil || !(v >= 0) || v > 1e6 {
-			return nil, fmt.Errorf("%q is no factor such as x0.5 or x2", spec)
+			return nil, fmt.Errorf("%q is not a factor (want for example x0.5 or x2)", spec)
 		}
 		l.factor = v
 	case strings.HasPrefix(spec, "+"):
@@ -123,7 +123,7 @@ func (l *latency) parsePoints(spec string) error {
 		name, value, _ := strings.Cut(text, ":")
 		percent, err := strconv.ParseFloat(strings.TrimPrefix(name, "p"), 64)
 		if err != nil || !strings.HasPrefix(name, "p") || !(percent >= 0 && percent <= 100) {
-			return fmt.Errorf("%q is no percentile such as p50:100us", text)
+			return fmt.Errorf("%q is not a percentile (want for example p50:100us)", text)
 		}
 		d, err := parseTime(value)
 		if err != nil {
@@ -142,7 +142,7 @@ func (l *latency) parsePoints(spec string) error {
 func parseTime(text string) (nanos int64, err error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 || d > time.Hour {
-		return 0, fmt.Errorf("%q is no time such as 200us or 2ms", text)
+		return 0, fmt.Errorf("%q is not a time (want for example 200us or 2ms)", text)
 	}
 	return int64(d), nil
 }
@@ -152,7 +152,7 @@ func (m *Model) SetBandwidth(text string) error {
 	size, ok := strings.CutSuffix(text, "/s")
 	v, err := format.ParseSize(size)
 	if err != nil || v <= 0 || !ok {
-		return fmt.Errorf("%q is no bandwidth such as 200MB/s", text)
+		return fmt.Errorf("%q is not a bandwidth (want for example 200MB/s)", text)
 	}
 	m.Bandwidth = v
 	return nil
@@ -162,7 +162,7 @@ func (m *Model) SetBandwidth(text string) error {
 func (m *Model) SetIOPS(text string) error {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(v > 0) || math.IsInf(v, 1) {
-		return fmt.Errorf("%q is no number above 0", text)
+		return fmt.Errorf("%q is not a number above 0", text)
 	}
 	m.IOPS = v
 	return nil
@@ -172,7 +172,7 @@ func (m *Model) SetIOPS(text string) error {
 func (m *Model) SetQueue(text string) error {
 	v, err := strconv.Atoi(text)
 	if err != nil || v < 1 || v > MaxQueue {
-		return fmt.Errorf("%q is no number from 1 to %d", text, MaxQueue)
+		return fmt.Errorf("%q is not a number from 1 to %d", text, MaxQueue)
 	}
 	m.Queue = v
 	return nil

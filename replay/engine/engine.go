@@ -199,7 +199,7 @@ func (e *Engine) makeWaits(ctx context.Context) error {
 	for _, w := range e.Workers {
 		waits, err := e.Trace.Waits(w.Number)
 		if err != nil {
-			return fmt.Errorf("read what thread %d waits for: %w", w.Number, err)
+			return fmt.Errorf("read the waits of thread %d: %w", w.Number, err)
 		}
 		before := int64(0)
 		for _, v := range waits {

@@ -119,7 +119,7 @@ func (w *worker) call(n *sandbox.Name, opened int64, call func() int64) error {
 // result is sandbox.Error with an explanation of EXDEV below a root.
 func result(n *sandbox.Name, got int64) error {
 	if got == -int64(unix.EXDEV) {
-		return fmt.Errorf("%q is behind a mount point: %w", n, sandbox.ErrMount)
+		return fmt.Errorf("%q is below a mount point: %w", n, sandbox.ErrMount)
 	}
 	runtime.KeepAlive(n)
 	return sandbox.Error(got)

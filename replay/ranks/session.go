@@ -61,7 +61,7 @@ const (
 const program = "pianola-ranks"
 
 // ErrNoProgram says that the carrier's program is missing.
-var ErrNoProgram = fmt.Errorf("the program %s is neither beside pianola nor in PATH", program)
+var ErrNoProgram = fmt.Errorf("the program %s is neither in the directory of pianola nor in PATH", program)
 
 // findProgram returns the path of the carrier's program.
 func findProgram() (string, error) {

@@ -84,7 +84,7 @@ func (g *guard) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%d rounds, the tree beside %s; %s\n", g.rounds, g.base, machine())
+	fmt.Printf("%d rounds, the tree compared with %s; %s\n", g.rounds, g.base, machine())
 	w := &workshop{tree: tree, dir: dir}
 	if err := w.setUp(ctx); err != nil {
 		return err

@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	command, args := args[0], args[1:]
 	flags := flag.NewFlagSet(command, flag.ExitOnError)
-	only := flags.String("only", "", "measure only what has one of these `words` in its name")
+	only := flags.String("only", "", "measure only rows with one of these `words` in their name")
 	switch command {
 	case "guard":
 		var g guard

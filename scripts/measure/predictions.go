@@ -4,7 +4,7 @@ package main
 var predictions = []study{
 	{
 		name:  "prefetch",
-		about: "a program that announces its reads, beside what lab predicts of that; on this disk, and on one with 15 ms for a read",
+		about: "a program that announces its reads, compared with the prediction of lab; on this disk, and on one with 15 ms for a read",
 		rows:  []row{{name: "this disk", words: "200 0"}, {name: "15 ms a read", words: "200 15"}},
 		home:  "here",
 		once: `
@@ -24,7 +24,7 @@ var predictions = []study{
 	},
 	{
 		name:  "coalesce",
-		about: "a program that writes checkpoints as HDF5 does, through buffers, beside what lab predicts of them",
+		about: "a program that writes checkpoints as HDF5 does, through buffers, compared with the prediction of lab",
 		rows:  []row{{name: "checkpoints", words: "40"}},
 		home:  "here",
 		once: `
@@ -53,7 +53,7 @@ var predictions = []study{
 	},
 	{
 		name:  "diagnosis",
-		about: "what the profile says to look at, what is left of the run without that, and the program when that is followed, by a change or by lab",
+		about: "the findings of the profile, the rest of the run without them, and the program after a change that follows them, or after lab",
 		rows:  cases(diagnosedCases),
 		home:  "here", once: "begin_case diagnosed",
 		sides: []side{
@@ -65,14 +65,14 @@ var predictions = []study{
 	},
 	{
 		name:  "advice",
-		about: "what lab finds worth doing for the programs of the study diagnosis",
+		about: "changes that lab finds worth doing for the programs of the study diagnosis",
 		rows:  cases(diagnosedCases),
 		home:  "here", once: "begin_case diagnosed; case_runs diagnosed; record_case",
 		sides: []side{{name: "lab", do: "advised"}},
 	},
 	{
 		name:  "what-if",
-		about: "what lab predicts for a run without syncs and in memory, beside the program without syncs and on tmpfs",
+		about: "predictions of lab for a run without syncs and in memory, compared with the program without syncs and on tmpfs",
 		rows:  of("what-if"), home: "synced", once: "begin; recorded",
 		sides: []side{
 			{name: "program", do: "plainly"},
@@ -84,7 +84,7 @@ var predictions = []study{
 	},
 	{
 		name:  "log",
-		about: "what lab predicts for a database whose log moves to a faster device, beside the database with its log there",
+		about: "predictions of lab for a database whose log moves to a faster device, compared with the database with its log there",
 		rows:  []row{{name: "sqlite3wal", words: "sqlite3wal *-wal"}, {name: "postgres1", words: "postgres1 */pg_wal"}},
 		home:  "log-slow",
 		// The pace of checkpoints depends on how much of the log was written, and a replay
@@ -101,7 +101,7 @@ var predictions = []study{
 	},
 	{
 		name:  "model",
-		about: "run times on a slow device by a model of it, which is fitted to what fio measures there, beside replay and program there",
+		about: "run times on a slow device by a model of it, which is fitted to measurements of fio there, compared with replay and program there",
 		rows:  of("model"), home: "ext4", cold: true, once: "begin; recorded; compiled",
 		sides: []side{
 			{name: "program", on: "device", do: "plainly"},

@@ -24,7 +24,7 @@ var recordings = []study{
 	},
 	{
 		name:  "critical",
-		about: "what syncs take on the critical path of a recording, and run times without syncs (eatmydata)",
+		about: "the time of syncs on the critical path of a recording, and run times without syncs (eatmydata)",
 		rows:  of("critical"), home: "ext4", once: "begin",
 		sides: []side{
 			{name: "program", do: "plainly"},
@@ -34,7 +34,7 @@ var recordings = []study{
 	},
 	{
 		name:  "split",
-		about: "how a recording splits the time off the processor, beside a program that knows how long it waited; a read of its disk takes 2 ms",
+		about: "how a recording splits the time off the processor, compared with a program that knows how long it waited; a read of its disk takes 2 ms",
 		rows:  []row{{name: "waits"}}, home: "slow-reads",
 		once: `
 			gcc -O2 -pthread -o split "$TOP/scripts/load/split.c"
@@ -123,7 +123,7 @@ var recordings = []study{
 	},
 	{
 		name:  "coverage",
-		about: "how much of a program's I/O a recording has, beside what the kernel counted and what the program is known to move",
+		about: "how much of a program's I/O a recording has, compared with the counters of the kernel and the bytes that the program moves",
 		rows: cases("true ls pipeline curl redis nginx nginx-sendfile sqlite3 sqlite3-mmap git gcc python3 tar rsync restic borg " +
 			"fio-psync fio-mmap fio-mmap-write fio-huge fio-libaio fio-io_uring fio-sqpoll fio-fixed fio-batch " +
 			"mariadb postgres rocksdb-fill rocksdb-mmap rocksdb-direct lmdb lmdb-writemap " +
@@ -141,7 +141,7 @@ var recordings = []study{
 	{
 		name: "alarms",
 		about: "how often checks fail that must: replays that are made slower, in 200 comparisons of six and six; programs that make one more fsync or write 1 % more bytes, " +
-			"recorded beside two busy loops; and dd that takes 5 % longer, in six pairs; and how often they fail that must not",
+			"recorded while two busy loops run; and dd that takes 5 % longer, in six pairs; and how often they fail that must not",
 		rows: []row{
 			{name: "replays of sqlite3", words: "sqlite3 times"},
 			{name: "sqlite3, one more fsync", words: "sqlite3 counts synced"}, {name: "sqlite3, 1 % more bytes", words: "sqlite3 counts more"},
@@ -154,7 +154,7 @@ var recordings = []study{
 	},
 	{
 		name:  "layers",
-		about: "nanoseconds a call of fputc, in a process whose layer stdio is recorded, beside one, and with ltrace",
+		about: "nanoseconds a call of fputc, in a process whose layer stdio is recorded, next to such a process, and with ltrace",
 		rows:  []row{{name: "fputc"}}, home: "here",
 		sides: []side{
 			{name: "nothing", do: `note "$("$CALLS" 2000) a call, ns"`},

@@ -9,7 +9,7 @@ import (
 var replays = []study{
 	{
 		name:  "fidelity",
-		about: "replays on the same storage beside the program: run time, and the time in calls beside that of the recording",
+		about: "replays on the same storage compared with the program: run time, and the time in calls compared with that of the recording",
 		rows:  of(programKinds...), home: "ext4", once: "begin",
 		sides: []side{
 			{name: "program", do: "plainly"},
@@ -32,7 +32,7 @@ var replays = []study{
 	},
 	{
 		name:  "storage",
-		about: "replays on a slow device, of a recording that was made on a fast one, beside the program on the slow one",
+		about: "replays on a slow device, of a recording that was made on a fast one, compared with the program on the slow one",
 		rows:  of(programKinds...), home: "ext4", cold: true, once: "begin; recorded; compiled",
 		sides: []side{
 			{name: "program", on: "slow", do: "plainly"},
@@ -43,7 +43,7 @@ var replays = []study{
 	},
 	{
 		name:  "commits-slower",
-		about: "programs that commit in groups: recorded on a disk, and replayed on one ten times slower, beside the program there",
+		about: "programs that commit in groups: recorded on a disk, and replayed on one ten times slower, compared with the program there",
 		rows:  of("commits"), home: "writes-4000", once: "begin; recorded; compiled",
 		sides: inGroups("writes-400"),
 	},
@@ -55,7 +55,7 @@ var replays = []study{
 	},
 	{
 		name:  "servers",
-		about: "servers under load, recorded on a fast disk by attaching, and replayed on others, beside the server there: requests a second",
+		about: "servers under load, recorded on a fast disk by attaching, and replayed on others, compared with the server there: requests a second",
 		rows:  cases("pgbench mariadbd redis_always redis_everysec nginx tomcat"), home: "ext4", once: "begin_server",
 		sides: onDisks("ext4", "disk-500", "tmpfs"),
 	},
@@ -245,7 +245,7 @@ var replays = []study{
 	},
 	{
 		name:  "edges",
-		about: "what a replay by several ranks costs: how long a rank takes to hear of another one's event, clocks, start and memory",
+		about: "the cost of a replay by several ranks: how long a rank takes to hear of another one's event, clocks, start and memory",
 		rows:  []row{{name: "2 ranks", words: "2"}, {name: "4 ranks", words: "4"}, {name: "16 ranks", words: "16"}, {name: "64 ranks", words: "64"}},
 		home:  "here", once: "ring $1",
 		sides: []side{{name: "replay", do: "ring_replayed $1"}},
@@ -349,7 +349,7 @@ var replays = []study{
 	},
 	{
 		name:  "prepare",
-		about: "making the files of a replay, beside cp -r of the same tree and fio laying out as much; each ends with a sync",
+		about: "making the files of a replay, compared with cp -r of the same tree and fio laying out as much; each ends with a sync",
 		rows: []row{
 			{name: "20 000 files of 16 KiB on average", words: "20000 -32768 16k"},
 			{name: "20 000 empty files", words: "20000 0 0"},

@@ -8,7 +8,7 @@ import (
 var traces = []study{
 	{
 		name:  "compile",
-		about: "compile beside gzip and zstd of the same script, on one processor and on two",
+		about: "compile compared with gzip and zstd of the same script, on one processor and on two",
 		rows: []row{
 			{name: "reads, 1 processor", words: "0 reads.txt", input: "reads.txt"},
 			{name: "reads, 2 processors", words: "0,1 reads.txt", input: "reads.txt"},

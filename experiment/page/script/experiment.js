@@ -109,7 +109,7 @@ function build() {
   if (data.coverage) note(capitalized(data.coverage), withheld ? 'note withheld' : 'note');
   const gains = d.subjects.some(w => w.sides.some(s => s.steps.length > 0 && !s.breaks_results && !s.error && (s.finding || {}).elapsed === 'differs' && s.gain > 0));
   main.append(element('p', {class: 'verdict ' + (gains && !withheld ? 'within' : 'inconclusive')}, ...d.conclusion.split('\n').map(line => element('strong', {}, capitalized(line))),
-    d.interrupted ? element('span', {}, 'Interrupted: not all was replayed.') : null));
+    d.interrupted ? element('span', {}, 'Incomplete: some runs are missing.') : null));
   if (d.findings) main.append(adviceSection(d));
   main.append(barSection(d));
   if (d.geometric_means) main.append(meanSection(d.geometric_means));

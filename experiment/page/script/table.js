@@ -197,7 +197,7 @@ const spanColumns = [
 const timesColumns = [
   {key: 'compute_seconds', label: 'compute', kind: 'seconds'},
   {key: 'ready_seconds', label: 'ready', kind: 'seconds', extra: true},
-  {key: 'own_seconds', label: 'ready, behind own threads', kind: 'seconds', extra: true},
+  {key: 'own_seconds', label: 'ready, while own threads ran', kind: 'seconds', extra: true},
   {key: 'waiting_seconds', label: 'waiting', kind: 'seconds'},
   {key: 'timer_seconds', label: 'timer', kind: 'seconds', extra: true},
   {key: 'storage_seconds', label: 'storage outside calls', kind: 'seconds', extra: true},

@@ -32,7 +32,7 @@ func main() {
 func run(args []string) error {
 	flags := flag.NewFlagSet("generate", flag.ExitOnError)
 	var includes []string
-	flags.Func("I", "a directory of headers, or a pattern of such", func(text string) error {
+	flags.Func("I", "a directory or pattern of headers", func(text string) error {
 		dirs, err := filepath.Glob(text)
 		includes = append(includes, dirs...)
 		return err
@@ -212,7 +212,7 @@ func (d *description) general(a annotation) error {
 		inner := &description{Layer: d.Layer, includes: d.includes, dir: filepath.Dir(name), depth: d.depth + 1}
 		return inner.add(notes, protos)
 	default:
-		return fmt.Errorf("line %d: //%s stands before the first prototype", a.line, a.word)
+		return fmt.Errorf("line %d: //%s is before the first prototype", a.line, a.word)
 	}
 	return nil
 }
@@ -281,7 +281,7 @@ func specific(f *layer.Function, a annotation) error {
 		}
 		f.Arrays = append(f.Arrays, layer.Array{Arg: fields[0], Count: strings.Join(count, " "), Before: before})
 	default:
-		return fmt.Errorf("//%s is no annotation", a.word)
+		return fmt.Errorf("//%s is not an annotation", a.word)
 	}
 	return nil
 }

@@ -352,7 +352,7 @@ static const char *parse(char *line, struct call *c, long long *pool)
 	char *at = line, *colon;
 	const char *wrong;
 	if (!(colon = strchr(at, ':')))
-		return "it is no span";
+		return "it is not a span";
 	*colon = 0;
 	if (strcmp(at, LAYER) != 0)
 		return "it is of another layer";
