@@ -133,7 +133,7 @@ lint: prose ## vet (also for arm64), gofmt, staticcheck, go mod tidy, and genera
 # The first run builds Vale, whose parsers are in C and C++. LEVEL=warning shows more.
 prose: ## the language of documents, comments and messages, checked by Vale (.vale)
 	@sh scripts/need.sh g++=g++
-	@if command -v g++ >/dev/null; then CGO_ENABLED=1 CGO_CFLAGS='-O1 -w' CGO_CXXFLAGS='-O1 -w' $(GO) run ./scripts/prose -level $(or $(LEVEL),error); \
+	@if command -v g++ >/dev/null; then $(GO) run ./scripts/prose -level $(or $(LEVEL),error); \
 	else echo "no g++: the language of documents and comments is not checked"; fi
 
 generate: ## rebuild the eBPF objects with clang-19, and the descriptions of layers; changes nothing on a clean tree

@@ -89,6 +89,7 @@ func vale(level string, t *texts, files []string) ([]alert, error) {
 	}
 	args := []string{"tool", "-modfile=.vale/go.mod", "vale", "--config=.vale/vale.ini", "--output=JSON", "--minAlertLevel=" + level, document}
 	cmd := exec.Command("go", append(args, files...)...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=1", "CGO_CFLAGS=-O1 -w", "CGO_CXXFLAGS=-O1 -w") // of the parsers in Vale
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output() // fails if there is an error among the alerts, too
 	var found map[string][]alert
