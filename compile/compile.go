@@ -234,7 +234,7 @@ func (m *model) header(source *format.Header) *format.Header {
 	h := &format.Header{Threads: m.table, Descriptors: m.naming.inherits, Files: m.learned.plan.files, Names: m.appNames.list(m.learned.plan), Ranks: ranksOf(source.Ranks, m.options.Key != nil)}
 	for _, meta := range source.Meta {
 		if m.options.Key != nil && meta.Key == format.MetaEnded {
-			meta.Value = "why is not told" // it can name files
+			meta.Value = "reason left out" // it can name files
 		} else if m.options.Key != nil && !keeps(meta) {
 			continue
 		}

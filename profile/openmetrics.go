@@ -26,8 +26,8 @@ func busy(t *Total) int64 { return t.Nanos + t.Flight }
 // its unit, and a sample of a counter with _total.
 var metricFamilies = []metricFamily{
 	{"pianola_calls", "counter", "", "Calls and requests that began.", func(t *Total) int64 { return t.Calls }},
-	{"pianola_call_errors", "counter", "", "Those of them that failed.", func(t *Total) int64 { return t.Errors }},
-	{"pianola_moved_bytes", "counter", "bytes", "Bytes that they moved.", func(t *Total) int64 { return t.Bytes }},
+	{"pianola_call_errors", "counter", "", "Calls and requests that failed.", func(t *Total) int64 { return t.Errors }},
+	{"pianola_moved_bytes", "counter", "bytes", "Bytes that calls and requests moved.", func(t *Total) int64 { return t.Bytes }},
 	{"pianola_busy_seconds", "counter", "seconds", "Time that threads spent in calls, all together, and that requests were in flight.", busy},
 	{"pianola_queue_depth", "gauge", "", "Threads in calls, and requests in flight, on average over the interval.", busy},
 	{"pianola_call_duration_seconds", "summary", "seconds", "How long the calls and requests took that began in the interval; quantile 1 is the longest.", nil},

@@ -25,18 +25,18 @@ func benchCommand() *cli.Command {
 		UsageText: "pianola bench [OPTION]… -- COMMAND [ARG…]\n" +
 			"pianola bench [OPTION]… --trace TRACE\n" +
 			"pianola bench [OPTION]… --workload NAME,…|quick|all",
-		Description: "Records the command, compiles the recording, and replays it on each root. The command and each root have\n" +
-			"their turn --runs times. With one root or none, the replays are compared with the command, which shows\n" +
+		Description: "Records the command, compiles the recording, and replays it on each root. The command and each root run\n" +
+			"in turn, --runs times. With one root or none, the replays are compared with the command, which shows\n" +
 			"how true they are. Two roots are compared with each other, which shows where the command is faster.\n" +
 			"Further roots are compared with the first.\n" +
 			"\n" +
-			"A command that does something else when it runs again is recorded once, unless --setup restores its\n" +
+			"A command that makes other calls in its second run is recorded once, unless --setup restores its\n" +
 			"files. With -o, bench leaves a page and the files that it is made from. The standard output of the\n" +
 			"command goes to standard error. The exit status is that of compare.\n" +
 			"\n" +
 			"With --trace, bench replays a recording or a compiled trace, and with --workload recordings that ship:\n" +
 			"those named, a few quick ones of different kinds, or all of them (pianola workload). Workloads are\n" +
-			"replayed in a new directory in each root, by default in the working directory, which goes at the end.\n" +
+			"replayed in a new directory in each root, by default in the working directory. It is removed at the end.\n" +
 			"\n" +
 			"Example: pianola bench -- sqlite3 app.db '.read load.sql'\n" +
 			"Example: pianola bench --root nvme=/mnt/nvme/root --root hdd=/mnt/hdd/root -- ./load.sh\n" +

@@ -108,7 +108,7 @@ func (s *option) parse(c *cli.Context, o *replay.Options, flag, value string) er
 func checkPrepare(c *cli.Context, o *replay.Options) error {
 	switch {
 	case o.Prepare == fileset.PrepareNever && !c.IsSet("root"):
-		return errors.New("never: no --root that was prepared")
+		return errors.New("never: want --root, with a directory that was prepared")
 	case o.Prepare == fileset.PrepareOnly && commandName(c.Command) != "replay":
 		return errors.New("only: pianola replay prepares without a replay")
 	}

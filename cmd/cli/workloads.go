@@ -38,7 +38,7 @@ func workloadCommand() *cli.Command {
 		Usage:     "print the card of a workload",
 		UsageText: "pianola workload show [OPTION]… NAME",
 		Description: "The card has a description, the properties of storage to which the workload is sensitive, and figures\n" +
-			"of its trace. Other commands take the name of the trace, which is on the card, as that of any trace.\n\n" +
+			"of its trace. Other commands accept the file of the trace, which the card names, like any trace.\n\n" +
 			"Example: pianola workload show postgresql",
 		Action: showWorkload,
 	}))

@@ -73,7 +73,7 @@ func features(recorded bool) []feature {
 
 // eBPFFeatures are those of recording.
 func eBPFFeatures(recorded bool) []feature {
-	all := []feature{has("recording with eBPF", recorded, "", "record takes ptrace, which stops the program at every recorded call", "")}
+	all := []feature{has("recording with eBPF", recorded, "", "record uses ptrace, which stops the program at every recorded call", "")}
 	kernel, err := ebpf.Features()
 	if err != nil {
 		return append(all, has("type information of the kernel", false, err.Error(), "recording with eBPF", "use a kernel built with CONFIG_DEBUG_INFO_BTF"))
@@ -99,7 +99,7 @@ func replayFeatures() []feature {
 	ring := rings.RingRefused(sandbox.Linux)
 	return []feature{
 		has("root directory of its own for a replaying thread", jail == nil, reason(jail),
-			"a call on a name takes two, because openat2 resolves the name first", "replay as root, outside of the container"),
+			"a call on a name needs two calls, because openat2 resolves the name first", "replay as root, outside of the container"),
 		has("openat2", openat2 == nil, reason(openat2), "a replay takes a root directory of its own", "use Linux 5.6 or newer"),
 		has("Landlock", landlock >= sandbox.MinLandlock, fmt.Sprintf("version %d", max(landlock, 0)),
 			"replay --landlock fails, and nothing backs up openat2", "use Linux 5.19 or newer, and boot it with landlock in lsm="),
@@ -151,7 +151,7 @@ func line(root, name string) string {
 
 // userNamespace says whether the capabilities of the process count for eBPF.
 func userNamespace() feature {
-	return has("first user namespace", !ebpf.InUserNamespace(), "", "the kernel refuses eBPF to root of another one: record takes ptrace", "record outside of the container")
+	return has("first user namespace", !ebpf.InUserNamespace(), "", "the kernel refuses eBPF to root of another one: record uses ptrace", "record outside of the container")
 }
 
 // ptraceScope says whether a process may trace its children.

@@ -228,7 +228,7 @@ func (s *Sides) names(q *Request) ([2]string, error) {
 		half := (len(q.Operands) + 1) / 2
 		return q.Names, &Misuse{
 			fmt.Errorf("%d operands are neither a recording and logs of its replays nor two groups", len(q.Operands)),
-			fmt.Sprintf("%s parts two groups: pianola compare %s %s %s", Parting, abridged(q.Operands[:half]), Parting, abridged(q.Operands[half:])),
+			fmt.Sprintf("%s separates two groups: pianola compare %s %s %s", Parting, abridged(q.Operands[:half]), Parting, abridged(q.Operands[half:])),
 		}
 	case q.Names[0] != "":
 		return q.Names, nil

@@ -105,7 +105,7 @@ func TestMisuse(t *testing.T) {
 		{Request{Operands: []string{"a", "--"}}, "want files of the second group after --", ""},
 		{Request{Operands: []string{"a", "--", "b", "--", "c"}}, "want two groups of files, got more than one -- between files", ""},
 		{Request{Operands: long}, "2999 runs of one side are more than", ""},
-		{Request{Operands: []string{"a1.log", "a2.log", "a3.log", "b1.log", "b2.log"}}, "5 operands are neither a recording and logs of its replays nor two groups", "-- parts two groups: pianola compare a1.log a2.log a3.log -- b1.log b2.log"},
+		{Request{Operands: []string{"a1.log", "a2.log", "a3.log", "b1.log", "b2.log"}}, "5 operands are neither a recording and logs of its replays nor two groups", "-- separates two groups: pianola compare a1.log a2.log a3.log -- b1.log b2.log"},
 		{Request{Operands: []string{"app.txt", "a1.log"}, Save: true}, "--save: app.txt is not the log of a replay, unlike the others", "to compare with it and save the replays put -- after it"},
 	} {
 		_, err := Find(logs(t), &test.q)

@@ -229,7 +229,7 @@ func (f *Function) passed(i int) (passing, error) {
 	case a.Kind == Pointer && !strings.HasPrefix(a.C, "const ") && elementOf(a.C) != "":
 		return passRoom, nil
 	}
-	return 0, fmt.Errorf("nothing is known to pass for %s", a.Name)
+	return 0, fmt.Errorf("no value is known for %s", a.Name)
 }
 
 // elementOf returns the type that a pointer points to, "" if that has no size, or is a

@@ -182,6 +182,6 @@ func TestPlayerChecks(t *testing.T) {
 	}
 	l, err = Parse(strings.NewReader(strings.Replace(whole, `,"pass":[{"arg":"p","expr":"room(4)"}]`, "", 1)))
 	require.NoError(t, err)
-	require.Equal(t, "nothing is known to pass for p", l.Functions[0].Unplayed())
+	require.Equal(t, "no value is known for p", l.Functions[0].Unplayed())
 	require.ErrorContains(t, l.Player(&b), "layer own has no function that a player can call")
 }

@@ -239,7 +239,7 @@ func TestRules(t *testing.T) {
 		},
 		{
 			rule: "mapped-faults", fires: []act{file, act{call: always("mmap(NULL, 1048576, PROT_READ, MAP_SHARED, 3, 0) = 0x10000000"), micros: 5}.once(), act{call: always("map_read(0x10000000, 4096, 0) = 4096"), micros: 100}.times(200)},
-			text: "200 faults. Faults on pages in the page cache do not wait for storage. Where the access is random, madvise(MADV_RANDOM)", share: 1, try: "cache=warm",
+			text: "200 faults. Faults on pages in the page cache do not wait for storage. If the access is random, madvise(MADV_RANDOM)", share: 1, try: "cache=warm",
 			not: map[string][]act{
 				"a few":           {file, act{call: always("mmap(NULL, 1048576, PROT_READ, MAP_SHARED, 3, 0) = 0x10000000"), micros: 5}.once(), act{call: always("map_read(0x10000000, 4096, 0) = 4096"), micros: 2000}.times(10)},
 				"without waiting": {file, act{call: always("mmap(NULL, 1048576, PROT_READ, MAP_SHARED, 3, 0) = 0x10000000"), micros: 5}.once(), act{call: always("map_read(0x10000000, 4096, 0) = 4096")}.times(200), pause(20_000)},

@@ -195,7 +195,7 @@ var rules = []rule{
 		detail: func(_ *scene, e *evidence) string {
 			return table.Plural(int(e.calls), "fault") + e.counts(profile.MappedReads, profile.MappedWrites)
 		},
-		advice: "Faults on pages in the page cache do not wait for storage. Where the access is random, madvise(MADV_RANDOM) reads no pages around those that are needed.",
+		advice: "Faults on pages in the page cache do not wait for storage. If the access is random, madvise(MADV_RANDOM) avoids reads of the pages around those that are needed.",
 		try:    []string{"cache=warm"},
 	},
 	{

@@ -309,7 +309,7 @@ func (s *server) await(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-timer.C:
-		return fmt.Errorf("no recorder of rank %s has come within %v", list(s.missing()), Patience)
+		return fmt.Errorf("no recorder of rank %s connected within %v", list(s.missing()), Patience)
 	}
 }
 

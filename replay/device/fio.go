@@ -101,7 +101,7 @@ func ReadFio(r io.Reader) (jobs []*Job, skipped []string, err error) {
 		begin = bytes.Index(text, []byte("\n{")) + 1
 	}
 	if begin == 0 && !bytes.HasPrefix(text, []byte{'{'}) {
-		return nil, nil, &FileError{Err: errors.New("no JSON of fio: want what fio --output-format=json prints")}
+		return nil, nil, &FileError{Err: errors.New("not JSON of fio: want the output of fio --output-format=json")}
 	}
 	var f fioFile
 	if err := json.NewDecoder(bytes.NewReader(text[begin:])).Decode(&f); err != nil {
@@ -118,7 +118,7 @@ func ReadFio(r io.Reader) (jobs []*Job, skipped []string, err error) {
 	}
 	switch {
 	case f.Version == "":
-		return nil, nil, &FileError{Err: errors.New(`no JSON of fio: it has no "fio version"`)}
+		return nil, nil, &FileError{Err: errors.New(`not JSON of fio: it has no "fio version"`)}
 	case len(f.Jobs) > maxJobs:
 		return nil, nil, &FileError{Err: fmt.Errorf("more than %d jobs", maxJobs)}
 	}

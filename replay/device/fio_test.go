@@ -90,12 +90,12 @@ func TestFioSkips(t *testing.T) {
 func TestFioErrors(t *testing.T) {
 	two := `{"fio version": "fio-3.33", "jobs": [{"jobname": "a", "groupid": 0}, {"jobname": "b", "groupid": 0}]}`
 	for text, want := range map[string]string{
-		"":                        "no JSON of fio: want what fio --output-format=json prints",
-		"fio: no such file\n":     "no JSON of fio",
+		"":                        "not JSON of fio: want the output of fio --output-format=json",
+		"fio: no such file\n":     "not JSON of fio",
 		"{":                       "line 1: unexpected EOF",
 		"note\n{\n\"jobs\": 5\n}": "line 3: jobs: want a []device.fioJob, not a number",
 		"note\n{\n]":              "line 3: invalid character",
-		"{}":                      `no JSON of fio: it has no "fio version"`,
+		"{}":                      `not JSON of fio: it has no "fio version"`,
 		two:                       `jobs "a" and "b" ran at the same time: the option stonewall has them run one after the other`,
 	} {
 		_, _, err := ReadFio(strings.NewReader(text))

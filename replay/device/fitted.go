@@ -149,7 +149,7 @@ func Open(s *files.Set, name string) (f *File, err error) {
 }
 
 // ErrFile is the error of a file that is not a model.
-var ErrFile = errors.New("no model of a device by pianola model")
+var ErrFile = errors.New("not a model of pianola model fit")
 
 // ReadFile reads a file, at most 1 MiB. Errors of the file are a *FileError.
 func ReadFile(r io.Reader) (*File, error) {

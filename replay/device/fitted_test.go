@@ -131,7 +131,7 @@ func TestFile(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"empty", "", "line 1: unexpected end of JSON input"},
 		{"no object", "[]", "line 1: : want a struct { Version *int \"json:\\\"pianola_model\\\"\" }, not a array"},
-		{"another file", `{"a": 1}`, "no model of a device by pianola model"},
+		{"another file", `{"a": 1}`, "not a model of pianola model fit"},
 		{"newer", strings.Replace(text, `"pianola_model": 1`, `"pianola_model": 2`, 1), "a model of version 2; this pianola reads version 1"},
 		{"syntax", strings.Replace(text, `"read": {`, `"read": ,{`, 1), "line 10: invalid character ',' looking for beginning of value"},
 		{"type", strings.Replace(text, `"shared": false`, `"shared": 5`, 1), "line 32: model.shared: want a bool, not a number"},
@@ -141,7 +141,7 @@ func TestFile(t *testing.T) {
 		{"negative", strings.Replace(text, `"burst_seconds": 0`, `"burst_seconds": -1`, 1), "burst_seconds: -1 is not from 0 to 3600"},
 		{"falling", strings.Replace(text, `"factor": 0.5`, `"factor": 5`, 1), "spread.read: percentiles and their factors rise"},
 		{"beyond", strings.Replace(text, `"percentile": 100`, `"percentile": 101`, 1), "spread.read: percentile 101 is not from 0 to 100"},
-		{"large", text + strings.Repeat(" ", maxFile), "no model of a device by pianola model: larger than 1 MiB"},
+		{"large", text + strings.Repeat(" ", maxFile), "not a model of pianola model fit: larger than 1 MiB"},
 	} {
 		_, err := ReadFile(strings.NewReader(test.text))
 		require.ErrorContains(t, err, test.want, test.name)

@@ -78,7 +78,7 @@ func (m *Model) AddLatency(text string) error {
 	op, ok := format.Lookup([]byte(what))
 	switch {
 	case !ok || !onFiles(op):
-		return fmt.Errorf("%q is none of read, write, sync and metadata, and no operation on files", what)
+		return fmt.Errorf("%q is not read, write, sync, metadata or an operation on files", what)
 	case m.byOp[op] != nil:
 		return fmt.Errorf("%s has two rules", what)
 	}

@@ -63,7 +63,7 @@ func TestOpen(t *testing.T) {
 	var s files.Set
 	name := filepath.Join(t.TempDir(), "disk.json")
 	for text, want := range map[string]string{
-		"{}":                     name + ": no model of a device by pianola model",
+		"{}":                     name + ": not a model of pianola model fit",
 		"{\n\"pianola_model\":x": name + ":2: invalid character 'x' looking for beginning of value",
 	} {
 		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))

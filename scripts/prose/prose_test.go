@@ -16,6 +16,7 @@ var sentences = [][2]string{
 	{"Idiom", "It shows what the cache holds."},
 	{"Idiom", "It compares this with what lab predicts."},
 	{"Idiom", "It keeps what programs keep."},
+	{"Idiom", "The file is not JSON: want what fio prints."},
 	{"", "What is missing here?"},
 	{"", "It says what to do."},
 	{"Idiom", "It needs as many as there are."},
