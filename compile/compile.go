@@ -137,6 +137,7 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 	lost, ended := in.last.Value(format.MetaLost)
 	total, _, _ := strings.Cut(lost, " ") // counts by operation and processor follow
 	m.report.Lost, _ = strconv.ParseInt(total, 10, 64)
+	m.report.Foreign = in.last.Foreign()
 	m.report.filtered(in.last)
 	if _, recorded := in.last.Value(format.MetaTool); recorded && !ended {
 		m.report.Endless = true

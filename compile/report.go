@@ -22,6 +22,7 @@ type Report struct {
 	Reasons       [numReasons]int64 // why events were left out
 	Substitutions []Substitution
 	Lost          int64             // events that the recorder lost
+	Foreign       []string          // what a foreign recording lacks in the trace, or itself (format.Header.Foreign)
 	Endless       bool              // the recorder was killed before it could write the end
 	Orphans       int               // threads whose creation the recording does not show
 	Unexplained   int64             // results that contradict the simulation
@@ -237,6 +238,9 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 		if k > 0 {
 			add("  %d: %s\n", k, reasonText[i])
 		}
+	}
+	for _, text := range r.Foreign {
+		add("%s\n", text)
 	}
 	add("%v\n", &r.Coverage)
 	add("%s\n", r.FloorText())

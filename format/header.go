@@ -57,6 +57,8 @@ const (
 	MetaElapsed     = "elapsed"       // its run time, seconds
 	MetaPaths       = "paths"         // PathsFlat if the paths of the trace have no directories
 	MetaLeftOut     = "left out"      // "OP=N …": events that compile left out
+	MetaSkipped     = "skipped"       // "NAME=N …": lines of a foreign recording that are not taken, by kind
+	MetaIncomplete  = "incomplete"    // parts that lack events, as a foreign recording itself says
 	MetaReplay      = "replay"        // options of the replay; marks a script as a replay's log
 	MetaTool        = "recorder"      // which recorder made the script
 	MetaUnexplained = "unexplained"   // number of recorded results that contradict the simulation of compile
@@ -239,6 +241,23 @@ func (h *Header) Value(key string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// Foreign says what the header of a foreign recording tells of events that are missing:
+// nothing, or sentences without an end, of a bounded length.
+func (h *Header) Foreign() (all []string) {
+	for _, one := range []struct{ key, text string }{
+		{MetaSkipped, "lines that are not taken"}, {MetaIncomplete, "the file says that these parts of it are incomplete"},
+	} {
+		const most = 300
+		if value, ok := h.Value(one.key); ok {
+			if len(value) > most {
+				value = value[:most] + "…"
+			}
+			all = append(all, one.text+": "+value)
+		}
+	}
+	return all
 }
 
 // Set replaces the remarks with that key by one.

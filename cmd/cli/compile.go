@@ -191,6 +191,9 @@ func judge(c *cli.Context, name string, r *compile.Report) error {
 		}
 		console.Warn("compile: %s: warning: %s", name, s)
 	}
+	for _, s := range r.Foreign {
+		console.Warn("compile: %s: warning: %s", name, s)
+	}
 	if r.MPI.LeftOut {
 		console.Warn("compile: %s: warning: calls of MPI were left out, so ranks don't wait for one another", name)
 	}

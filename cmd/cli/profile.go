@@ -215,6 +215,9 @@ func warnLost(name string, h *format.Header) {
 	case ended && n != "0":
 		console.Warn("%s: warning: the recorder lost %s events", name, n)
 	}
+	for _, s := range h.Foreign() {
+		console.Warn("%s: warning: %s", name, s)
+	}
 }
 
 // write prints profiles. Text has a heading for each if there are several.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"pianola/format"
@@ -31,6 +32,7 @@ type darshan struct {
 	file   int // of the lines that follow, -1 before the first
 	all    []segment
 	mpi    int64
+	cut    []string // modules that ran out of memory
 	queue  []format.Event
 	next   int // of all
 	from   int // of queue
@@ -49,7 +51,13 @@ type segment struct {
 
 const maxSegments = 8 << 20
 
-var darshanFile = []byte("# DXT, file_id:")
+// maxModules bounds the modules that ran out of memory. Darshan has fewer.
+const maxModules = 64
+
+var (
+	darshanFile = []byte("# DXT, file_id:")
+	darshanCut  = []byte(" module contains incomplete data!")
+)
 
 // isDarshan reports whether a file begins as darshan-dxt-parser's output does.
 func isDarshan(head []byte) bool {
@@ -73,7 +81,10 @@ func (p *darshan) header() *format.Header {
 
 func (p *darshan) finish() {
 	if p.mpi > 0 {
-		p.h.Set(MetaSkipped, fmt.Sprintf("X_MPIIO=%d", p.mpi))
+		p.h.Set(format.MetaSkipped, fmt.Sprintf("X_MPIIO=%d", p.mpi))
+	}
+	if len(p.cut) > 0 {
+		p.h.Set(format.MetaIncomplete, strings.Join(p.cut, " "))
 	}
 }
 
@@ -94,6 +105,9 @@ func (p *darshan) parse(queue []format.Event, line []byte) ([]format.Event, erro
 		if seconds, ok := number(bytes.TrimSpace(rest)); ok && seconds < maxNanos/1_000_000_000 {
 			p.h.Set(format.MetaStart, time.Unix(seconds, 0).UTC().Format(time.RFC3339Nano))
 		}
+	}
+	if text, ok := bytes.CutSuffix(line, darshanCut); ok && len(line) < maxKind*2 && len(p.cut) < maxModules {
+		p.cut = append(p.cut, string(text[bytes.LastIndexByte(text, ' ')+1:]))
 	}
 	if line = bytes.TrimSpace(line); len(line) == 0 || line[0] == '#' {
 		return queue, nil

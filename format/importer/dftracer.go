@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +26,7 @@ type dftracer struct {
 	h       format.Header
 	t       *tracks
 	hashed  map[string]int // number of the file
-	skipped map[string]int64
+	skipped skipped
 	base    int64 // of the first event, microseconds
 	begun   bool
 	fields  fields
@@ -35,7 +34,7 @@ type dftracer struct {
 }
 
 func openDFTracer(r io.Reader, name string, _ Options) (format.Reader, error) {
-	return newLines(r, name, &dftracer{t: newTracks(), hashed: map[string]int{}, skipped: map[string]int64{}}), nil
+	return newLines(r, name, &dftracer{t: newTracks(), hashed: map[string]int{}}), nil
 }
 
 // isDFTracer reports whether a file begins with an event of the kinds X and M, behind [ or
@@ -58,25 +57,10 @@ func (p *dftracer) header() *format.Header {
 	return &p.h
 }
 
-func (p *dftracer) finish() {
-	var words []string
-	for _, name := range slices.Sorted(maps.Keys(p.skipped)) {
-		words = append(words, fmt.Sprintf("%s=%d", name, p.skipped[name]))
-	}
-	if len(words) > 0 {
-		p.h.Set(MetaSkipped, strings.Join(words, " "))
-	}
-}
+func (p *dftracer) finish() { p.skipped.remark(&p.h) }
 
 // skip counts a line that is not taken.
-func (p *dftracer) skip(kind, name string) {
-	const maxKinds = 1024
-	key := kind + ":" + name
-	if _, ok := p.skipped[key]; !ok && len(p.skipped) >= maxKinds {
-		key = "other"
-	}
-	p.skipped[key]++
-}
+func (p *dftracer) skip(kind, name string) { p.skipped.add(kind+":", []byte(name)) }
 
 // dftracerOps are the functions that are taken. Those of STDIO count in items of
 // size bytes.

@@ -145,6 +145,7 @@ func TestErrors(t *testing.T) {
 		{head + "open:4:5:0:0:7\n", "f:4: open without a path"},
 		{head + "read:4:5:x:0:7\n", "f:4: malformed call, expected NAME:START:END:RESULT:…:FD"},
 		{head + "read:4:5:1:0:9999999999\n", "f:4: descriptor out of range"},
+		{head + "dup:4:5:9999999999:0:7\n", "f:4: descriptor out of range"},
 		{head + "read:4:9223372036854775807:1:0:7\n", "f:4: time out of range"},
 	} {
 		_, _, _, err := read(Options{}, text("f", tt.content))
@@ -173,14 +174,57 @@ func TestSourceErrors(t *testing.T) {
 
 // Calls that failed, or of which the log doesn't say enough, are counted.
 func TestIOProfSkips(t *testing.T) {
-	_, h, events, err := read(Options{}, text("f", "Time:1:2:3\nTpS:10\nPID:5\nopen:4:5:-1:0:-1:x\nfgets:5:6:1:0:3\nfgets:6:7:1:0:3\nlseek:7:8:100:0:3\n"))
+	_, h, events, err := read(Options{}, text("f", "Time:1:2:3\nTpS:10\nPID:5\nopen:4:5:-1:0:-1:x\nfcntl:5:6:1:0:3\nfcntl:6:7:1:0:3\nfdopen:6:7:0:0:3\nfseek:6:7:0:0:3\ndup:6:7:0:0:3\nlseek:7:8:100:0:3\n"))
 	require.NoError(t, err)
 	require.Len(t, events, 1)
-	require.Equal(t, format.Event{Op: format.OpLseek, TID: 5, Line: 7, Start: 4e8, Dur: 1e8, Ret: 100, Args: [6]int64{3, 100}}, events[0])
-	skipped, _ := h.Value(MetaSkipped)
-	require.Equal(t, "failed open=1 fgets=2", skipped)
+	require.Equal(t, format.Event{Op: format.OpLseek, TID: 5, Line: 10, Start: 4e8, Dur: 1e8, Ret: 100, Args: [6]int64{3, 100}}, events[0])
+	skipped, _ := h.Value(format.MetaSkipped)
+	require.Equal(t, "dup=1 failed open=1 fcntl=2 fseek=1", skipped)
+	require.Equal(t, []string{"lines that are not taken: dup=1 failed open=1 fcntl=2 fseek=1"}, h.Foreign())
 	_, ended := h.Value(format.MetaLost)
 	require.False(t, ended, "a log without an end must be found to be one")
+}
+
+func TestIOProfCalls(t *testing.T) {
+	for call, want := range map[string]format.Event{
+		"read:4:5:7:9:3":     {Op: format.OpRead, Ret: 7, Args: [6]int64{3, 0, 7}},
+		"read:4:5:0:9:3":     {Op: format.OpRead, Args: [6]int64{3}},
+		"write:4:5:7:9:3":    {Op: format.OpWrite, Ret: 7, Args: [6]int64{3, 0, 7}},
+		"write:4:5:0:9:3":    {Op: format.OpWrite, Ret: 9, Args: [6]int64{3, 0, 9}},
+		"vfprintf:4:5:0:9:3": {Op: format.OpWrite, Ret: 9, Args: [6]int64{3, 0, 9}},
+		"fputc:4:5:0:65:3":   {Op: format.OpWrite, Ret: 1, Args: [6]int64{3, 0, 1}},
+		"getc:4:5:65:0:3":    {Op: format.OpRead, Ret: 1, Args: [6]int64{3, 0, 1}},
+		"pread:4:5:7:90:3":   {Op: format.OpPread64, Ret: 7, Args: [6]int64{3, 0, 7, 90}},
+		"pread:4:5:7:0:3":    {Op: format.OpRead, Ret: 7, Args: [6]int64{3, 0, 7}},
+		"pwrite:4:5:7:90:3":  {Op: format.OpPwrite64, Ret: 7, Args: [6]int64{3, 0, 7, 90}},
+		"pwrite:4:5:0:7:3":   {Op: format.OpWrite, Ret: 7, Args: [6]int64{3, 0, 7}},
+		"rewind:4:5:0:0:3":   {Op: format.OpLseek, Args: [6]int64{3}},
+		"fsetpos:4:5:0:90:3": {Op: format.OpLseek, Ret: 90, Args: [6]int64{3, 90}},
+		"dup:4:5:6:0:3":      {Op: format.OpDup, Ret: 6, Args: [6]int64{3}},
+		"dup2:4:5:0:6:3":     {Op: format.OpDup2, Ret: 6, Args: [6]int64{3, 6}},
+		"sendmsg:4:5:0:9:3":  {Op: format.OpSendmsg, Ret: 9, Args: [6]int64{3}},
+		"recv:4:5:7:0:3":     {Op: format.OpRecvfrom, Ret: 7, Args: [6]int64{3, 0, 7}},
+		"fclose:4:5:7:9:3":   {Op: format.OpClose, Args: [6]int64{3}},
+	} {
+		_, _, events, err := read(Options{}, text("f", "Time:1:2:4\nTpS:10\nPID:5\n"+call+"\n"))
+		require.NoError(t, err, call)
+		want.TID, want.Line, want.Dur = 5, 4, 1e8
+		require.Equal(t, []format.Event{want}, events, call)
+	}
+}
+
+// The kinds of lines that are not taken are bounded, in number and in length.
+func TestSkippedIsBounded(t *testing.T) {
+	var s skipped
+	for i := range 2 * maxSkipped {
+		s.add("", fmt.Appendf(bytes.Repeat([]byte("x"), 2*i%maxLine), "%d", i))
+	}
+	require.LessOrEqual(t, len(s), maxSkipped+1)
+	var h format.Header
+	s.remark(&h)
+	text, _ := h.Value(format.MetaSkipped)
+	require.Less(t, len(text), maxSkipped*(maxKind+20))
+	require.Less(t, len(h.Foreign()[0]), 400)
 }
 
 // A descriptor is free again after its close, the lowest is given first.

@@ -3,9 +3,6 @@ package importer
 import (
 	"bytes"
 	"errors"
-	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -24,8 +21,8 @@ import (
 //	read:START:END:922:0:7
 //	endoflog-file
 //
-// with times in ticks, TpS to a second. The number after END is the result, the
-// sixth field the descriptor. The line Time is repeated at the end.
+// with times in ticks, TpS to a second. Two numbers and the descriptor follow END. The
+// line Time is repeated at the end.
 type ioprof struct {
 	h       format.Header
 	epoch   int64 // of the start, nanoseconds since 1970
@@ -35,18 +32,38 @@ type ioprof struct {
 	pid     int32
 	command string
 	files   names
-	skipped map[string]int64
+	skipped skipped
 }
 
-// The functions of the C library that IOProf logs. The log has neither the
-// offset of pread nor the arguments of fseek.
-var ioprofOps = map[string]format.Op{
-	"open": format.OpOpen, "open64": format.OpOpen, "fopen": format.OpOpen, "fopen64": format.OpOpen, "creat": format.OpOpen,
-	"read": format.OpRead, "fread": format.OpRead, "readv": format.OpRead,
-	"write": format.OpWrite, "fwrite": format.OpWrite, "writev": format.OpWrite,
-	"lseek": format.OpLseek, "lseek64": format.OpLseek,
-	"fsync": format.OpFsync, "fdatasync": format.OpFdatasync,
-	"close": format.OpClose, "fclose": format.OpClose,
+// ioprofCall is a function of the C library that IOProf logs.
+type ioprofCall struct {
+	op format.Op // OpNone for one that changes nothing
+
+	// moves is how many bytes a call moves if the log need not tell, else 0.
+	moves int64
+
+	// vague is whether a result of 0 can mean that the log has none.
+	vague bool
+}
+
+// ioprofCalls has no function whose effect the log leaves open: fcntl without its command,
+// exec without the program, socket and accept, fork, and ungetc.
+var ioprofCalls = map[string]ioprofCall{
+	"open": {op: format.OpOpen}, "open64": {op: format.OpOpen}, "creat": {op: format.OpOpen}, "creat64": {op: format.OpOpen},
+	"fopen": {op: format.OpOpen}, "fopen64": {op: format.OpOpen}, "fdopen": {},
+	"close": {op: format.OpClose}, "fclose": {op: format.OpClose},
+	"read": {op: format.OpRead}, "readv": {op: format.OpRead}, "fread": {op: format.OpRead}, "pread": {op: format.OpPread64},
+	"fgets": {op: format.OpRead}, "gets": {op: format.OpRead}, "fscanf": {op: format.OpRead}, "vfscanf": {op: format.OpRead},
+	"fgetc": {op: format.OpRead, moves: 1}, "getc": {op: format.OpRead, moves: 1},
+	"write": {op: format.OpWrite}, "writev": {op: format.OpWrite}, "fwrite": {op: format.OpWrite}, "pwrite": {op: format.OpPwrite64},
+	"fputs": {op: format.OpWrite}, "puts": {op: format.OpWrite}, "fprintf": {op: format.OpWrite}, "vfprintf": {op: format.OpWrite},
+	"fputc": {op: format.OpWrite, moves: 1}, "putc": {op: format.OpWrite, moves: 1},
+	"lseek": {op: format.OpLseek}, "lseek64": {op: format.OpLseek}, "rewind": {op: format.OpLseek},
+	"fseek": {op: format.OpLseek, vague: true}, "fseek64": {op: format.OpLseek, vague: true}, "fsetpos": {op: format.OpLseek, vague: true},
+	"dup": {op: format.OpDup, vague: true}, "dup2": {op: format.OpDup2, vague: true},
+	"fsync": {op: format.OpFsync}, "fdatasync": {op: format.OpFdatasync},
+	"recv": {op: format.OpRecvfrom}, "recvfrom": {op: format.OpRecvfrom}, "recvmsg": {op: format.OpRecvmsg},
+	"send": {op: format.OpSendto}, "sendto": {op: format.OpSendto}, "sendmsg": {op: format.OpSendmsg},
 }
 
 const ioprofEnd = "endoflog-file"
@@ -76,33 +93,11 @@ func ioprofTime(text []byte) (epoch, ticks int64, err error) {
 func (p *ioprof) header() *format.Header {
 	p.h.Set(MetaSource, IOProf.String())
 	p.h.Set(format.MetaTool, "IOProf") // so that compile notices a log without an end
-	p.h.Set(MetaUnknown, "flags of open, errors, whence of lseek, threads")
+	p.h.Set(MetaUnknown, "flags of open, errors, whence of seeks, offsets of pread and pwrite that are 0, threads")
 	return &p.h
 }
 
-func (p *ioprof) finish() {
-	if len(p.skipped) == 0 {
-		return
-	}
-	var words []string
-	for _, name := range slices.Sorted(maps.Keys(p.skipped)) {
-		words = append(words, fmt.Sprintf("%s=%d", name, p.skipped[name]))
-	}
-	p.h.Set(MetaSkipped, strings.Join(words, " "))
-}
-
-// skip counts a line without an event.
-func (p *ioprof) skip(name []byte) {
-	const maxKinds = 1024
-	if p.skipped == nil {
-		p.skipped = make(map[string]int64)
-	}
-	key := string(name)
-	if _, ok := p.skipped[key]; !ok && len(p.skipped) >= maxKinds {
-		key = "other"
-	}
-	p.skipped[key]++
-}
+func (p *ioprof) finish() { p.skipped.remark(&p.h) }
 
 func (p *ioprof) parse(queue []format.Event, line []byte) ([]format.Event, error) {
 	word, rest := field(line, ':')
@@ -155,8 +150,12 @@ func (p *ioprof) parse(queue []format.Event, line []byte) ([]format.Event, error
 	return append(queue, e), nil
 }
 
-// call parses "START:END:RESULT:…:FD[:PATH]". It returns false, and counts the line, if
-// it is not an event.
+// call parses "START:END:NUMBER:NUMBER:FD[:PATH]". It returns false, and counts the line,
+// if it is not an event.
+//
+// The first number is the result. The second can be the offset of a pread or pwrite. The
+// paper does not say whether it is the result of a call that writes: it is taken as that
+// if the first is 0, and so for seeks and copies of descriptors.
 func (p *ioprof) call(e *format.Event, name, rest []byte) (taken bool, err error) {
 	var words [5][]byte
 	for i := range words {
@@ -173,26 +172,52 @@ func (p *ioprof) call(e *format.Event, name, rest []byte) (taken bool, err error
 	if !ok1 {
 		return false, errors.New("time out of range")
 	}
-	var known bool
-	if e.Op, known = ioprofOps[string(name)]; !known {
-		p.skip(name)
+	of, known := ioprofCalls[string(name)]
+	if !known {
+		p.skipped.add("", name)
 		return false, nil
 	}
 	result, ok := number(words[2])
+	second, okSecond := number(words[3])
 	fd, okFD := number(words[4])
 	if !ok || !okFD {
 		// The log does not have the errno.
 		if bytes.HasPrefix(words[2], []byte("-")) || bytes.HasPrefix(words[4], []byte("-")) {
-			p.skip(append([]byte("failed "), name...))
+			p.skipped.add("failed ", name)
 			return false, nil
 		}
 		return false, errors.New("malformed call, expected NAME:START:END:RESULT:…:FD")
 	}
-	if fd > 1<<31-1 {
+	offset := int64(0)
+	switch {
+	case !okSecond:
+	case result == 0 && of.op.Info().Class != format.ClassRead:
+		result = second
+	default:
+		offset = second
+	}
+	if of.vague && result == 0 {
+		p.skipped.add("", name)
+		return false, nil
+	}
+	if of.moves > 0 {
+		result = of.moves
+	}
+	if fd > 1<<31-1 || (of.op == format.OpDup || of.op == format.OpDup2) && result > 1<<31-1 {
 		return false, errors.New("descriptor out of range")
 	}
-	e.Args[0], e.Ret = fd, result
+	e.Op, e.Args[0], e.Ret = of.op, fd, result
 	switch e.Op {
+	case format.OpNone:
+		return false, nil
+	case format.OpPread64, format.OpPwrite64:
+		e.Args[2], e.Args[3] = result, offset
+		// If the log has no offsets, the calls are not all at the beginning of the file.
+		if offset == 0 && e.Op == format.OpPread64 {
+			e.Op = format.OpRead
+		} else if offset == 0 {
+			e.Op = format.OpWrite
+		}
 	case format.OpOpen:
 		if len(rest) == 0 {
 			return false, errors.New("open without a path")
@@ -202,10 +227,11 @@ func (p *ioprof) call(e *format.Event, name, rest []byte) (taken bool, err error
 			return false, err
 		}
 		e.Args[0], e.Args[1], e.Str[0], e.Ret = 0, format.RDWR, p.files.text[n], fd
-	case format.OpRead, format.OpWrite:
+	case format.OpRead, format.OpWrite, format.OpRecvfrom, format.OpSendto:
 		e.Args[2] = result // the log does not have the requested size
-	case format.OpLseek:
+	case format.OpLseek, format.OpDup2:
 		e.Args[1] = result
+	case format.OpDup, format.OpRecvmsg, format.OpSendmsg:
 	default:
 		e.Ret = 0
 	}

@@ -142,12 +142,16 @@ func (r *Recording) openMerged() (*Reader, error) {
 // format.Reader.
 type merged struct {
 	*format.Merged
-	h format.Header
+	h       format.Header
+	skipped skipped // of the files that have ended
 }
 
 // Header implements format.Reader. It returns the header of the file that
-// begins first.
-func (m *merged) Header() *format.Header { return &m.h }
+// begins first, with what is skipped of all.
+func (m *merged) Header() *format.Header {
+	m.skipped.remark(&m.h)
+	return &m.h
+}
 
 // source is a file, with its events on the clock of all.
 type source struct {
@@ -155,6 +159,7 @@ type source struct {
 	format.Reader
 	of    *merged
 	first bool // of is to have the header, as it is after the next Read
+	ended bool
 }
 
 // Read implements format.Reader.
@@ -166,6 +171,12 @@ func (s *source) Read(events []format.Event) (int, error) {
 		e.Line = 0 // of one file of several
 		if s.tid != 0 {
 			e.TID = s.tid
+		}
+	}
+	if l, ok := s.Reader.(*lines); ok && errors.Is(err, io.EOF) && !s.ended {
+		s.ended = true
+		for kind, n := range l.p.(*ioprof).skipped {
+			s.of.skipped.count(kind, n)
 		}
 	}
 	if s.first || s.begin == 0 && errors.Is(err, io.EOF) {

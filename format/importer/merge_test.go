@@ -78,13 +78,15 @@ func TestMergeMany(t *testing.T) {
 }
 
 func TestMergeIOProf(t *testing.T) {
-	const log = "Time:%d:0:1000\nTpS:10\nPID:%d\nfsync:1005:1006:0:0:3\nendoflog-file\n"
+	const log = "Time:%d:0:1000\nTpS:10\nPID:%d\nfcntl:1004:1005:0:0:3\nfsync:1005:1006:0:0:3\nendoflog-file\n"
 	rec, h, events, err := read(Options{}, text("a", fmt.Sprintf(log, 50, 7)), text("b", fmt.Sprintf(log, 40, 8)))
 	require.NoError(t, err)
 	require.Equal(t, IOProf, rec.Kind)
 	require.Equal(t, []int64{8, 5e8, 7, 105e8}, []int64{int64(events[0].TID), events[0].Start, int64(events[1].TID), events[1].Start})
 	_, ended := h.Value(format.MetaLost)
 	require.True(t, ended)
+	skipped, _ := h.Value(format.MetaSkipped)
+	require.Equal(t, "fcntl=2", skipped, "of both files")
 }
 
 func TestMergeErrors(t *testing.T) {

@@ -34,7 +34,6 @@ func (k Kind) String() string { return kindNames[k] }
 const (
 	MetaSource  = "source"  // the Kind
 	MetaUnknown = "unknown" // what the source lacks
-	MetaSkipped = "skipped" // "NAME=N …": lines of kinds that are not taken
 )
 
 // File is a source that can be read several times.
