@@ -248,7 +248,7 @@ func elementOf(c string) string {
 func (f *Function) player(b *strings.Builder, types []string) {
 	fmt.Fprintf(b, "\nstatic void play_%s(struct call *call_)\n{\n", f.Name)
 	needed := f.needed()
-	if f.Play != "" && f.Result.Kind != Void {
+	if f.Play != "" && needed["result"] && f.Result.Kind != Void {
 		b.WriteString("\tconst long long result = call_->result;\n")
 	}
 	for i := range f.Args {

@@ -36,6 +36,22 @@ ssize_t getline(char **lineptr, size_t *n, FILE *stream); //span read //map stre
 ssize_t getdelim(char **lineptr, size_t *n, int delimiter, FILE *stream); //span read //map stream stream //bytes result //error result < 0
 //pass lineptr &line //pass n &line_size
 int fscanf(FILE *stream, const char *format, ...); //span read //map stream stream //error result < 0
+int vfscanf(FILE *s, const char *format, __gnuc_va_list arg); //span read //map stream s //error result < 0
+//play no
+
+// The library's headers have programs call these in the place of fscanf and vfscanf.
+int __isoc99_fscanf(FILE *stream, const char *format, ...); //span read //map stream stream //error result < 0
+//play no
+int __isoc23_fscanf(FILE *stream, const char *format, ...); //span read //map stream stream //error result < 0
+//play no
+int __isoc99_vfscanf(FILE *s, const char *format, __gnuc_va_list arg); //span read //map stream s //error result < 0
+//play no
+int __isoc23_vfscanf(FILE *s, const char *format, __gnuc_va_list arg); //span read //map stream s //error result < 0
+//play no
+
+// Only old programs call gets, which is in no header.
+char *gets(char *s); //span read //error result == 0
+//play no
 
 size_t fwrite(const void *ptr, size_t size, size_t n, FILE *stream); //span write //map stream stream //bytes result * size //error result < n
 //pass ptr data(size * n)
@@ -58,6 +74,21 @@ int vprintf(const char *format, __gnuc_va_list arg); //span write //bytes result
 //pass source data(result) //play fwrite(source, 1, result, stdout)
 int vfprintf(FILE *s, const char *format, __gnuc_va_list arg); //span write //map stream s //bytes result //error result < 0
 //pass source data(result) //play fwrite(source, 1, result, s)
+
+// With _FORTIFY_SOURCE, programs call these.
+size_t __fread_chk(void *ptr, size_t limit, size_t size, size_t n, FILE *stream); //span read //map stream stream //bytes result * size //error result < n
+//pass ptr room(size * n) //play fread(ptr, size, n, stream)
+char *__fgets_chk(char *s, size_t limit, int n, FILE *stream); //span read //map stream stream //error result == 0
+//pass s room(n) //play fgets(s, n, stream)
+int __printf_chk(int flag, const char *format, ...); //span write //bytes result //error result < 0
+//pass source data(result) //play fwrite(source, 1, result, stdout)
+int __fprintf_chk(FILE *stream, int flag, const char *format, ...); //span write //map stream stream //bytes result //error result < 0
+//pass source data(result) //play fwrite(source, 1, result, stream)
+int __vprintf_chk(int flag, const char *format, __gnuc_va_list arg); //span write //bytes result //error result < 0
+//pass source data(result) //play fwrite(source, 1, result, stdout)
+int __vfprintf_chk(FILE *s, int flag, const char *format, __gnuc_va_list arg); //span write //map stream s //bytes result //error result < 0
+//pass source data(result) //play fwrite(source, 1, result, s)
+
 int dprintf(int fd, const char *format, ...); //span write //bytes result //error result < 0
 //play no
 void perror(const char *s); //span write
