@@ -162,7 +162,7 @@ deps-conformance:
 	@sh scripts/need.sh stress-ng=stress-ng dbench=dbench bonnie++=bonnie++ xfs_io=xfsprogs fio=fio python3=python3
 
 deps-test:
-	@sh scripts/need.sh sqlite3=sqlite3 git=git gcc=gcc python3=python3 tar=tar strace=strace fio=fio h5cc=libhdf5-dev h5dump=hdf5-tools mpicc=libmpich-dev mpiexec=mpich srun=slurm-wlm munged=munge chromium=chromium
+	@sh scripts/need.sh sqlite3=sqlite3 git=git gcc=gcc gfortran=gfortran python3=python3 tar=tar strace=strace fio=fio h5cc=libhdf5-dev h5dump=hdf5-tools mpicc=libmpich-dev mpiexec=mpich srun=slurm-wlm munged=munge chromium=chromium
 	@sh scripts/duckdb.sh demo/duckdb
 
 deps-sql:
