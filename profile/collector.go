@@ -54,8 +54,8 @@ type Collector struct {
 	// more than 32768 of them.
 	Interval int64
 
-	// Tails is whether intervals have latencies (Span.Latency). There are at most 4096
-	// intervals then.
+	// Tails is whether intervals have latencies and operations (Span.Latency, Span.Ops).
+	// There are at most 4096 intervals then.
 	Tails bool
 
 	// NoParts leaves out Profile.Parts, which only a page needs.
@@ -249,7 +249,7 @@ func (c *Collector) follow(one *call, e *format.Event) {
 	}
 	if one.category != noCategory {
 		c.slice()
-		c.intervals.count(one, f, e.Dur)
+		c.intervals.count(one, e.Op, f, e.Dur)
 		c.intervals.commit(e, one.start)
 		c.intervals.spend(one.category, one.start, one.end)
 		if one.end > one.start {
@@ -294,7 +294,7 @@ func (c *Collector) requested(one *call, e *format.Event) {
 	}
 	if one.category != noCategory {
 		c.slice()
-		c.intervals.count(one, f, e.Dur)
+		c.intervals.count(one, e.Op, f, e.Dur)
 		if one.category < NumIO {
 			c.intervals.spend(inFlight+one.category, one.start, one.end)
 		}

@@ -251,7 +251,12 @@ func (p *Profile) intervalTable(of *Intervals) *Table {
 			}
 		}
 	}
+	if of.Tails {
+		columns = append(columns, column[Span]{heading{"calls_by_operation", causes}, func(v *Span) value { return value{known: true, calls: v.Ops} }})
+	}
 	columns = append(columns,
+		column[Span]{heading{"reads_by_size", frequents}, func(v *Span) value { return frequentValues(v.Sizes[Reads].list()) }},
+		column[Span]{heading{"writes_by_size", frequents}, func(v *Span) value { return frequentValues(v.Sizes[Writes].list()) }},
 		column[Span]{heading{"mapped_reads", number}, func(v *Span) value { return integer(v.Categories[MappedReads].Calls) }},
 		column[Span]{heading{"mapped_writes", number}, func(v *Span) value { return integer(v.Categories[MappedWrites].Calls) }})
 	return tableOf(of.List, columns)

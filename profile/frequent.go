@@ -44,8 +44,12 @@ func (f *frequent) list() []Frequent {
 			out = append(out, v)
 		}
 	}
-	slices.SortFunc(out, func(a, b Frequent) int {
+	sortFrequent(out)
+	return out
+}
+
+func sortFrequent(list []Frequent) {
+	slices.SortFunc(list, func(a, b Frequent) int {
 		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Value, b.Value))
 	})
-	return out
 }

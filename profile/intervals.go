@@ -11,7 +11,7 @@ import (
 type Intervals struct {
 	Nanos int64 // length of each; the last may be cut short by the end of the run
 	List  []Span
-	Tails bool // Collector.Tails was set
+	Tails bool // Collector.Tails was set: intervals have Latency and Ops
 }
 
 // Span is what happened in an interval. Calls, errors and bytes
@@ -21,6 +21,8 @@ type Span struct {
 	Start      int64                   // nanoseconds since the start of the recording
 	Categories                         // of communication the time only
 	Latency    [NumIO]*stats.Quantiles // of the calls that began in it; nil for none, and where Collector.Tails is not set
+	Ops        OpTotals                // of the calls that began in it, the most first, with all of their time; nil where Collector.Tails is not set
+	Sizes      [2]Powers               // of the reads and writes that began in it
 	Files      []int                   // places in Profile.Files of those that calls began on, -1 for the others; up to 32
 	MoreFiles  bool                    // and there were more
 	Commits    int64                   // of threads to logs, in a trace
@@ -29,7 +31,7 @@ type Span struct {
 }
 
 // merged returns at most so many intervals: neighbours are added together, without their
-// files and latencies.
+// files, operations and latencies.
 func (v *Intervals) merged(most int) *Intervals {
 	each := max((len(v.List)+most-1)/most, 1)
 	out := &Intervals{Nanos: v.Nanos * int64(each)}
@@ -41,6 +43,9 @@ func (v *Intervals) merged(most int) *Intervals {
 		for k := range into.Categories {
 			into.Categories[k].add(&v.List[i].Categories[k])
 		}
+		for k := range into.Sizes {
+			into.Sizes[k].add(&v.List[i].Sizes[k])
+		}
 		into.Commits += v.List[i].Commits
 		into.Groups += v.List[i].Groups
 		into.Replies += v.List[i].Replies
@@ -49,14 +54,14 @@ func (v *Intervals) merged(most int) *Intervals {
 }
 
 const (
-	// maxSlices bounds the number of slices, 12 MiB of them, and chosenSlices
+	// maxSlices bounds the number of slices, 34 MiB of them, and chosenSlices
 	// where their length is not given: so many do for intervals of any length
 	// that can be chosen.
 	maxSlices    = 1 << 15
 	chosenSlices = 1 << 12
 
-	// tailSlices is the number of slices where they have latencies: 5 KiB for each
-	// category.
+	// tailSlices is the number of slices where they have latencies, 5 KiB for each
+	// category, and operations, 56 bytes for each.
 	tailSlices = 1 << 12
 
 	// sliceFiles is how many files a slice tells apart.
@@ -74,7 +79,7 @@ type sliced struct {
 	width   int64 // nanoseconds
 	most    int64 // slices
 	widened int64 // how often
-	tails   bool  // slices have latencies
+	tails   bool  // slices have latencies and operations
 	slices  []slice
 
 	// The slice of the time that was asked for last, and where it starts: the next one is
@@ -86,6 +91,8 @@ type sliced struct {
 type slice struct {
 	totals  [NumIO]Total // without the time
 	tails   [NumIO]*stats.Histogram
+	ops     OpTotals
+	sizes   [2]Powers
 	changes [numChanges]bin // of the time, see timeline
 	files   [sliceFiles]int32
 	nfiles  uint8
@@ -101,7 +108,8 @@ const (
 	numChanges = NumCategories + NumIO
 )
 
-// newSliced returns slices of a length, 0 for a choice, with latencies or not.
+// newSliced returns slices of a length, 0 for a choice, with latencies and operations or
+// not.
 func newSliced(nanos int64, tails bool) sliced {
 	s := sliced{width: nanos, most: maxSlices, tails: tails}
 	if nanos == 0 {
@@ -115,10 +123,16 @@ func newSliced(nanos int64, tails bool) sliced {
 
 // count adds a call on a file, which can be nil. nanos is how long it took, below 0
 // if that is not known. The time that passed is for spend.
-func (s *sliced) count(c *call, f *file, nanos int64) {
+func (s *sliced) count(c *call, op format.Op, f *file, nanos int64) {
 	s.reach(c.end)
 	place := s.place(c.start)
 	at := &s.slices[place]
+	if s.tails {
+		at.ops.add(op, &c.total)
+	}
+	if c.category <= Writes {
+		at.sizes[c.category].count(c.total.Bytes)
+	}
 	if k := c.category; k < NumIO {
 		one := c.total
 		one.Nanos, one.Flight = 0, 0
@@ -241,6 +255,13 @@ func (s *slice) merge(o *slice) {
 			s.tails[k] = more
 		}
 	}
+	s.ops = slices.Clone(s.ops) // it can be part of another slice
+	for i := range o.ops {
+		s.ops.add(o.ops[i].Op, &o.ops[i].Total)
+	}
+	for k := range s.sizes {
+		s.sizes[k].add(&o.sizes[k])
+	}
 	for k := range s.changes {
 		s.changes[k].add(&o.changes[k])
 	}
@@ -294,6 +315,8 @@ func (s *sliced) intervals(runTime int64, choose bool, place []int) Intervals {
 	for i := range from {
 		at, v := &from[i], &out.List[i]
 		v.Start, v.MoreFiles, v.Commits, v.Groups, v.Replies = int64(i)*width, at.more, at.commits[0], at.commits[1], at.replies
+		v.Ops, v.Sizes = slices.Clone(at.ops), at.sizes
+		v.Ops.sort()
 		copy(v.Categories[:], at.totals[:])
 		until := min(v.Start+width, runTime)
 		for k := range sum {

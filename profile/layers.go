@@ -40,14 +40,18 @@ type Spent struct {
 	Ready   int64 // able to run without a processor
 
 	Categories Categories // of Caused
-	Caused     []Caused   // the most calls first
+	Caused     OpTotals   // the most calls first
 }
 
-// Caused is the calls of an operation that a function caused, or the waits.
-type Caused struct {
+// OpTotal is the calls of an operation that a function caused, or that began in an interval;
+// or the waits.
+type OpTotal struct {
 	Op format.Op
 	Total
 }
+
+// OpTotals have each operation at most once.
+type OpTotals []OpTotal
 
 // Compute returns the time of the library itself on the processor.
 func (s *Spent) Compute() int64 { return max(s.Self-s.System-s.Waiting-s.Ready, 0) }
@@ -74,21 +78,21 @@ func (s *Spent) add(o *Spent) {
 		s.Categories[k].add(&o.Categories[k])
 	}
 	for i := range o.Caused {
-		s.cause(o.Caused[i].Op, &o.Caused[i].Total)
+		s.Caused.add(o.Caused[i].Op, &o.Caused[i].Total)
 	}
 }
 
-func (s *Spent) cause(op format.Op, t *Total) {
-	at := slices.IndexFunc(s.Caused, func(c Caused) bool { return c.Op == op })
+func (l *OpTotals) add(op format.Op, t *Total) {
+	at := slices.IndexFunc(*l, func(o OpTotal) bool { return o.Op == op })
 	if at < 0 {
-		at = len(s.Caused)
-		s.Caused = append(s.Caused, Caused{Op: op})
+		at = len(*l)
+		*l = append(*l, OpTotal{Op: op})
 	}
-	s.Caused[at].add(t)
+	(*l)[at].add(t)
 }
 
-func (s *Spent) sort() {
-	slices.SortFunc(s.Caused, func(a, b Caused) int {
+func (l OpTotals) sort() {
+	slices.SortFunc(l, func(a, b OpTotal) int {
 		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Op, b.Op))
 	})
 }
@@ -111,7 +115,7 @@ func (s *spans) snapshot() (list []Layer) {
 			out.add(&out.Functions[i].Spent)
 		}
 		out.Nanos, out.Asks, out.Asked = out.Self, l.asks, l.asked
-		out.sort()
+		out.Caused.sort()
 		list = append(list, out)
 	}
 	sortByTime(list, func(l Layer) int64 { return l.Nanos }, func(l Layer) string { return l.Name })
@@ -132,9 +136,9 @@ func (f *function) snapshot() Function {
 		if k := Category(cause.what); k < NumCategories {
 			out.Categories[k].add(t)
 		}
-		out.cause(cause.op, t)
+		out.Caused.add(cause.op, t)
 	}
-	out.sort()
+	out.Caused.sort()
 	return out
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pianola/format"
 	scripts "pianola/format/script"
 )
 
@@ -51,7 +52,7 @@ func TestWriteOpenMetrics(t *testing.T) {
 	}
 }
 
-// Longer intervals have the latencies of the shorter ones, however often the profile is
+// Longer intervals have the latencies, operations and sizes of the shorter ones, however often the profile is
 // asked for.
 func TestIntervalTails(t *testing.T) {
 	var b strings.Builder
@@ -66,10 +67,18 @@ func TestIntervalTails(t *testing.T) {
 		require.Less(t, len(p.Intervals.List), 250)
 		for i := range p.Intervals.List {
 			v := &p.Intervals.List[i]
+			require.Equal(t, v.Categories[Reads].Calls, v.Sizes[Reads][3])
+			opens := v.Categories[Metadata].Calls
+			require.Len(t, v.Ops, int(min(opens, 1)+min(v.Categories[Reads].Calls, 1)))
 			if v.Categories[Reads].Calls == 0 {
 				require.Nil(t, v.Latency[Reads])
 				continue
 			}
+			read := v.Ops[0] // the most calls first, and as many as the open where there is one
+			if read.Op != format.OpRead {
+				read = v.Ops[1]
+			}
+			require.Equal(t, Total{Calls: v.Categories[Reads].Calls, Bytes: v.Categories[Reads].Bytes, Nanos: 20_000 * v.Categories[Reads].Calls}, read.Total)
 			require.EqualValues(t, 20_000, v.Latency[Reads].Max)
 			require.InDelta(t, 20_000, v.Latency[Reads].P50, 1400)
 		}

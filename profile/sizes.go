@@ -42,3 +42,39 @@ func classBounds(n int) (from, to int64) {
 	}
 	return 1 << (n - 1), 1 << n
 }
+
+// Powers counts calls by the bytes that they moved: place 0 holds those that moved nothing,
+// place n those that moved at least 10 to the power of n-1 bytes, and less than ten times as
+// many.
+type Powers [20]int64
+
+func (p *Powers) count(moved int64) {
+	n := 0
+	for ; moved > 0; moved /= 10 {
+		n++
+	}
+	p[n]++
+}
+
+func (p *Powers) add(o *Powers) {
+	for n := range p {
+		p[n] += o[n]
+	}
+}
+
+// list returns the least sizes of the places with calls, those of the most calls first.
+func (p *Powers) list() (list []Frequent) {
+	from := int64(0)
+	for n, calls := range p {
+		if n == 1 {
+			from = 1
+		} else if n > 1 {
+			from *= 10
+		}
+		if calls > 0 {
+			list = append(list, Frequent{from, calls})
+		}
+	}
+	sortFrequent(list)
+	return list
+}

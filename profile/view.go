@@ -44,7 +44,7 @@ type value struct {
 	s     string
 	list  []Frequent
 	names []string
-	calls []Caused
+	calls OpTotals
 }
 
 func (t *Total) seconds() value {

@@ -26,7 +26,8 @@ func (t *Table) WriteText(w io.Writer, options TextOptions) error {
 		return column == 0 || k == words || k == nameList || k == causes
 	}
 	keep := func(column int) bool {
-		return left(column) || t.columns[shown[column]].name == "seconds" || shown[column] == t.sorted
+		name := t.columns[shown[column]].name
+		return left(column) && name != "calls_by_operation" || name == "seconds" || shown[column] == t.sorted
 	}
 	text, leftOut := options.narrow(t.cells(shown), left, keep)
 	if leftOut > 0 {
@@ -129,7 +130,7 @@ func mostFrequent(list []Frequent) string {
 }
 
 // someCalls returns the operations of which there are the most calls, and the number of the others.
-func someCalls(list []Caused) string {
+func someCalls(list OpTotals) string {
 	if len(list) == 0 {
 		return table.Missing
 	}

@@ -414,7 +414,7 @@ func TestBrowserSave(t *testing.T) {
 	p.click(t, `#rates .csv`)
 	require.True(t, strings.HasPrefix(text(), "pianola-throughput.csv: elapsed time,read,written\n0,"))
 
-	for _, section := range []string{"profile", "timeline", "heat", "latency", "sizes"} {
+	for _, section := range []string{"profile", "timeline", "heat", "latency", "sizes", "mix"} {
 		p.click(t, `#`+section+` .png`)
 		p.until(t, `saved.length > 0`, "no picture of "+section)
 		require.Equal(t, "image/png", value[string](t, p, `saved[0].blob.type`))

@@ -324,6 +324,42 @@ function sizeFigure(run) {
   return holder;
 }
 
+// mixFigure shows which calls a run made over time: of which operations, or of which sizes by the
+// power of ten.
+function mixFigure(run) {
+  const bySize = key => () => ({
+    width: run.interval_seconds, note: 'By powers of ten: 1 kB stands for 1 kB to just below 10 kB.',
+    lines: [...new Set(run.intervals.flatMap(v => (v[key] ?? []).map(s => s.value)))].sort((a, b) => a - b)
+      .map(from => ({label: bytes(from), values: run.intervals.map(v => v[key]?.find(s => s.value === from)?.calls ?? 0)})),
+  });
+  const kinds = {
+    operation: () => {
+      const parts = Object.groupBy(callsOf(run), p => p.operation);
+      const lines = Object.entries(parts).map(([label, list]) => ({label, values: piecewise(run, list, p => p.calls)}));
+      return {width: run.parts.piece_seconds, note: 'Those with the most calls first.', lines: lines.sort((a, b) => sum(b.values, v => v) - sum(a.values, v => v))};
+    },
+    reads: bySize('reads_by_size'), writes: bySize('writes_by_size'),
+  };
+  const holder = element('div', {});
+  const show = kind => {
+    const {width, note, lines} = kinds[kind]();
+    const x = Array.from({length: (lines[0]?.values.length ?? 0) + 1}, (_, i) => i * width);
+    const data = [x, ...lines.map(l => [...l.values, l.values.at(-1)])]; // steps reach to the next x
+    const series = lines.map((l, i) => ({label: l.label, color: opColors[i % opColors.length], dash: Math.floor(i / opColors.length) * 2, hidden: i >= opColors.length, stepped: true}));
+    const xText = v => `from ${seconds(v)}`;
+    holder.replaceChildren(chart({
+      title: 'Calls over time', note: `Counted where a call began, in intervals of ${brief(seconds(width))}. ${note}`, controls, series, data, show: amount, xText, sync: 'time', time: true, height: 230,
+      summary: lines.map(l => `${l.label} at most ${amount(Math.max(...l.values))}`).join(', ') + '.',
+      x: {ticks: ticks(timeUnits), label: 'elapsed time'}, y: {ticks: ticks(countUnits), label: 'calls in an interval'},
+      table: () => [['interval', ...lines.map(l => l.label)], rowsOf(data, xText, amount)],
+    }).figure);
+  };
+  const options = [['operation', 'by operation'], ...['reads', 'writes'].filter(k => kinds[k]().lines.length > 0).map(k => [k, `${k} by size`])];
+  const controls = element('div', {class: 'controls'}, select('Calls', options, show));
+  show('operation');
+  return holder;
+}
+
 // levelsOf returns how many numbers of threads were in I/O at once.
 function levelsOf(runs) {
   return Math.max(...runs.map(r => r.io_concurrency_seconds.length));
@@ -399,6 +435,7 @@ function detailsOf(run, withConcurrency) {
   if (run.latency_over_time.length > 0) box.append(card('latency-map', latencyMapFigure(run)));
   if (run.latency_by_operation.length > 0) box.append(card('latency', linked(all, now => latencyFigure(run, now))));
   if (run.sizes.length > 0) box.append(card('sizes', wholeRun('Request sizes', () => sizeFigure(run))));
+  if (run.operations.length > 0) box.append(card('mix', wholeRun('Calls over time', () => mixFigure(run))));
   if (run.errors.length > 0) box.append(errorTable(run));
   for (const t of tables) {
     if (run[t.rows].length > 0) box.append(tableOf(run, t));
