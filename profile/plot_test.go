@@ -15,6 +15,7 @@ import (
 
 	"pianola/format"
 	"pianola/internal/testkit"
+	"pianola/profile/picture"
 )
 
 // drawn is what the tests look for in an SVG.
@@ -128,6 +129,39 @@ func TestPlotOfManyReplays(t *testing.T) {
 	require.Contains(t, got.texts, strings.Repeat("long", 9)+"lon…")
 	require.Contains(t, got.texts, "a?\uFFFD<b>&\"")
 	require.Less(t, slices.Max(got.ys), got.lower, "the legend lies on the page")
+}
+
+func TestPlotIntervals(t *testing.T) {
+	c := Collector{Interval: 10e3}
+	require.NoError(t, c.Write([]format.Event{
+		on(format.OpOpenat, 1, 0, 1, 3, "/a", format.AtFDCWD),
+		on(format.OpRead, 1, 5, 20, 3000, "", 3),
+		on(format.OpRead, 1, 26, 4, 1000, "", 3),
+		on(format.OpOpenat, 1, 30, 0, 4, "/b", format.AtFDCWD),
+		on(format.OpRead, 1, 31, 1, 500, "", 3),
+	}))
+	series := []Series{{Name: "application", Profile: c.Profile()}, {Name: "empty", Profile: read(t)}}
+	var b bytes.Buffer
+	require.NoError(t, PlotIntervals(&b, "svg", series...))
+	got := parseSVG(t, b.Bytes())
+	require.Subset(t, got.texts, []string{"in each interval (kB)", "files used", "elapsed time (µs), in intervals of 10µs", "read", "4.50 kB", "at most 2"})
+	require.NotContains(t, got.texts, "written")
+	require.Len(t, got.lines, 2*2, "bytes read and files, each with a line in the legend")
+
+	chart := newIntervalChart(series)
+	steps := []picture.Point{{X: 0, Y: 3}, {X: 10, Y: 3}, {X: 10, Y: 0}, {X: 20, Y: 0}, {X: 20, Y: 1}, {X: 30, Y: 1}, {X: 30, Y: 0.5}, {X: 32, Y: 0.5}}
+	require.Len(t, chart.Groups[0].Lines[1].Points, len(steps))
+	for i, p := range chart.Groups[0].Lines[1].Points {
+		require.InDelta(t, steps[i].X, p.X, 1e-9)
+		require.InDelta(t, steps[i].Y, p.Y, 1e-9)
+	}
+	require.True(t, chart.Groups[0].Lines[0].Right)
+
+	// A file more than can be told apart is said to be that.
+	series[0].Profile.Intervals.List[0].MoreFiles = true
+	require.Equal(t, "more than 32", newIntervalChart(series).Groups[0].Lines[0].Value)
+	require.NoError(t, PlotIntervals(io.Discard, "png"))
+	require.ErrorContains(t, PlotIntervals(io.Discard, "bmp"), "unknown kind of picture")
 }
 
 func TestPlotPNG(t *testing.T) {

@@ -27,6 +27,7 @@ func (t *Table) WriteText(w io.Writer, options TextOptions) error {
 	}
 	keep := func(column int) bool {
 		name := t.columns[shown[column]].name
+		// The operations of an interval would take the room of several figures.
 		return left(column) && name != "calls_by_operation" || name == "seconds" || shown[column] == t.sorted
 	}
 	text, leftOut := options.narrow(t.cells(shown), left, keep)

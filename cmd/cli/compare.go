@@ -96,7 +96,7 @@ func runCompare(c *cli.Context) error {
 		session.Say("compare: %s: saved %s", c.String("save"), table.Plural(len(side.Runs), "run"))
 		return nil
 	}
-	err = putPlot(plot,
+	err = putPlot(plot, false,
 		profile.Series{Name: base.Name, Profile: compare.Typical(base.Profiles())},
 		profile.Series{Name: side.Name, Profile: compare.Typical(side.Profiles())})
 	if err != nil {
@@ -123,9 +123,13 @@ func checkPlot(name string) error {
 	return fmt.Errorf("%q ends neither in .svg nor in .png", name)
 }
 
-func putPlot(o *files.Output, series ...profile.Series) error {
+func putPlot(o *files.Output, intervals bool, series ...profile.Series) error {
+	draw := profile.Plot
+	if intervals {
+		draw = profile.PlotIntervals
+	}
 	return o.Put(func(w io.Writer) error {
-		return profile.Plot(w, strings.TrimPrefix(filepath.Ext(o.Name()), "."), series...)
+		return draw(w, strings.TrimPrefix(filepath.Ext(o.Name()), "."), series...)
 	})
 }
 

@@ -54,7 +54,7 @@ func followProfile(c *cli.Context, o *profileReport) error {
 	if err := collector.Read(events); err != nil {
 		return err
 	}
-	if err := putPlot(plot, series()...); err != nil {
+	if err := putPlot(plot, o.by == "interval", series()...); err != nil {
 		return err
 	}
 	if watched {

@@ -83,7 +83,7 @@ func runProfile(c *cli.Context) error {
 		series = append(series, profile.Series{Name: name, Profile: p, Start: startOf(meta)})
 		runs = append(runs, page.Run{Name: name, Meta: meta, Profile: p})
 	}
-	if err := putPlot(plot, series...); err != nil {
+	if err := putPlot(plot, o.by == "interval", series...); err != nil {
 		return err
 	}
 	if err := html.Put(func(w io.Writer) error { return page.Write(w, runs, nil) }); err != nil {

@@ -77,15 +77,21 @@ func Share(part, whole int64) string {
 
 // Bytes prints bytes with three digits and a decimal prefix: 88.1 MB.
 func Bytes(bytes float64) string {
-	const prefixes = " kMGTPE"
-	i := 0
-	for ; bytes >= 999.5 && i < len(prefixes)-1; i++ {
-		bytes /= 1000
-	}
-	if i == 0 {
+	unit, name := ByteUnit(bytes)
+	if unit == 1 {
 		return Fixed(bytes, 0) + " B"
 	}
-	return three(bytes) + " " + prefixes[i:i+1] + "B"
+	return three(bytes/unit) + " " + name
+}
+
+// ByteUnit returns the unit in which Bytes prints so many bytes, and its name.
+func ByteUnit(bytes float64) (unit float64, name string) {
+	const prefixes = "kMGTPE"
+	unit, name = 1, "B"
+	for i := 0; bytes >= 999.5*unit && i < len(prefixes); i++ {
+		unit, name = unit*1000, prefixes[i:i+1]+"B"
+	}
+	return unit, name
 }
 
 // ShortDuration prints seconds with three digits in a suitable unit, with its name.

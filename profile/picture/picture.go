@@ -2,12 +2,12 @@
 //
 // Both kinds come from one layout, in pixels of a screen at its usual size:
 //
-//	 title of the y axis
-//	┌───────────────────┬──────────────────┐
-//	│ labels and lines  │ legend: a group, │
-//	│                   │ its lines, their │
-//	│                   │ values           │
-//	└───────────────────┴──────────────────┘
+//	 title of the y axis   of the right one
+//	┌─────────────────────┬──────────────────┐
+//	│ labels, lines, and  │ legend: a group, │
+//	│ labels of the right │ its lines, their │
+//	│ axis, if any        │ values           │
+//	└─────────────────────┴──────────────────┘
 //	      title of the x axis
 //
 // An SVG is text that a screen reader can read, follows the reader's choice of
@@ -30,6 +30,7 @@ type Chart struct {
 	Title       string // for readers that can't see the chart
 	Description string // what the chart says, for them
 	X, Y        Axis
+	Right       Axis    // a second y axis, without a title for none
 	Groups      []Group // the parts of the legend; the lines of the last are drawn on top
 }
 
@@ -50,6 +51,7 @@ type Line struct {
 	Name   string
 	Value  string // the legend shows it beside the name
 	Color  Color
+	Right  bool      // its Y is in units of the right axis
 	Dash   []float64 // lengths of strokes and gaps in pixels, nil for a solid line
 	Points []Point   // in the units of the axes
 }
@@ -134,7 +136,7 @@ func (c *Chart) Write(w io.Writer, kind string) error {
 
 // layout is where the parts of a chart are.
 type layout struct {
-	x, y          axis
+	x, y, right   axis
 	left, bottom  float64 // where the axes meet
 	legend        float64 // left edge
 	width, height float64
@@ -145,13 +147,19 @@ type layout struct {
 func (c *Chart) layout(face font.Face) layout {
 	const wider = 1.1
 	l := layout{x: newAxis(c.X.Max, axesWidth, xGap), y: newAxis(c.Y.Max, axesHeight, yGap)}
-	labels := 0.0
-	for _, t := range l.y.ticks {
-		labels = max(labels, textWidth(face, t.label))
+	widest := func(a axis) (width float64) {
+		for _, t := range a.ticks {
+			width = max(width, textWidth(face, t.label))
+		}
+		return wider * width
 	}
-	l.left = math.Ceil(margin + wider*labels + gap)
+	l.left = math.Ceil(margin + widest(l.y) + gap)
 	l.bottom = margin + lineHeight + gap + axesHeight
 	l.legend = l.left + axesWidth + 2*margin
+	if c.Right.Title != "" {
+		l.right = newAxis(c.Right.Max, axesHeight, yGap)
+		l.legend = math.Ceil(l.legend + gap + widest(l.right))
+	}
 	legend, lines := 0.0, 0
 	for _, g := range c.Groups {
 		legend = max(legend, textWidth(face, legible(g.Name)))
@@ -178,16 +186,25 @@ func (c *Chart) draw(to canvas, l layout) {
 		to.line([]Point{{x, l.bottom}, {x, l.bottom - axesHeight}}, thin)
 		to.text(Point{x, l.bottom + lineHeight}, middle, t.label, muted)
 	}
+	for _, t := range l.right.ticks {
+		to.text(Point{l.left + axesWidth + gap, l.bottom - t.at + ascent}, start, t.label, muted)
+	}
 	to.line([]Point{{l.left, l.bottom - axesHeight}, {l.left, l.bottom}, {l.left + axesWidth, l.bottom}}, stroke{color: muted, width: 1})
 	to.text(Point{margin, margin + lineHeight/2 + ascent}, start, c.Y.Title, ink)
+	if c.Right.Title != "" {
+		to.text(Point{l.left + axesWidth, margin + lineHeight/2 + ascent}, end, c.Right.Title, ink)
+	}
 	to.text(Point{l.left + axesWidth/2, l.bottom + 2*lineHeight + ascent}, middle, c.X.Title, ink)
 
 	for _, g := range c.Groups {
 		for i := range g.Lines {
 			line := &g.Lines[i]
-			points := make([]Point, len(line.Points))
+			points, y := make([]Point, len(line.Points)), l.y.scale
+			if line.Right {
+				y = l.right.scale
+			}
 			for k, p := range line.Points {
-				points[k] = Point{l.left + p.X*l.x.scale, l.bottom - p.Y*l.y.scale}
+				points[k] = Point{l.left + p.X*l.x.scale, l.bottom - p.Y*y}
 			}
 			to.line(points, line.stroke())
 		}

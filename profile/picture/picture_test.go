@@ -41,6 +41,20 @@ func TestSVG(t *testing.T) {
 	testkit.Golden(t, "chart.svg", b.Bytes())
 }
 
+// A right axis has a scale of its own, and its labels don't reach into the legend.
+func TestRightAxis(t *testing.T) {
+	c := chart()
+	c.Right = Axis{"files used", 5000}
+	c.Groups[0].Lines[1].Right = true
+	c.Groups[0].Lines[1].Points = []Point{{0, 0}, {4, 2500}}
+	var b bytes.Buffer
+	require.NoError(t, c.Write(&b, "svg"))
+	testkit.Golden(t, "right.svg", b.Bytes())
+	face := newFace()
+	with, without := c.layout(face), chart().layout(face)
+	require.Greater(t, with.legend, without.legend+textWidth(face, "5000"))
+}
+
 // Names and titles can hold anything, and the SVG stays XML.
 func TestHostileText(t *testing.T) {
 	hostile := "a\x01\xff<b>&\"'\n\u202e" + strings.Repeat("long", 100)
