@@ -38,3 +38,22 @@ func TestDistance(t *testing.T) {
 		})
 	}
 }
+
+func TestCatchesUp(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		a, b profile.Curve
+		want Lead
+	}{
+		{"in time", curve(0, 0, 100, 10), curve(0, 0, 200, 10), Lead{}},
+		{"slower throughout", curve(0, 0, 100, 10), curve(0, 0, 100, 20), Lead{1, 1, 1, false}},
+		{"less at first", curve(0, 0, 50, 50, 100, 100), curve(0, 0, 50, 20, 100, 98), Lead{-0.3, 0.5, -0.02, true}},
+		{"more at first", curve(0, 0, 50, 50, 100, 100), curve(0, 0, 50, 80, 100, 110), Lead{0.3, 0.5, 0.1, true}},
+		{"more at first, and hardly less at the end", curve(0, 0, 50, 50, 100, 100), curve(0, 0, 50, 80, 100, 116), Lead{0.3, 0.5, 0.16, false}},
+		{"too little to be seen", curve(0, 0, 50, 50, 100, 100), curve(0, 0, 50, 46, 100, 100), Lead{-0.04, 0.5, 0, false}},
+	} {
+		t.Run(test.name, func(t *testing.T) { require.Equal(t, test.want, distance(test.a, test.b).Lead) })
+	}
+	require.Equal(t, "read: replay catches up: 30.0 % less time than application at 50 % of the run, 2.0 % less at the end",
+		(&Lead{-0.3, 0.5, -0.02, true}).text("read", DefaultNames))
+}

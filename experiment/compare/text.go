@@ -47,6 +47,7 @@ func (c *Comparison) WriteText(w io.Writer, o TextOptions) error {
 		if c.Paired != nil && *c.Paired < fewPaired {
 			b.WriteString("few files have the same name on both sides: compare with the compiled trace instead of the recording\n")
 		}
+		c.catchUps(&b)
 		if c.Distance != nil {
 			fmt.Fprintf(&b, "\ndistance of the profiles: largest %.3f, mean %.3f\n", c.Distance.Max, c.Distance.Mean)
 		}
@@ -106,6 +107,16 @@ func (c *Comparison) times(u table.Unit, v *Verdict) [][]string {
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// catchUps writes a line for each class of which the replay catches up.
+func (c *Comparison) catchUps(b *bytes.Buffer) {
+	for k := range c.Rows {
+		r := &c.Rows[k]
+		if r.Distance != nil && r.Distance.CatchesUp && max(*r.Application.Seconds, *r.Replay.Seconds) >= c.NoiseFloor {
+			b.WriteString(r.Distance.text(r.Name, c.Names) + "\n")
+		}
+	}
 }
 
 // cell returns what a row compares of a side.
