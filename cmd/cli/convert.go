@@ -23,10 +23,10 @@ func convertCommand() *cli.Command {
 		UsageText: "pianola convert [OPTION]… TRACE\n" +
 			"pianola convert --format parquet -o DIR [OPTION]… TRACE…",
 		Description: "The default format, the intermediate script, can be edited and compiles to the same trace again. The\n" +
-			"other formats are for fio, for tools that read strace output, and for analysis; see docs/reference/exports.md.\n" +
+			"other formats are for fio, for C compilers, for tools that read strace output, and for analysis; see docs/reference/exports.md.\n" +
 			"\n" +
 			"TRACE is a compiled trace, a recording or a log. Recordings and logs are printed as they are; for\n" +
-			"script and the formats of fio they are compiled first.\n" +
+			"script, c and the formats of fio they are compiled first.\n" +
 			"\n" +
 			"With --format parquet, -o names one file (NAME.parquet), or a directory: a dataset of several tables,\n" +
 			"to which each TRACE is added. A name that ends in .gz is compressed.\n" +
@@ -92,7 +92,13 @@ func printEvents(c *cli.Context, kind string, to io.Writer, src *source.Events) 
 	if err := format.Copy(w, src); err != nil {
 		return src.Named(err)
 	}
-	return w.Close()
+	if err := w.Close(); err != nil {
+		return src.Named(err)
+	}
+	if p, ok := w.(export.Partial); ok && p.LeftOut() != "" {
+		session.Say("convert: the program leaves out %s", p.LeftOut())
+	}
+	return nil
 }
 
 // addToDataset adds operands to the dataset in a directory.

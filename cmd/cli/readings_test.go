@@ -70,6 +70,7 @@ var readings = []reading{
 	{(*forms).trace, "convert --format json -o OUT IN"},
 	{(*forms).trace, "convert --format parquet -o OUT IN"},
 	{(*forms).trace, "convert --format perfetto -o OUT IN"},
+	{(*forms).trace, "convert --format c -o OUT IN"},
 	{(*forms).trace, "profile --html OUT --json IN"},
 	{(*forms).trace, "profile --plot OUT.svg --interval 1us IN"},
 	{(*forms).trace, "compare --html OUT BASE IN"},

@@ -10,6 +10,7 @@
 //	csv       a table, as in RFC 4180
 //	parquet   a table for DuckDB, Spark and the like
 //	perfetto  a timeline for Perfetto and chrome://tracing
+//	c         a program in C that makes the calls
 //
 // All formats are Writers of events. Tables have the columns of row.go.
 // files.go follows descriptors and names, so that every read and write has an
@@ -19,6 +20,6 @@
 // them a backslash in a name is doubled, and a byte that is not part of valid
 // UTF-8 is \xNN: every name survives, and nearly every name is unchanged.
 //
-// Memory grows with the number of names, threads and open descriptors, not with
-// the number of events. A Writer belongs to one goroutine at a time.
+// Memory grows with the number of names, threads and open descriptors, and only that of a
+// program in C with the number of events. A Writer belongs to one goroutine at a time.
 package export

@@ -20,6 +20,14 @@ type Writer interface {
 	Close() error
 }
 
+// Partial is a Writer of a format that says which events it leaves out.
+type Partial interface {
+	Writer
+
+	// LeftOut returns them by operation, as "ioctl=1 mmap=2", after Close.
+	LeftOut() string
+}
+
 // kinds are the formats, the default first.
 var kinds = []struct {
 	name      string
@@ -36,6 +44,7 @@ var kinds = []struct {
 	{"csv", newCSV, true, true},
 	{"parquet", newParquet, true, true},
 	{"perfetto", newPerfetto, true, true},
+	{"c", newProgram, false, false},
 }
 
 // Kinds returns the names of the formats, the default first.
