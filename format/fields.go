@@ -63,6 +63,7 @@ const (
 	AsType      // name of a FileType
 	AsChannel   // name of a ChannelKind
 	AsSignal    // name of a signal
+	AsResult    // name of the error of a negative number that is one, or else as InSigned
 	InQuotes    // text, escaped as names are
 	InStretches // text of AppendBlocks
 )

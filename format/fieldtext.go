@@ -124,7 +124,10 @@ func (p *Part) parse(word []byte) (n int64, ok bool) {
 	case InIndex:
 		n, ok = ParseDecimal(word)
 		return n + 1, ok && p.Within(n+1)
-	case InSigned:
+	case InSigned, AsResult:
+		if errno, ok := ErrnoNumber(word); ok && p.Form == AsResult {
+			return -int64(errno), true
+		}
 		if digits, negative := bytes.CutPrefix(word, []byte("-")); negative {
 			n, ok = ParseDecimal(digits)
 			return -n, ok && p.Within(-n)
@@ -155,6 +158,10 @@ func (p *Part) Append(dst []byte, v int64) []byte {
 		return append(dst, ChannelKind(v).String()...)
 	case AsSignal:
 		return append(dst, SignalName(int32(v))...)
+	case AsResult:
+		if name := ErrnoName(int(-v)); v < 0 && name[0] == 'E' {
+			return append(dst, name...)
+		}
 	}
 	return AppendInt(dst, v)
 }

@@ -41,6 +41,8 @@ type Notes struct {
 
 	Was int32 // id of the thread before its exec made it the only one of its process (execve(2))
 
+	Recorded int64 // result in the recording, of an event of a replay whose result is not equivalent
+
 	Strings [MaxStrings]StringState // of the event's
 
 	Text []byte // unknown notes, as in the script
@@ -69,6 +71,7 @@ const (
 	NotedSignal
 	NotedKilled
 	NotedWas
+	NotedRecorded
 	NotedWaker   // and Woken
 	NotedMessage // Channel, ChannelKind and Pos
 	NotedConnected
@@ -123,6 +126,8 @@ var NoteFields = [...]Field{
 	{Key: "killed", Noted: NotedKilled, At: "exit", Doc: "another thread ended it"},
 	{Key: "was", Noted: NotedWas, At: "execve", Doc: "id of the thread before the `execve`, which made it the only one of its process",
 		Parts: bounded("thread", 1, math.MaxInt32, func(e *Event) any { return &e.Notes.Was })},
+	{Key: "recorded", Noted: NotedRecorded, Columns: []string{"recorded"}, At: "any, in logs", Doc: "the recorded result, if it differs",
+		Parts: []Part{{Form: AsResult, Unit: "result", Min: -MaxNote, Of: func(e *Event) any { return &e.Notes.Recorded }}}},
 	{Key: "by", Noted: NotedWaker, Columns: []string{"waker", "woken"}, At: "any", Doc: "the thread that ended the wait in the call; `by=7+2000`: 2000 ns before the call ended", Parts: []Part{
 		{Unit: "thread", Min: 1, Max: math.MaxInt32, Of: func(e *Event) any { return &e.Notes.Waker }},
 		{Before: '+', Unit: "nanoseconds", Maybe: true, Min: 1, Of: func(e *Event) any { return &e.Notes.Woken }},

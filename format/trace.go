@@ -68,6 +68,29 @@ func (r *Record) Same(got int64) bool {
 	return SameResult(r.Op, r.Ret, got)
 }
 
+// FillStrings gives an event, whose arguments are those of the record, the strings of a table, in
+// the memory that the event has. The arguments for them become 0.
+func (r *Record) FillStrings(e *Event, table []string) {
+	k := 0
+	for i, a := range r.Op.Info().Args {
+		if !a.Kind.IsString() {
+			continue
+		}
+		e.Args[i] = 0
+		e.Str[k] = e.Str[k][:0]
+		if n := r.Args[i]; n >= 0 && n < int64(len(table)) {
+			e.Str[k] = append(append(e.Str[k], table[n]...), 0)
+			e.Str[k] = e.Str[k][:len(e.Str[k])-1] // never nil: that is a NULL pointer
+		} else {
+			e.Str[k] = nil
+		}
+		k++
+	}
+	for ; k < MaxStrings; k++ {
+		e.Str[k] = nil
+	}
+}
+
 // RecordReader reads records in batches. At the end it returns 0 and io.EOF.
 type RecordReader interface {
 	Read(records []Record) (int, error)

@@ -226,23 +226,9 @@ func (e *events) fill(ev *format.Event, c *cursor) error {
 		}
 		ev.List, ev.Args[at] = e.memory.Keep(list), 0
 	}
-	k := 0
-	for i, a := range r.Op.Info().Args {
-		if !a.Kind.IsString() {
-			continue
-		}
-		ev.Args[i] = 0
-		ev.Str[k] = ev.Str[k][:0]
-		if n := r.Args[i]; n >= 0 && n < int64(len(e.strings)) {
-			ev.Str[k] = append(append(ev.Str[k], e.strings[n]...), 0)
-			ev.Str[k] = ev.Str[k][:len(ev.Str[k])-1] // never nil: that is a NULL pointer
-		} else {
-			ev.Str[k] = nil
-		}
-		k++
-	}
-	for ; k < format.MaxStrings; k++ {
-		ev.Str[k] = nil
+	r.FillStrings(ev, e.strings)
+	if r.Ret != format.NoResult && !r.Same(done.Ret) {
+		ev.Notes = &format.Notes{Has: format.NotedRecorded, Recorded: r.Ret}
 	}
 	return nil
 }

@@ -57,14 +57,21 @@ func TestDifferences(t *testing.T) {
 	r.Add(1, format.OpReadlink, 5, "x", 0, 100)
 	_, res := play(t, r, byOpenat2)
 	require.EqualValues(t, []int64{6, 4, 5}, []int64{res.Executed, res.Failed, res.Differed})
-	require.Equal(t, Difference{Op: format.OpMkdir, Recorded: 0, Got: -int64(unix.EEXIST), Count: 2, At: res.Differences[1].At, Thread: 1, Event: 1, Path: "a"}, res.Differences[1])
+	require.Equal(t, Difference{Op: format.OpMkdir, Recorded: 0, Got: -int64(unix.EEXIST), Count: 2, At: res.Differences[1].At, Thread: 1, Event: 1, Path: "a", Call: `mkdir("a", 0700) = -1 EEXIST (File exists)`}, res.Differences[1])
 	require.Zero(t, res.Differences[0].Event, "in the order in which they began")
 	require.Len(t, res.Differences, 4)
+	var recorded []int64
+	for _, e := range readAll(t, res.Events()) {
+		if e.Notes.Known(format.NotedRecorded) {
+			recorded = append(recorded, e.Notes.Recorded)
+		}
+	}
+	require.Equal(t, []int64{-int64(unix.EEXIST), 0, 0, -int64(unix.EPERM), 5}, recorded, "each one that differs")
 	require.Equal(t, OpResult{Executed: 3, Failed: 3, Differed: 3}, res.ByOp[format.OpMkdir])
 
 	res, err := Run(t.Context(), r, Options{Root: t.TempDir(), Strict: true})
 	require.ErrorIs(t, err, ErrDiffers)
-	require.ErrorContains(t, err, `event 0 of thread 1: mkdir "a" returned 0, recorded -1 EEXIST`)
+	require.ErrorContains(t, err, `event 0 of thread 1: mkdir("a", 0700) = 0 of "a", recorded -1 EEXIST`)
 	require.True(t, res.Interrupted)
 	require.EqualValues(t, 1, res.Executed)
 }

@@ -167,7 +167,7 @@ func TestDescriptorsAtTheStart(t *testing.T) {
 		_, res = p.play(t, r)
 		require.Len(t, res.Differences, 1)
 		res.Differences[0].At = 0 // the clock's
-		require.Equal(t, []Difference{{Op: format.OpRead, Recorded: 99, Got: 0, Count: 1, Thread: 1, Event: 3, Path: "log"}}, res.Differences)
+		require.Equal(t, []Difference{{Op: format.OpRead, Recorded: 99, Got: 0, Count: 1, Thread: 1, Event: 3, Path: "log", Call: "read(0, NULL, 99) = 0"}}, res.Differences)
 		require.Zero(t, res.Failed)
 		require.EqualValues(t, 1, res.ByOp[format.OpRead].Differed)
 	})

@@ -101,6 +101,7 @@ func TestSchemas(t *testing.T) {
 	write("served2.txt", served(2))
 	write("ended.txt", cut+"# ended: the disk is full\n# lost: 0\n")
 	write("refuses.sh", "while read -r line; do case $line in \\#*) ;; *) echo \"${line%% *} ? no reason\" ;; esac; done\n")
+	write("succeeds.sh", "while read -r line; do case $line in \\#*) ;; *) echo \"${line%% *} 0\" ;; esac; done\n")
 	model, err := txtar.ParseFile("testdata/script/model.txtar")
 	require.NoError(t, err)
 	for _, f := range model.Files {
@@ -180,6 +181,7 @@ func TestSchemas(t *testing.T) {
 		{"replay", `pianola replay --json --copies 2 --runs 2 app.bin app2.bin`},
 		{"replay", `pianola replay --json --root prepared --prepare only app.bin`},
 		{"replay", `pianola replay --json --play-layer hdf5 --backend "exec:sh $PWD/refuses.sh" app.bin`},
+		{"replay", `pianola replay --json --play-layer hdf5 --backend "exec:sh $PWD/succeeds.sh" app.bin`},
 		{"replay", `pianola replay --json --root prepared2 --prepare only --copies 2 app.bin app2.bin`},
 		{"replay", `for i in 1 0; do PIANOLA_RANK=$i PIANOLA_SIZE=2 pianola replay --ranks --rendezvous . --json ranks.bin & done; wait`},
 		{"experiment", `pianola lab --json --backend memory --try sync=none --try timing=afap app.txt`},

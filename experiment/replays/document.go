@@ -71,6 +71,7 @@ type differenceDocument struct {
 	Count     int64  `json:"count"`
 	Thread    int32  `json:"thread"`
 	Event     int64  `json:"event"`
+	Call      string `json:"call"` // with all arguments and its result
 	Reason    string `json:"reason,omitempty"`
 }
 
@@ -109,7 +110,7 @@ func (r *run) document() *runDocument {
 		if f.Name != "" {
 			path, root = f.Name, f.Path
 		}
-		d.Differences = append(d.Differences, differenceDocument{f.Op.String(), path, root, f.Recorded, f.Got, f.Count, f.Thread, f.Event, f.Reason})
+		d.Differences = append(d.Differences, differenceDocument{f.Op.String(), path, root, f.Recorded, f.Got, f.Count, f.Thread, f.Event, f.Call, f.Reason})
 	}
 	return d
 }

@@ -127,7 +127,7 @@ func TestNoEvents(t *testing.T) {
 	for kind, want := range map[string]string{
 		"script": "", "fio": "fio version 3 iolog\n", "fio2": "fio version 2 iolog\n", "fiofiles": "#!/bin/sh\nset -eC # noclobber\n# fio --name=replay --thread --read_iolog=LOG --ioengine=psync\n",
 		"strace": "", "json": "{}\n",
-		"csv": "thread,process,index,op,class,start,duration,compute,off_cpu,ready,own,wait,timer,storage,held,result,error,fd,path,path2,offset,size,flags,mode,after,waker,woken,ring,batch,reaped,how,root_path,root_path2\r\n",
+		"csv": "thread,process,index,op,class,start,duration,compute,off_cpu,ready,own,wait,timer,storage,held,result,error,fd,path,path2,offset,size,flags,mode,after,waker,woken,ring,batch,reaped,how,root_path,root_path2,recorded\r\n",
 	} {
 		require.Equal(t, want, string(exported(t, kind, &format.Header{}, nil)), kind)
 	}

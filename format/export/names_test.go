@@ -37,7 +37,7 @@ func TestApplicationNames(t *testing.T) {
 	for i, line := range strings.Split(strings.TrimSpace(string(exported(t, "csv", h, events))), "\r\n") {
 		f := strings.Split(line, ",")
 		if n := len(f); i > 0 {
-			got = append(got, fmt.Sprint(f[3], " ", f[18], " ", f[19], " ", f[n-2], " ", f[n-1]))
+			got = append(got, fmt.Sprint(f[3], " ", f[18], " ", f[19], " ", f[n-3], " ", f[n-2]))
 		}
 	}
 	require.Equal(t, []string{
@@ -66,7 +66,7 @@ func TestNoApplicationNames(t *testing.T) {
 	h, events := named()
 	h.Names = nil
 	for line := range strings.SplitSeq(strings.TrimSpace(string(exported(t, "csv", h, events))), "\r\n") {
-		require.Regexp(t, `how,root_path,root_path2$|,,$`, line)
+		require.Regexp(t, `how,root_path,root_path2,recorded$|,,,$`, line)
 	}
 	require.Contains(t, string(exported(t, "csv", h, events)), ",3,e/pianola_tmp1,,0,")
 	require.NotContains(t, string(exported(t, "json", h, events)), "root_path")

@@ -177,6 +177,6 @@ func TestPerfettoWakes(t *testing.T) {
 	require.Contains(t, string(text), `{"name":"woken","ph":"X","pid":1,"tid":1,"cat":"wake","ts":52.000,"dur":3.000,"args":{"waker":2}}`)
 
 	lines := strings.Split(string(exported(t, "csv", h, events)), "\r\n")
-	require.Regexp(t, "^1,1,1,wait,.*,2,0.000003000,,,,,,$", lines[3])
+	require.Regexp(t, "^1,1,1,wait,.*,2,0.000003000,,,,,,,$", lines[3])
 	require.Contains(t, string(exported(t, "json", h, events)), `"waker":2,"woken":0.000003000`)
 }

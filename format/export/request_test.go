@@ -34,8 +34,8 @@ func TestRingColumns(t *testing.T) {
 		{Op: format.OpFsync, Via: format.ViaUring, TID: 1, Start: 1200, Dur: 9000, Args: [6]int64{3}, Notes: notes},
 		{Op: format.OpUringEnter, TID: 1, Start: 1000, Dur: 500, Ret: 1, Notes: call},
 	}))
-	require.Contains(t, csv, ",3,7,5,link,,\r\n")
-	require.Contains(t, csv, ",3,7,,,,\r\n")
+	require.Contains(t, csv, ",3,7,5,link,,,\r\n")
+	require.Contains(t, csv, ",3,7,,,,,\r\n")
 
 	h := &format.Header{Threads: []format.Thread{{Process: 1}, {Process: 1, Parent: 1, Ring: format.ViaUring}}}
 	events := []format.Event{
@@ -43,8 +43,8 @@ func TestRingColumns(t *testing.T) {
 		{Op: format.OpRingSubmit, TID: 1, Start: 900, Dur: 700, Args: [6]int64{2, 1, 1, 12}},
 	}
 	csv = string(exported(t, "csv", h, events))
-	require.Contains(t, csv, ",2,,,drain,,\r\n")
-	require.Contains(t, csv, ",2,,12,,,\r\n")
+	require.Contains(t, csv, ",2,,,drain,,,\r\n")
+	require.Contains(t, csv, ",2,,12,,,,\r\n")
 	perfetto := string(exported(t, "perfetto", h, events))
 	require.Contains(t, perfetto, `"tid":2,"args":{"name":"io_uring ring 2"}`)
 	require.Contains(t, perfetto, `"name":"io_uring:pread64","ph":"b","pid":1,"tid":2`)

@@ -29,6 +29,14 @@ func AppendEvent(dst []byte, e *format.Event, delta int64) []byte {
 	if e.Span != nil {
 		return appendSpan(dst, e, nil)
 	}
+	dst = AppendCall(dst, e)
+	start := len(dst)
+	dst = inBraces(appendNotes(append(dst, ' '), e), start)
+	return append(dst, '\n')
+}
+
+// AppendCall appends the call of an event, its result and its duration, as AppendEvent does.
+func AppendCall(dst []byte, e *format.Event) []byte {
 	info := e.Op.Info()
 	if e.Via != format.ViaCall {
 		dst = append(append(dst, e.Via.String()...), ':')
@@ -62,11 +70,7 @@ func AppendEvent(dst []byte, e *format.Event, delta int64) []byte {
 			}
 		}
 	}
-	dst = append(dst, ')')
-	dst = appendResult(dst, e)
-	start := len(dst)
-	dst = inBraces(appendNotes(append(dst, ' '), e), start)
-	return append(dst, '\n')
+	return appendResult(append(dst, ')'), e)
 }
 
 // numArgs returns how many arguments are shown: those at the end that say

@@ -18,6 +18,7 @@ type trace struct {
 }
 
 func (t *trace) Header() *format.Header                    { return &t.header }
+func (t *trace) Strings() []string                         { return nil }
 func (t *trace) Len(thread int32) int64                    { return int64(len(t.records[thread-1])) }
 func (t *trace) Waits(thread int32) ([]format.Wait, error) { return t.waits[thread-1], nil }
 func (t *trace) Records(thread int32) format.RecordReader  { return &reader{t.records[thread-1]} }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pianola/format"
+	"pianola/format/script"
 	"pianola/internal/stats"
 )
 
@@ -29,13 +30,21 @@ type Difference struct {
 	Event  int64  // position in the thread, from 0
 	Path   string // below the root; "" if none is known
 	Name   string // the application's of Path; "" if the trace has none
+	Call   string // with all arguments and its result, as in a log
 	Reason string // why; "" if unknown
 }
 
 // String describes the difference in one line.
 func (d *Difference) String() string {
-	text := fmt.Sprintf("%d × %s: recorded %s, got %s; first %s, event %d of thread %d",
-		d.Count, d.Op, resultText(d.Recorded), resultText(d.Got), format.BothNames(d.Path, d.Name), d.Event, d.Thread)
+	name := ""
+	if d.Path != "" {
+		name = format.BothNames(d.Path, d.Name) + ", "
+	}
+	text := fmt.Sprintf("%d × %s: recorded %s, got %s; first %sevent %d of thread %d",
+		d.Count, d.Op, resultText(d.Recorded), resultText(d.Got), name, d.Event, d.Thread)
+	if d.Call != "" {
+		text += ", " + d.Call
+	}
 	if d.Reason != "" {
 		text += ": " + d.Reason
 	}
@@ -137,9 +146,11 @@ func (w *Worker) score(r *format.Record, event, got int64) bool {
 	w.byOp[r.Op].Differed++
 	w.note(r, event, got)
 	if w.e.Strict {
-		path, _ := w.player.Explain(r, got)
-		w.Failf("event %d of thread %d: %s %s returned %v, recorded %v: %w",
-			event, w.Number, r.Op, format.BothNames(path, w.e.Trace.Header().AppNames().Of(path)), result(got), result(r.Ret), ErrDiffers)
+		name := ""
+		if path, _ := w.player.Explain(r, got); path != "" {
+			name = " of " + format.BothNames(path, w.e.Trace.Header().AppNames().Of(path))
+		}
+		w.Failf("event %d of thread %d: %s%s, recorded %v: %w", event, w.Number, w.callText(r, event, got), name, result(r.Ret), ErrDiffers)
 		return false
 	}
 	return true
@@ -156,7 +167,20 @@ func (w *Worker) note(r *format.Record, event, got int64) {
 		path, reason := w.player.Explain(r, got)
 		w.differences = append(w.differences, Difference{
 			Op: r.Op, Recorded: r.Ret, Got: got, Count: 1, At: time.Duration(w.e.Elapsed()),
-			Thread: w.Number, Event: event, Path: path, Reason: reason,
+			Thread: w.Number, Event: event, Path: path, Call: w.callText(r, event, got), Reason: reason,
 		})
 	}
+}
+
+// callText returns the text of an event and its result in the replay.
+func (w *Worker) callText(r *format.Record, event, got int64) string {
+	w.Unpin() // the reader of lists may wait
+	defer w.Pin()
+	e := format.Event{Op: r.Op, Dur: format.Unknown, Ret: got, Args: r.Args}
+	if at := r.Op.Info().At.List; at >= 0 {
+		e.List, _ = w.e.Trace.Lists(w.Number).Read(event, r) // an error comes from who plays it
+		e.Args[at] = 0
+	}
+	r.FillStrings(&e, w.e.Trace.Strings())
+	return string(script.AppendCall(nil, &e))
 }

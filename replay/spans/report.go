@@ -34,6 +34,7 @@ type row struct {
 	Differed int64   `json:"differed"`
 	Recorded float64 `json:"recorded_seconds"`
 	Seconds  float64 `json:"seconds"`
+	First    string  `json:"first_difference,omitempty"`
 }
 
 type reason struct {
@@ -52,7 +53,10 @@ func (r *Result) document() *document {
 		Lateness: map[string]float64{"p50": format.Seconds(r.Lateness.P50), "p99": format.Seconds(r.Lateness.P99), "max": format.Seconds(r.Lateness.Max)},
 	}
 	for _, f := range r.Functions {
-		one := row{f.Name, f.Kind, f.Calls, f.Refused, f.Failed, f.Differed, format.Seconds(f.Recorded), format.Seconds(f.Nanos)}
+		one := row{Function: f.Name, Span: f.Kind, Played: f.Calls, Not: f.Refused, Failed: f.Failed, Differed: f.Differed, Recorded: format.Seconds(f.Recorded), Seconds: format.Seconds(f.Nanos)}
+		if f.First != nil {
+			one.First = f.First.String()
+		}
 		d.Functions = append(d.Functions, one)
 		d.All.Played += one.Played
 		d.All.Not += one.Not
@@ -83,12 +87,10 @@ func (r *Result) WriteText(w io.Writer) error {
 	for _, why := range r.Reasons {
 		fmt.Fprintf(&b, "not played: %d calls: %s\n", why.Count, why.Text)
 	}
-	if n := r.First; n != nil {
-		was := "succeeded"
-		if n.Failed {
-			was = "failed"
+	for _, f := range r.Functions {
+		if f.First != nil {
+			fmt.Fprintf(&b, "differed: %d × %s: first %v\n", f.Differed, f.Name, f.First)
 		}
-		fmt.Fprintf(&b, "differed: first %s of thread %d: recorded %d, which %s, got %d\n", n.Function, n.Thread, n.Recorded, was, n.Got)
 	}
 	micros := func(nanos int64) time.Duration { return time.Duration(nanos).Round(time.Microsecond) }
 	tens := func(nanos int64) time.Duration { return time.Duration(nanos).Round(10 * time.Nanosecond) }

@@ -72,7 +72,6 @@ type Result struct {
 	Inside    int64           // system calls within spans of the layer
 	Outside   int64           // system calls that are not
 	OutNanos  int64           // their recorded time
-	First     *Difference     // nil if there is none
 }
 
 // Function is the result of the calls of a function.
@@ -85,6 +84,8 @@ type Function struct {
 	Differed int64  // of those played: success or bytes are not as recorded
 	Nanos    int64  // that calls took
 	Recorded int64  // nanoseconds that these calls took in the recording
+
+	First *Difference // the first of Differed; nil if there is none
 }
 
 // Reason is a reason why spans were not played.
@@ -93,12 +94,21 @@ type Reason struct {
 	Count int64
 }
 
-// Difference is the first span whose result differs.
+// Difference is a span whose result differs.
 type Difference struct {
 	Thread        int32
-	Function      string
+	Call          string // the function with all arguments
 	Recorded, Got int64
 	Failed        bool // the call failed in the recording
+}
+
+// String describes the difference in one line.
+func (d *Difference) String() string {
+	was := "succeeded"
+	if d.Failed {
+		was = "failed"
+	}
+	return fmt.Sprintf("%s of thread %d: recorded %d, which %s, got %d", d.Call, d.Thread, d.Recorded, was, d.Got)
 }
 
 // ErrDiffers is wrapped by the error of a strict replay.

@@ -7,6 +7,7 @@ import (
 
 	"pianola/format"
 	"pianola/format/layer"
+	"pianola/format/script"
 	"pianola/internal/plugin"
 	"pianola/internal/stats"
 	"pianola/replay/engine"
@@ -139,11 +140,12 @@ func (r *Replay) account(it *item, got plugin.Answer, begin int64) error {
 	var err error
 	if failed != e.Span.Failed || !failed && ok && also && was != is {
 		c.Differed++
-		if r.result.First == nil {
-			r.result.First = &Difference{Thread: it.event.TID, Function: f.Name, Recorded: e.Ret, Got: got.Result, Failed: e.Span.Failed}
+		if c.First == nil {
+			call := string(append(script.AppendArgs([]byte(f.Name+"("), e.Span.Args), ')'))
+			c.First = &Difference{Thread: e.TID, Call: call, Recorded: e.Ret, Got: got.Result, Failed: e.Span.Failed}
 		}
-		if r.Strict {
-			err = fmt.Errorf("%w: recorded %d, got %d", ErrDiffers, e.Ret, got.Result)
+		if r.Strict { // it is the first
+			err = fmt.Errorf("%w: %v", ErrDiffers, c.First)
 		}
 	}
 	if r.log == nil {
