@@ -2,6 +2,7 @@ package export
 
 import (
 	"io"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -44,7 +45,7 @@ func (j *jsonWriter) Write(events []format.Event) error {
 			}
 		}
 		if e.Span != nil {
-			j.span(e.Span)
+			j.span(e.Span, e.Dur)
 		} else {
 			j.args(e)
 		}
@@ -83,13 +84,17 @@ func (j *jsonWriter) column(k int, v *value) {
 	}
 }
 
-// span writes what a span has and no column.
-func (j *jsonWriter) span(s *format.Span) {
+// span writes what a span, which took so many nanoseconds, has and no column.
+func (j *jsonWriter) span(s *format.Span, nanos int64) {
 	if s.Kind != "" {
 		j.text("kind", s.Kind)
 	}
 	if len(s.Args) > 0 {
 		j.text("arguments", string(script.AppendArgs(nil, s.Args)))
+	}
+	if s.Bytes >= 0 && nanos > 0 {
+		j.key("bytes_per_second")
+		j.out.b = strconv.AppendFloat(j.out.b, float64(s.Bytes)*1e9/float64(nanos), 'f', 0, 64)
 	}
 	if s.Failed {
 		j.key("failed")

@@ -83,15 +83,16 @@ func TestWithFiles(t *testing.T) {
 func TestReport(t *testing.T) {
 	r := &Result{
 		Layer: "hdf5", Elapsed: 3 * time.Millisecond, Recorded: 2 * time.Millisecond, Inside: 5, Outside: 1, OutNanos: 4000,
-		Functions: []Function{{Name: "H5Fopen", Kind: "open", Calls: 2, Refused: 1, Differed: 1, Nanos: 1_500_000, Recorded: 1_000_000, First: &Difference{Thread: 1, Call: `H5Fopen("a")`, Recorded: 7, Got: -1}}, {Name: "H5Fclose", Calls: 1, Nanos: 500_000}},
+		Functions: []Function{{Name: "H5Fopen", Kind: "open", Calls: 2, Refused: 1, Differed: 1, Nanos: 1_500_000, Recorded: 1_000_000, First: &Difference{Thread: 1, Call: `H5Fopen("a")`, Recorded: 7, Got: -1}}, {Name: "H5Fclose", Calls: 1, Nanos: 500_000}, {Name: "H5Dread", Calls: 2, Nanos: 2_000_000, Bytes: 3_000_000, Moving: 1_500_000}},
 		Reasons:   []Reason{{"no", 1}}, Lateness: stats.Quantiles{P50: 1234, P99: 20_000, Max: 30_000},
 	}
 	var b strings.Builder
 	require.NoError(t, r.WriteText(&b))
-	require.Equal(t, `function  played  not played  failed  differed  recorded ms  replayed ms
-H5Fopen        2           1       0         1        1.000        1.500
-H5Fclose       1           0       0         0        0.000        0.500
-all            3           1       0         1        1.000        2.000
+	require.Equal(t, `function  played  not played  failed  differed  recorded ms  replayed ms    bytes  bytes/s
+H5Fopen        2           1       0         1        1.000        1.500        0        -
+H5Fclose       1           0       0         0        0.000        0.500        0        -
+H5Dread        2           0       0         0        0.000        2.000  3000000  2.00 GB
+all            5           1       0         1        1.000        4.000  3000000  2.00 GB
 not played: 1 calls: no
 differed: 1 × H5Fopen: first H5Fopen("a") of thread 1: recorded 7, which succeeded, got -1
 run time: recorded 2ms, replayed 3ms
@@ -99,6 +100,7 @@ system calls: 5 within these calls; 1 others, of 4µs, are not replayed
 lateness: p50 1.23µs, p99 20µs, max 30µs
 `, b.String())
 	require.Error(t, r.WriteText(testkit.Broken{}))
-	require.Contains(t, string(testkit.JSON(t, r.Document())), `"played": 3`)
+	require.Contains(t, string(testkit.JSON(t, r.Document())), `"played": 5`)
+	require.Contains(t, string(testkit.JSON(t, r.Document())), `"bytes_per_second": 2000000000`)
 	require.Contains(t, string(testkit.JSON(t, (&Result{}).Document())), `"functions": []`)
 }

@@ -34,7 +34,18 @@ type row struct {
 	Differed int64   `json:"differed"`
 	Recorded float64 `json:"recorded_seconds"`
 	Seconds  float64 `json:"seconds"`
+	Bytes    int64   `json:"bytes"`
+	Rate     float64 `json:"bytes_per_second,omitempty"`
 	First    string  `json:"first_difference,omitempty"`
+
+	moving int64
+}
+
+// rate sets the rate, of the time of the calls whose bytes are known.
+func (r *row) rate() {
+	if r.Bytes > 0 && r.moving > 0 {
+		r.Rate = float64(r.Bytes) * 1e9 / float64(r.moving)
+	}
 }
 
 type reason struct {
@@ -53,7 +64,8 @@ func (r *Result) document() *document {
 		Lateness: map[string]float64{"p50": format.Seconds(r.Lateness.P50), "p99": format.Seconds(r.Lateness.P99), "max": format.Seconds(r.Lateness.Max)},
 	}
 	for _, f := range r.Functions {
-		one := row{Function: f.Name, Span: f.Kind, Played: f.Calls, Not: f.Refused, Failed: f.Failed, Differed: f.Differed, Recorded: format.Seconds(f.Recorded), Seconds: format.Seconds(f.Nanos)}
+		one := row{Function: f.Name, Span: f.Kind, Played: f.Calls, Not: f.Refused, Failed: f.Failed, Differed: f.Differed, Recorded: format.Seconds(f.Recorded), Seconds: format.Seconds(f.Nanos), Bytes: f.Bytes, moving: f.Moving}
+		one.rate()
 		if f.First != nil {
 			one.First = f.First.String()
 		}
@@ -64,7 +76,10 @@ func (r *Result) document() *document {
 		d.All.Differed += one.Differed
 		d.All.Recorded += one.Recorded
 		d.All.Seconds += one.Seconds
+		d.All.Bytes += one.Bytes
+		d.All.moving += one.moving
 	}
+	d.All.rate()
 	for _, why := range r.Reasons {
 		d.NotPlayed = append(d.NotPlayed, reason{why.Text, why.Count})
 	}
@@ -76,11 +91,15 @@ func (r *Result) document() *document {
 func (r *Result) WriteText(w io.Writer) error {
 	var b bytes.Buffer
 	d := r.document()
-	rows := [][]string{{"function", "played", "not played", "failed", "differed", "recorded ms", "replayed ms"}}
+	rows := [][]string{{"function", "played", "not played", "failed", "differed", "recorded ms", "replayed ms", "bytes", "bytes/s"}}
 	for _, f := range append(d.Functions, d.All) {
+		rate := table.Missing
+		if f.Rate > 0 {
+			rate = table.Bytes(f.Rate)
+		}
 		rows = append(rows, []string{
 			f.Function, table.Count(f.Played), table.Count(f.Not), table.Count(f.Failed), table.Count(f.Differed),
-			table.Fixed(f.Recorded*1e3, 3), table.Fixed(f.Seconds*1e3, 3),
+			table.Fixed(f.Recorded*1e3, 3), table.Fixed(f.Seconds*1e3, 3), table.Count(f.Bytes), rate,
 		})
 	}
 	b.WriteString(table.Format(rows, table.FirstLeft))

@@ -85,6 +85,9 @@ type Function struct {
 	Nanos    int64  // that calls took
 	Recorded int64  // nanoseconds that these calls took in the recording
 
+	Bytes  int64 // that calls moved, as far as known
+	Moving int64 // nanoseconds that the calls took whose bytes are known
+
 	First *Difference // the first of Differed; nil if there is none
 }
 

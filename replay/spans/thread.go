@@ -148,13 +148,25 @@ func (r *Replay) account(it *item, got plugin.Answer, begin int64) error {
 			err = fmt.Errorf("%w: %v", ErrDiffers, c.First)
 		}
 	}
+	moved := int64(format.Unknown) // what the call was asked to move, where the layer can't tell
+	switch {
+	case failed:
+	case also:
+		moved = is
+	case !e.Span.Failed:
+		moved = e.Span.Bytes
+	}
+	if moved >= 0 {
+		c.Bytes += moved
+		c.Moving += got.Dur
+	}
 	if r.log == nil {
 		return err
 	}
 	if failed || !f.Defines() {
 		e.Ret = got.Result
 	}
-	e.Span.Failed = failed
+	e.Span.Failed, e.Span.Bytes = failed, moved
 	e.Start, e.Dur, e.Compute = begin, got.Dur, 0
 	r.logged[0] = *e
 	return cmp.Or(err, r.log.Write(r.logged[:]))
