@@ -49,7 +49,7 @@ func TestOwn(t *testing.T) {
 
 	// A struct of integers is an array of such as its first field.
 	const opaque, sync = "typedef struct queue queue;", "//span sync //map queue q"
-	arrays := strings.Replace(header, sync, "//span sync //array q 2 before", 1)
+	arrays := strings.Replace(header, "int queue_sync(queue *q); "+sync, "\n// Annotations stand above it, too.\n//span sync\nint queue_sync(queue *q); //array q 2 before", 1)
 	require.NoError(t, os.WriteFile(name, []byte(strings.Replace(arrays, opaque, "typedef struct { int head; long tail; } queue;", 1)), 0o600))
 	out, err = generate()
 	require.NoError(t, err, out)
@@ -65,6 +65,7 @@ func TestOwn(t *testing.T) {
 		{"//span sync", "", "queue_sync has no //span"},
 		{"//span sync", "//span sync //color red", "line 9: queue_sync: //color is not an annotation"},
 		{"//layer", "//pointers queue\n//layer", "line 2: want one //pointers SYMBOL TYPE…"},
+		{"//undefine queue q", "//undefine queue q\n\n//span sync\ntypedef int last;", "line 12: //span stands at no prototype"},
 		{"//bytes size", "//bytes length", "queue_push: \"length\": length is neither an argument nor result"},
 		{"//layer queue \"libqueue.so*\"", "", "no //layer NAME"},
 		{"size_t size);", "size_t size;", "queue.h:7:"},

@@ -122,24 +122,29 @@ type description struct {
 // maxImports is how deep headers import others.
 const maxImports = 10
 
-// add joins annotations with the prototypes at which they stand: those from its line
-// on to the line before the next one.
+// add joins annotations with the prototypes at which they stand: those above it, and those from
+// its line on to the line before the next one.
 func (d *description) add(notes []annotation, protos []prototype) error {
 	next := 0
 	for i, p := range protos {
-		for ; next < len(notes) && notes[next].line < p.line; next++ {
-			if err := d.general(notes[next]); err != nil {
-				return err
-			}
-		}
 		f := &layer.Function{Name: p.name, Result: p.result, Args: p.args, Variadic: p.variadic}
 		end := 1 << 30
 		if i+1 < len(protos) {
 			end = protos[i+1].line
 		}
 		for ; next < len(notes) && notes[next].line < end; next++ {
-			if err := specific(f, notes[next]); err != nil {
-				return fmt.Errorf("line %d: %s: %w", notes[next].line, p.name, err)
+			a := notes[next]
+			if a.line < p.line && !a.above {
+				if err := d.general(a); err != nil {
+					return err
+				}
+				continue
+			}
+			if a.above && a.line > p.line {
+				break // of the next one
+			}
+			if err := specific(f, a); err != nil {
+				return fmt.Errorf("line %d: %s: %w", a.line, p.name, err)
 			}
 		}
 		if f.Span == "" {
@@ -212,7 +217,7 @@ func (d *description) general(a annotation) error {
 		inner := &description{Layer: d.Layer, includes: d.includes, dir: filepath.Dir(name), depth: d.depth + 1}
 		return inner.add(notes, protos)
 	default:
-		return fmt.Errorf("line %d: //%s is before the first prototype", a.line, a.word)
+		return fmt.Errorf("line %d: //%s belongs to no prototype", a.line, a.word)
 	}
 	return nil
 }
@@ -290,7 +295,11 @@ func specific(f *layer.Function, a annotation) error {
 type annotation struct {
 	line       int
 	word, rest string
+	above      bool // it belongs to the prototype below it
 }
+
+// ofLayer are the annotations that belong to no prototype.
+var ofLayer = []string{"layer", "#include", "global", "pointers", "support", "import"}
 
 // annotations returns those of a header, and its includes.
 func annotations(name string) (list []annotation, err error) {
@@ -298,9 +307,21 @@ func annotations(name string) (list []annotation, err error) {
 	if err != nil {
 		return nil, err
 	}
+	first, apart := 0, true // annotation of the lines of comments directly above; what is above them is blank
 	for i, line := range strings.Split(string(text), "\n") {
+		code, _, comment := strings.Cut(strings.TrimSpace(line), "//")
+		switch {
+		case code == "" && comment:
+		case code == "":
+			first, apart = len(list), true
+		default:
+			for k := first; k < len(list); k++ {
+				list[k].above = apart && code[0] != '#' && !slices.Contains(ofLayer, list[k].word)
+			}
+			first, apart = len(list), false
+		}
 		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), "#include "); ok {
-			list = append(list, annotation{i + 1, "#include", strings.Trim(rest, `<> "`)})
+			list = append(list, annotation{line: i + 1, word: "#include", rest: strings.Trim(rest, `<> "`)})
 			continue
 		}
 		_, comments, _ := strings.Cut(line, "//")
@@ -309,7 +330,7 @@ func annotations(name string) (list []annotation, err error) {
 		}
 		for _, c := range strings.Split(comments, "//") {
 			word, rest, _ := strings.Cut(strings.TrimSpace(c), " ")
-			list = append(list, annotation{i + 1, word, strings.TrimSpace(rest)})
+			list = append(list, annotation{line: i + 1, word: word, rest: strings.TrimSpace(rest)})
 		}
 	}
 	return list, nil
