@@ -60,6 +60,7 @@ type Options struct {
 	Commits Commits         // in which groups threads commit to a log
 	Speed   float64         // scales compute: 2 is twice as fast; 0 stands for 1
 	Strict  bool            // end at the first result that differs
+	Buffer  int             // events that each thread decodes at a time; 1 for none ahead, 0 for the default
 	Keep    bool            // keep the files below the root; implied if the root was not empty
 	Device  *device.Model   // model that makes calls take longer; over Memory and Simulated, calls take the recorded duration as changed by the model; nil for none
 	Memory  bool            // execute memory calls too, and touch the mapped pages during compute, up to half of Limits.Memory

@@ -45,7 +45,7 @@ func newPlaying(s *engine.Stage, p Part, o Options, shared *modelled, parts int,
 	o.Root = filepath.Join(o.Root, p.Name)
 	e := &playing{Options: o}
 	choices := engine.Options{
-		Timing: o.Timing, Wait: o.Wait, Order: o.Order, Outside: o.Outside, Commits: o.Commits, Speed: o.Speed, Strict: o.Strict,
+		Timing: o.Timing, Wait: o.Wait, Order: o.Order, Outside: o.Outside, Commits: o.Commits, Speed: o.Speed, Strict: o.Strict, Buffer: o.Buffer,
 		Recorded: o.usesRecordedDurations(), Idle: o.Memory, Threads: o.Limits.Threads, Memory: o.Limits.Memory,
 	}
 	if shared != nil {

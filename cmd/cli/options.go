@@ -91,7 +91,7 @@ func init() {
 			{name: "runs", value: compare.MinRuns, help: "record the command and replay it on each root `N` times", short: "bench", check: between(1, compare.MaxRuns)},
 			{name: "runs", value: compare.MinRuns, help: "replay each candidate `N` times", short: "lab", check: between(1, compare.MaxRuns)},
 			{name: "copies", value: 1, help: "replay each trace `N` times side by side, on files of their own", short: "replay lab",
-				set: func(o *replay.Options, v string) (err error) { o.Copies, err = parseCopies(v); return err }},
+				set: func(o *replay.Options, v string) (err error) { o.Copies, err = parseCount(v, 1, maxCopies); return err }},
 			{name: "pid", value: 0, help: "record the running process `PID` and its children, until it ends or until Ctrl-C", short: "record", complete: ofProcesses, check: above0, excludes: "cgroup user runs setup"},
 			{name: "cgroup", value: "", help: "record all processes in the cgroup `PATH`, until it is removed or until Ctrl-C", short: "record", complete: ofCgroups, excludes: "user runs setup"},
 			{name: "duration", value: time.Duration(0), help: "with --pid or --cgroup: stop after `D`, such as 90s", short: "record", check: above0, needs: "pid cgroup"},
@@ -164,6 +164,8 @@ func init() {
 				set: func(o *replay.Options, v string) (err error) { o.Speed, err = parseSpeed(v); return err }},
 			{name: "wait", value: "auto", help: "wait for that time by `HOW`: auto (sleep, then spin if a processor is free), spin, sleep", long: "replay", also: "bench lab", oneOf: engine.Waits.All, with: "play-layer",
 				set: func(o *replay.Options, v string) (err error) { o.Wait, err = engine.Waits.Parse(v); return err }},
+			{name: "buffer", value: 1024, help: "decode `N` events of each thread at a time, ahead of their time; 0: each one when it is due", long: "replay", also: "bench lab",
+				set: func(o *replay.Options, v string) (err error) { o.Buffer, err = parseBuffer(v); return err }},
 			{name: "order", value: "resource", help: "wait for events of other threads by `RULE`: resource (those that the event depends on), thread (none), total (all earlier ones)", long: "replay", also: "bench lab", oneOf: engine.Orders.All,
 				set: func(o *replay.Options, v string) (err error) { o.Order, err = engine.Orders.Parse(v); return err }},
 			{name: "outside", value: "closed", help: "deliver messages of unrecorded clients `WHEN`: closed (as long after the previous reply as recorded), timed (at their recorded times)", long: "replay", also: "bench lab", oneOf: engine.Outsides.All,
@@ -199,7 +201,10 @@ func init() {
 					return err
 				}},
 			{name: "compressibility", value: 0, help: "write data that compression makes `PERCENT` smaller", long: "replay", also: "bench lab", with: "play-layer",
-				set: func(o *replay.Options, v string) (err error) { o.Compressibility, err = parsePercent(v); return err }},
+				set: func(o *replay.Options, v string) (err error) {
+					o.Compressibility, err = parseCount(v, 0, 100)
+					return err
+				}},
 			{name: "keep", value: false, help: "keep the files below the root; files that existed before are always kept", short: "replay lab", long: "bench", with: "play-layer"},
 		}},
 		{"Modelled device", []*option{

@@ -45,24 +45,22 @@ func parseSpeed(text string) (float64, error) {
 // maxCopies bounds how often a trace is played side by side.
 const maxCopies = 1024
 
-func parseCopies(text string) (int, error) {
-	v, err := strconv.Atoi(text)
-	switch {
-	case err != nil:
-		return 0, fmt.Errorf("%q is not a number", text)
-	case v < 1 || v > maxCopies:
-		return 0, fmt.Errorf("%s is not from 1 to %d", text, maxCopies)
-	}
-	return v, nil
+// maxBuffer bounds how many events a thread decodes at a time.
+const maxBuffer = 1 << 20
+
+func parseBuffer(text string) (int, error) {
+	v, err := parseCount(text, 0, maxBuffer)
+	return max(v, 1), err
 }
 
-func parsePercent(text string) (int, error) {
+// parseCount parses a number between bounds.
+func parseCount(text string, least, most int) (int, error) {
 	v, err := strconv.Atoi(text)
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("%q is not a number", text)
-	case v < 0 || v > 100:
-		return 0, fmt.Errorf("%s is not from 0 to 100", text)
+	case v < least || v > most:
+		return 0, fmt.Errorf("%s is not from %d to %d", text, least, most)
 	}
 	return v, nil
 }

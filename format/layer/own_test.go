@@ -65,7 +65,7 @@ func TestOwn(t *testing.T) {
 		{"//span sync", "", "queue_sync has no //span"},
 		{"//span sync", "//span sync //color red", "line 9: queue_sync: //color is not an annotation"},
 		{"//layer", "//pointers queue\n//layer", "line 2: want one //pointers SYMBOL TYPE…"},
-		{"//undefine queue q", "//undefine queue q\n\n//span sync\ntypedef int last;", "line 12: //span stands at no prototype"},
+		{"//undefine queue q", "//undefine queue q\n\n//span sync\ntypedef int last;", "line 12: //span belongs to no prototype"},
 		{"//bytes size", "//bytes length", "queue_push: \"length\": length is neither an argument nor result"},
 		{"//layer queue \"libqueue.so*\"", "", "no //layer NAME"},
 		{"size_t size);", "size_t size;", "queue.h:7:"},

@@ -24,9 +24,11 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"pianola/format"
 	"pianola/format/commits"
+	"pianola/internal/limit"
 )
 
 // Engine plays one trace. Its exported methods can be called by any goroutine, also by
@@ -152,6 +154,9 @@ func (e *Engine) Build(ctx context.Context, x Executor) (err error) {
 	}
 	for i := range threads {
 		e.Workers = append(e.Workers, e.newWorker(int32(i+1), threads[i].Process))
+	}
+	if e.Buffer > batchRecords && int64(e.MaxSlots())*int64(e.Buffer)*int64(unsafe.Sizeof(format.Record{})) > e.Memory/4 {
+		return fmt.Errorf("%d events decoded ahead by each of %d threads take more than a quarter of the memory: %w", e.Buffer, e.MaxSlots(), limit.Of("memory"))
 	}
 	for i, th := range threads {
 		w := e.Workers[i]

@@ -76,6 +76,7 @@ type Options struct {
 	Commits Commits // in which groups threads commit to a log
 	Speed   float64 // scales compute: 2 is twice as fast
 	Strict  bool    // end at the first result that differs
+	Buffer  int     // records that each thread and ring decodes at a time; 1 for none ahead, 0 for the default
 
 	Model    Model // makes calls take longer; nil for none
 	Recorded bool  // calls take their recorded durations as changed by the model

@@ -108,7 +108,7 @@ func (w *Worker) useGap(now, due int64) int64 {
 		return now
 	}
 	w.noted.Store(w.Event)
-	if left := w.filled - w.at; left < lowRecords && w.Event+int64(left) < w.length {
+	if left := w.filled - w.at; left < len(w.batch)/2 && w.Event+int64(left) < w.length {
 		w.readAhead()
 		now = w.e.Now()
 	}

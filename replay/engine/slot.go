@@ -13,10 +13,9 @@ import (
 	"pianola/internal/stats"
 )
 
-const (
-	batchRecords = 1024             // that a slot holds
-	lowRecords   = batchRecords / 2 // below which its worker uses a long gap to read more
-)
+// batchRecords is how many records a slot holds if Options.Buffer doesn't say. Below half of
+// that, its worker uses a long gap to read more.
+const batchRecords = 1024
 
 // Slot is what a worker needs while its thread lives: a thread of the operating system,
 // and memory. When the thread ends, the slot goes to a thread that is created later. A
@@ -48,9 +47,9 @@ type Slot struct {
 
 // NewSlot makes a slot without a thread, such as that of a ring.
 func (e *Engine) NewSlot() *Slot {
-	s := &Slot{e: e, batch: make([]format.Record, batchRecords), differences: make([]Difference, 0, maxDifferences), late: stats.Histogram{Digits: latenessDigits}}
+	s := &Slot{e: e, batch: make([]format.Record, cmp.Or(e.Buffer, batchRecords)), differences: make([]Difference, 0, maxDifferences), late: stats.Histogram{Digits: latenessDigits}}
 	if e.Timing == Schedule || e.Recorded {
-		s.nanos = make([]int64, batchRecords)
+		s.nanos = make([]int64, len(s.batch))
 	}
 	e.slots.all = append(e.slots.all, s)
 	return s
