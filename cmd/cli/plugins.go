@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"io"
 	"os"
 
 	"github.com/urfave/cli/v2"
@@ -25,22 +26,27 @@ func parseProgram(c *cli.Context, text string) (*plugin.Program, error) {
 	return p, nil
 }
 
-// openRecordings opens the operands of a command as one recording, or a compiled trace. A
-// program that they name is run.
+// openRecordings opens the operands of a command as one recording, or a compiled trace.
+// Programs that they name are run.
 func openRecordings(c *cli.Context, o importer.Options, names ...string) (*source.Source, error) {
-	switch {
-	case len(names) == 0:
+	if len(names) == 0 {
 		return nil, usage(c, "want a recording, got no operand")
-	case !plugin.Is(names[0]):
-		return recordings.OpenAll(o, names...)
-	case len(names) > 1:
-		return nil, usage(c, "want one generator (%sPROGRAM), got %d operands", plugin.Prefix, len(names))
 	}
-	p, err := parseProgram(c, names[0])
-	if err != nil {
-		return nil, err
+	var operands []source.Operand
+	for _, name := range names {
+		of := source.Operand{Name: name}
+		if plugin.Is(name) {
+			p, err := parseProgram(c, name)
+			if err != nil {
+				return nil, err
+			}
+			of = source.Operand{Name: p.String(), Generate: func(w io.Writer) error {
+				running.RLock()
+				defer running.RUnlock()
+				return p.Generate(c.Context, w)
+			}}
+		}
+		operands = append(operands, of)
 	}
-	running.RLock()
-	defer running.RUnlock()
-	return recordings.Generate(c.Context, p, o)
+	return recordings.OpenAll(o, operands...)
 }

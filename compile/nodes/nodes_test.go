@@ -288,3 +288,33 @@ func TestErrors(t *testing.T) {
 	_, ended := r.header.Value(format.MetaLost)
 	require.False(t, ended)
 }
+
+// Programs that ran side by side keep their distance if their recordings overlap. Each has its
+// command as a process.
+func TestBeside(t *testing.T) {
+	one := func(start, tool string) string {
+		return fmt.Sprintf("# pianola script 1\n# start: %s\n# recorder: %s\n# cost: inside=1 outside=2\n# cwd: \"/w\"\n7 0.010000000 fsync(3) = 0 <0.000001000>\n# lost: 2\n# exit: 0\n# elapsed: 0.020000000\n", start, tool)
+	}
+	r, err := Beside(of(one("2026-01-02T03:04:05.005Z", "ebpf"), one("2026-01-02T03:04:05Z", "ebpf")))
+	require.NoError(t, err)
+	events := readAll(t, r)
+	require.Len(t, events, 2)
+	require.Equal(t, []int64{7 + 1<<22, 10e6, 7, 15e6}, []int64{int64(events[0].TID), events[0].Start, int64(events[1].TID), events[1].Start})
+	for key, want := range map[string]string{
+		format.MetaStart: "2026-01-02T03:04:05Z", format.MetaTool: "ebpf", format.MetaLost: "4", format.MetaExit: "0", format.MetaElapsed: "0.025000000",
+	} {
+		got, _ := r.header.Value(key)
+		require.Equal(t, want, got, key)
+	}
+	require.Equal(t, []format.Running{
+		{Process: 7, Threads: []int32{7}, Cwd: "/w", Umask: -1}, {Process: 7 + 1<<22, Threads: []int32{7 + 1<<22}, Cwd: "/w", Umask: -1},
+	}, r.header.Running())
+
+	r, err = Beside(of(one("2026-01-02T03:04:05Z", "ebpf"), one("2026-01-03T03:04:05Z", "ptrace")))
+	require.NoError(t, err)
+	for _, e := range readAll(t, r) {
+		require.EqualValues(t, 10e6, e.Start, "they begin together")
+	}
+	_, told := r.header.Value(format.MetaTool)
+	require.False(t, told, "only one notes which thread woke which")
+}

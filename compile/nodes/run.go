@@ -55,6 +55,8 @@ type node struct {
 	number  int
 	name    string
 	head    format.Header // of its recording, complete
+	first   int32         // the thread of the first event; 0 without events
+	end     int64         // of the last event
 	program format.Program
 	lowest  int32 // rank
 	clock   clock
@@ -106,17 +108,29 @@ func Inspect(sources []Source) (*Run, error) {
 	return r, r.measure()
 }
 
-// survey reads the header of a recording, which ends with the last line.
-func (n *node) survey() error {
+// read reads the header of a recording, which ends with the last line.
+func (n *node) read() error {
 	r, err := n.Open()
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	if err := format.Each(r, func(*format.Event) error { return nil }); err != nil {
+	err = format.Each(r, func(e *format.Event) error {
+		if n.first == 0 {
+			n.first = e.TID
+		}
+		n.end = max(n.end, e.End())
+		return nil
+	})
+	n.head = *r.Header()
+	return err
+}
+
+// survey reads the header of a recording of ranks.
+func (n *node) survey() error {
+	if err := n.read(); err != nil {
 		return err
 	}
-	n.head = *r.Header()
 	var ok bool
 	if n.program, ok = n.head.Program(); !ok || len(n.head.Ranks) == 0 {
 		return fmt.Errorf("%s: not a recording of ranks, which record --ranks makes", n.Name)
@@ -179,8 +193,10 @@ var apartKeys = []string{
 // describe makes the header of the merged recording.
 func (r *Run) describe() error {
 	h := &r.header
-	for _, n := range slices.Backward(r.nodes) { // the last line is that of the first node
-		h.AddCost(n.head.Cost(), transform.NodeIDs(n.number))
+	if slices.ContainsFunc(r.nodes, func(n *node) bool { return n.has(format.MetaCost) }) {
+		for _, n := range slices.Backward(r.nodes) { // the last line is that of the first node
+			h.AddCost(n.head.Cost(), transform.NodeIDs(n.number))
+		}
 	}
 	for _, meta := range r.nodes[0].head.Meta {
 		if !slices.Contains(apartKeys, meta.Key) {
@@ -189,15 +205,16 @@ func (r *Run) describe() error {
 	}
 	held := coverage.Account{Known: true}
 	var lost int64
-	exit := "0"
+	exit := ""
 	for _, n := range r.nodes {
 		own := transform.NodeHeader(&n.head, n.number, n.rename)
 		h.Meta = append(h.Meta, own.Meta...)
 		h.Ranks, h.Descriptors, h.Files = append(h.Ranks, own.Ranks...), append(h.Descriptors, own.Descriptors...), append(h.Files, own.Files...)
 		text, ended := n.head.Value(format.MetaLost)
-		if !ended {
+		switch {
+		case !ended && n.has(format.MetaTool):
 			r.Endless = append(r.Endless, n.name)
-		} else {
+		case ended:
 			text, _, _ = strings.Cut(text, " ")
 			count, err := strconv.ParseInt(text, 10, 64)
 			if err != nil {
@@ -208,7 +225,7 @@ func (r *Run) describe() error {
 		if why, early := n.head.Value(format.MetaEnded); early {
 			h.Set(format.MetaEnded, why)
 		}
-		if status, ok := n.head.Value(format.MetaExit); ok && status != "0" {
+		if status, ok := n.head.Value(format.MetaExit); ok && (exit == "" || status != "0") {
 			exit = status
 		}
 		a := coverage.Of(&n.head)
@@ -223,14 +240,22 @@ func (r *Run) describe() error {
 		}
 	}
 	slices.SortFunc(h.Ranks, func(a, b format.Rank) int { return cmp.Compare(a.Rank, b.Rank) })
-	if len(r.Endless) == 0 {
+	if len(r.Endless) == 0 && r.nodes[0].has(format.MetaLost) {
 		h.Set(format.MetaLost, fmt.Sprint(lost))
 	}
-	h.Set(format.MetaExit, exit)
+	if exit != "" {
+		h.Set(format.MetaExit, exit)
+	}
 	if held.Known {
 		held.Put(h)
 	}
 	return nil
+}
+
+// has reports whether the recording has a remark.
+func (n *node) has(key string) bool {
+	_, ok := n.head.Value(key)
+	return ok
 }
 
 // measure adds to the header how long the run took, on the clock of all.
@@ -245,6 +270,8 @@ func (r *Run) measure() error {
 			elapsed = max(elapsed, n.clock.at(nanos))
 		}
 	}
-	r.header.Set(format.MetaElapsed, string(format.AppendSeconds(nil, elapsed)))
+	if elapsed > 0 {
+		r.header.Set(format.MetaElapsed, string(format.AppendSeconds(nil, elapsed)))
+	}
 	return nil
 }

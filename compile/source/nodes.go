@@ -3,6 +3,7 @@ package source
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"pianola/compile/nodes"
@@ -22,26 +23,15 @@ func (r *Reader) inspectNodes(o importer.Options, dir string) (*Source, error) {
 	s := r.source(dir)
 	var parts []nodes.Source
 	for _, name := range names {
-		one, err := r.inspect(o, name)
+		one, err := importer.Inspect([]importer.File{s.file(name)}, o)
 		if err != nil {
 			return nil, err
 		}
 		if one.Kind != importer.Script || one.Dialect != script.Recorded {
 			return nil, fmt.Errorf("%s: not a recording of ranks", name)
 		}
-		s.Recording = one.Recording
-		file := s.file(name)
-		parts = append(parts, nodes.Source{Name: name, Open: func() (nodes.ReadCloser, error) {
-			one, err := importer.Inspect([]importer.File{file}, o)
-			if err != nil {
-				return nil, err
-			}
-			r, err := one.Open()
-			if err != nil {
-				return nil, err
-			}
-			return nodeReader{tolerant{r}, r}, nil
-		}})
+		s.Recording = one
+		parts = append(parts, part(name, one))
 	}
 	if s.nodes, err = nodes.Inspect(parts); err != nil {
 		if errors.Is(err, nodes.ErrOtherRun) {
@@ -51,6 +41,75 @@ func (r *Reader) inspectNodes(o importer.Options, dir string) (*Source, error) {
 	}
 	s.warnOfNodes()
 	return s, nil
+}
+
+// part returns a recording that is one of several.
+func part(name string, one *importer.Recording) nodes.Source {
+	return nodes.Source{Name: name, Open: func() (nodes.ReadCloser, error) {
+		r, err := one.Open()
+		if err != nil {
+			return nil, err
+		}
+		return nodeReader{tolerant{r}, r}, nil
+	}}
+}
+
+// lookBeside detects the formats of files and reads them side by side. Files of strace -ff or IOProf
+// are of one recording. Recordings beside intermediate scripts are compiled in passing.
+func (s *Source) lookBeside(o importer.Options, all []importer.File) (*Source, error) {
+	var parts []nodes.Source
+	var apart []importer.File // of one recording
+	var lowered []*Source
+	for _, f := range all {
+		one, err := importer.Inspect([]importer.File{f}, o)
+		switch {
+		case err != nil:
+			return nil, err
+		case one.Kind == importer.Strace || one.Kind == importer.IOProf:
+			apart = append(apart, f)
+			continue
+		case one.Kind == importer.Script && one.Dialect == script.Unrecognised:
+			return nil, fmt.Errorf("%s: no events", f.Name)
+		case one.Log:
+			return nil, errLog(f.Name)
+		case one.Dialect == script.Intermediate:
+			other := s.reader.source(f.Name)
+			other.Recording, lowered = one, append(lowered, other)
+			continue
+		case one.Kind == importer.Script && one.Dialect != script.Recorded:
+			return nil, fmt.Errorf("%s: a script of the %s dialect is not read beside other recordings", f.Name, one.Dialect)
+		}
+		s.Recording, parts = one, append(parts, part(f.Name, one))
+	}
+	if len(apart) > 0 {
+		one, err := importer.Inspect(apart, o)
+		if err != nil {
+			return nil, err
+		}
+		s.Recording, parts = one, append(parts, part(apart[0].Name, one))
+	}
+	if len(parts) > 1 {
+		var err error
+		if s.nodes, err = nodes.Beside(parts); err != nil {
+			return nil, err
+		}
+	}
+	if len(lowered) == 0 {
+		return s, nil
+	}
+	list := lowered
+	if len(parts) > 0 {
+		s.reader.Console.Say("%s: compiled in passing, because an intermediate script is read beside it", s.name)
+		t, err := s.Trace(s.Options())
+		if err != nil {
+			return nil, err
+		}
+		s.trace = t.file
+		list = slices.Insert(list, 0, s)
+	}
+	joint := s.reader.source(s.name)
+	joint.Recording, joint.beside = lowered[0].Recording, list
+	return joint, nil
 }
 
 // nodeReader is a reader of the recording of a node.

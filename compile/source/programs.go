@@ -12,22 +12,18 @@ import (
 	"pianola/internal/plugin"
 )
 
-// Generate runs a program, and returns its output as a recording. The caller closes the
-// Source.
-func (r *Reader) Generate(ctx context.Context, p *plugin.Program, o importer.Options) (*Source, error) {
+// generated runs a program, and returns its output as a file whose reading is counted.
+func (s *Source) generated(of Operand) (importer.File, error) {
 	// The garbage collector closes the file once no pass can open it any more.
-	f, err := spooled(func(f *os.File) error { return p.Generate(ctx, f) })
+	f, err := spooled(func(f *os.File) error { return of.Generate(f) })
 	if err != nil {
-		return nil, err
+		return importer.File{}, err
 	}
-	s := r.source(p.String())
-	if s.total, err = f.Seek(0, io.SeekCurrent); err != nil {
-		return nil, err
-	}
-	open := func() (io.ReadCloser, error) {
-		return s.unpack(io.NopCloser(io.NewSectionReader(f, 0, s.total)), s.total), nil
-	}
-	return s.look(o, []importer.File{{Name: s.name, Open: open}})
+	size, err := f.Seek(0, io.SeekCurrent)
+	s.total += size
+	return importer.File{Name: of.Name, Open: func() (io.ReadCloser, error) {
+		return s.unpack(io.NopCloser(io.NewSectionReader(f, 0, size)), size), nil
+	}}, err
 }
 
 // Through runs programs on a compiled trace, one after the other, and returns

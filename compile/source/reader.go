@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -66,12 +67,20 @@ func (l *Limits) Reading() int64 {
 }
 
 // Open opens anything that was recorded. The caller closes the Source.
-func (r *Reader) Open(name string) (*Source, error) { return r.open(importer.Options{}, name) }
+func (r *Reader) Open(name string) (*Source, error) {
+	return r.open(importer.Options{}, Operand{Name: name})
+}
 
-// OpenAll opens recordings as one, or a single compiled trace. The log of a replay is an
-// error. The caller closes the Source.
-func (r *Reader) OpenAll(o importer.Options, names ...string) (*Source, error) {
-	s, err := r.open(o, names...)
+// Operand is a recording: a file, or what a program prints.
+type Operand struct {
+	Name     string
+	Generate func(w io.Writer) error // writes what a program prints; nil for a file
+}
+
+// OpenAll opens recordings as one, or a single compiled trace. It runs programs. The log of a
+// replay is an error. The caller closes the Source.
+func (r *Reader) OpenAll(o importer.Options, operands ...Operand) (*Source, error) {
+	s, err := r.open(o, operands...)
 	if err == nil && s.Log {
 		s.Close()
 		return nil, errLog(s.name)
@@ -81,27 +90,37 @@ func (r *Reader) OpenAll(o importer.Options, names ...string) (*Source, error) {
 
 func errLog(name string) error { return fmt.Errorf("%s: the log of a replay, not a recording", name) }
 
-func (r *Reader) open(o importer.Options, names ...string) (*Source, error) {
-	for _, name := range names {
-		if isDir(name) {
-			continue // with recordings of nodes
+func (r *Reader) open(o importer.Options, operands ...Operand) (*Source, error) {
+	s := r.source(operands[0].Name)
+	var all []importer.File
+	for _, of := range operands {
+		if of.Generate != nil {
+			f, err := s.generated(of)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, f)
+			continue
 		}
-		f, err := r.Files.Open(name)
+		if len(operands) == 1 && isDir(of.Name) {
+			return r.inspectNodes(o, of.Name)
+		}
+		f, err := r.Files.Open(of.Name)
 		if err != nil {
 			return nil, err
 		}
 		trace := isTrace(f)
-		if trace && len(names) == 1 {
-			s := r.source(name)
+		if trace && len(operands) == 1 {
 			s.Recording, s.trace = &importer.Recording{}, f
 			return s, nil
 		}
 		f.Close()
 		if trace {
-			return nil, ErrCompiled(name)
+			return nil, ErrCompiled(of.Name)
 		}
+		all = append(all, s.file(of.Name))
 	}
-	return r.inspect(o, names...)
+	return s.look(o, all)
 }
 
 // ErrCompiled returns the error for a compiled trace in place of a recording.
@@ -112,19 +131,6 @@ func ErrCompiled(name string) error {
 // source returns a Source whose recording or trace is not known yet.
 func (r *Reader) source(name string) *Source {
 	return &Source{reader: r, name: name, shown: r.Console.Bytes("reading")}
-}
-
-// inspect detects the format of files.
-func (r *Reader) inspect(o importer.Options, names ...string) (*Source, error) {
-	if len(names) == 1 && isDir(names[0]) {
-		return r.inspectNodes(o, names[0])
-	}
-	s := r.source(names[0])
-	var all []importer.File
-	for _, name := range names {
-		all = append(all, s.file(name))
-	}
-	return s.look(o, all)
 }
 
 // isDir reports whether a name is that of a directory.

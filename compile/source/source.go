@@ -25,7 +25,8 @@ type Source struct {
 
 	reader *Reader
 	name   string     // for messages
-	nodes  *nodes.Run // of recordings of several nodes; nil for one recording
+	nodes  *nodes.Run // of several recordings; nil for one
+	beside []*Source  // compiled traces or intermediate scripts that are read as one instead
 	trace  *os.File   // a compiled trace instead
 	last   io.Closer  // the reader that was opened last
 	warned bool       // that the recording is incomplete
@@ -46,6 +47,9 @@ func (s *Source) file(name string) importer.File {
 // look detects the format of the files.
 func (s *Source) look(o importer.Options, all []importer.File) (_ *Source, err error) {
 	o.Formats = s.reader.Importers
+	if len(all) > 1 {
+		return s.lookBeside(o, all)
+	}
 	if s.Recording, err = importer.Inspect(all, o); err != nil {
 		return nil, err
 	}
@@ -73,6 +77,9 @@ func (s *Source) Options() compile.Options {
 func (s *Source) Open() (format.Reader, error) {
 	s.endRead()
 	s.done, s.shown = 0, s.reader.Console.Bytes("reading")
+	if s.beside != nil {
+		return &joined{sources: s.beside}, nil
+	}
 	if s.nodes != nil {
 		r, err := s.nodes.Open()
 		if err != nil {
@@ -259,8 +266,11 @@ func (s *Source) endRead() error {
 	return err
 }
 
-// Close closes the reader that was opened last, and the compiled trace.
+// Close closes the reader that was opened last, and compiled traces.
 func (s *Source) Close() error {
+	for _, one := range s.beside {
+		defer one.Close()
+	}
 	if s.trace != nil {
 		return errors.Join(s.endRead(), s.trace.Close())
 	}

@@ -119,7 +119,7 @@ func TestTraces(t *testing.T) {
 		require.Equal(t, "open fsync ", opsOf(t, trace.Events()), name)
 		require.NoError(t, trace.Close())
 
-		s, err := r.OpenAll(importer.Options{}, name)
+		s, err := r.OpenAll(importer.Options{}, Operand{Name: name})
 		require.NoError(t, err, name)
 		for steps, want := range map[string]string{"": "open fsync ", "sync=none": "open "} {
 			var with []string
@@ -139,9 +139,9 @@ func TestTraces(t *testing.T) {
 	}
 	_, err := r.OpenTrace("run.log", bin.DefaultLimit, nil)
 	require.ErrorContains(t, err, "run.log: the log of a replay, not a recording")
-	_, err = r.OpenAll(importer.Options{}, "run.log")
+	_, err = r.OpenAll(importer.Options{}, Operand{Name: "run.log"})
 	require.ErrorContains(t, err, "run.log: the log of a replay, not a recording")
-	_, err = r.OpenAll(importer.Options{}, "run.txt", "run.bin")
+	_, err = r.OpenAll(importer.Options{}, Operand{Name: "run.txt"}, Operand{Name: "run.bin"})
 	require.ErrorContains(t, err, "run.bin: already compiled")
 }
 
@@ -163,7 +163,7 @@ func TestPrograms(t *testing.T) {
 	r := made(t)
 	p, err := plugin.Parse("exec:cat run.txt")
 	require.NoError(t, err)
-	s, err := r.Generate(context.Background(), p, importer.Options{})
+	s, err := r.OpenAll(importer.Options{}, Operand{p.String(), func(w io.Writer) error { return p.Generate(t.Context(), w) }})
 	require.NoError(t, err)
 	defer s.Close()
 	f, err := s.Compile(nil)

@@ -2,6 +2,7 @@ package transform
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"pianola/format"
@@ -72,7 +73,7 @@ func (c *clone) header(h *format.Header) *format.Header {
 	if c.first == 0 {
 		return h
 	}
-	h = begun(h)
+	h = WithCommand(begun(h), c.first)
 	out := *h
 	out.Meta, out.Descriptors, out.Files = nil, nil, nil
 	for _, meta := range h.Meta {
@@ -80,10 +81,7 @@ func (c *clone) header(h *format.Header) *format.Header {
 			out.Meta = append(out.Meta, meta)
 		}
 	}
-	there, alone := h.Running(), false
-	if alone = len(there) == 0; alone {
-		there = []format.Running{c.command(h)}
-	}
+	there := h.Running()
 	for k, m := range c.moves {
 		if m == nil {
 			m = func(p string) string { return p }
@@ -98,9 +96,6 @@ func (c *clone) header(h *format.Header) *format.Header {
 		}
 		out.Files = append(out.Files, m.files(h.Files)...)
 		for _, d := range h.Descriptors {
-			if alone {
-				d.Process = c.first
-			}
 			d.Process, d.Path = int32(ids(k).of(int64(d.Process))), ids(k).pipe(m.absolute(d.Path))
 			out.Descriptors = append(out.Descriptors, d)
 		}
@@ -108,10 +103,20 @@ func (c *clone) header(h *format.Header) *format.Header {
 	return &out
 }
 
-// command returns the process of the recorded command.
-func (c *clone) command(h *format.Header) format.Running {
-	p := format.Running{Process: c.first, Threads: []int32{c.first}, Cwd: h.Cwd(), Umask: h.Umask()}
+// WithCommand returns a header whose processes include that of the recorded command, whose
+// thread has the first event. Without events, or if the header has processes, it is h.
+func WithCommand(h *format.Header, first int32) *format.Header {
+	if first == 0 || len(h.Running()) > 0 {
+		return h
+	}
+	out := *h
+	p := format.Running{Process: first, Threads: []int32{first}, Cwd: begun(h).Cwd(), Umask: h.Umask()}
 	command, _ := h.Value(format.MetaCommand)
 	p.Command, _, _ = strings.Cut(command, " ")
-	return p
+	out.Meta = append(slices.Clone(h.Meta), format.Meta{Key: format.MetaProcess, Value: p.Remark()})
+	out.Descriptors = slices.Clone(h.Descriptors)
+	for i := range out.Descriptors {
+		out.Descriptors[i].Process = first
+	}
+	return &out
 }
