@@ -291,3 +291,6 @@ func (e *Event) Removes(n int) bool {
 	k := info.At.Paths[n].Arg
 	return k >= 0 && info.Args[k].Role == RoleRemove
 }
+
+// OfQueue reports whether the first argument is the number of the thread that is a ring.
+func (op Op) OfQueue() bool { return op.Info().Effect == EffectQueue }

@@ -55,7 +55,7 @@ func TestRooms(t *testing.T) {
 	for _, row := range rows(t, page, "package | must not import") {
 		narrower[row[0]] = strings.Split(strings.ReplaceAll(row[1], "/...", ""), ", ")
 	}
-	listed := rows(t, page, "package | what it does")
+	listed := rows(t, page, "package | purpose")
 	cmd := exec.Command("go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}`, "./...")
 	cmd.Dir = ".."
 	out, err := cmd.Output()

@@ -250,8 +250,7 @@ func init() {
 				set: func(o *replay.Options, v string) (err error) { o.Landlock, err = parseSwitch(v); return err }},
 		}},
 		{"Output", []*option{
-			{name: "plot", value: "", help: "draw the cumulative profiles into `FILE`, .svg or .png; with --by interval, bytes and files", short: "profile", complete: ofFiles(".svg", ".png")},
-			{name: "plot", value: "", help: "draw the cumulative profiles into `FILE`, .svg or .png", short: "compare", complete: ofFiles(".svg", ".png")},
+			{name: "plot", value: "", help: "draw the cumulative profiles into `FILE`, .svg or .png; of profile --by interval, bytes and files", short: "profile compare", complete: ofFiles(".svg", ".png")},
 			{name: "html", value: "", help: "write a page with charts and tables to `FILE`", short: "profile compare bench lab", complete: ofFiles(".html")},
 			{name: "calls", value: "", shown: "the whole run", help: "with --html: include the single calls of the part `FROM-TO`, such as 1.5s-2s", long: "profile", needs: "html"},
 			{name: "all", value: false, help: "print everything: all rows, latencies, calls, bytes, operations and files; with --json, the data of the charts", long: "profile compare lab", also: "bench"},

@@ -68,7 +68,7 @@ func (j *joined) renumber(e *format.Event) {
 		if e.Acts().Any(format.Starts) && e.Ret > 0 {
 			e.Ret += int64(j.threads)
 		}
-		if e.Op.Info().Effect == format.EffectQueue {
+		if e.Op.OfQueue() {
 			e.Args[0] += int64(j.threads)
 		}
 	}
