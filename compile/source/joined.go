@@ -93,7 +93,7 @@ func (j *joined) add(h *format.Header) error {
 		return fmt.Errorf("an event of thread %d, or after one, of %d threads", j.most, len(threads))
 	}
 	if len(h.Ranks) > 0 && j.threads > 0 {
-		return errors.New("ranks of a parallel program can't be read beside other programs")
+		return errors.New("ranks of a parallel program can't be read together with other programs")
 	}
 	to, process := &j.header, max(j.process, j.threads) // a process has the number of its first thread
 	if j.threads == 0 {

@@ -55,7 +55,7 @@ func part(name string, one *importer.Recording) nodes.Source {
 }
 
 // lookBeside detects the formats of files and reads them side by side. Files of strace -ff or IOProf
-// are of one recording. Recordings beside intermediate scripts are compiled in passing.
+// are of one recording. Recordings that come with intermediate scripts are compiled first.
 func (s *Source) lookBeside(o importer.Options, all []importer.File) (*Source, error) {
 	var parts []nodes.Source
 	var apart []importer.File // of one recording
@@ -77,7 +77,7 @@ func (s *Source) lookBeside(o importer.Options, all []importer.File) (*Source, e
 			other.Recording, lowered = one, append(lowered, other)
 			continue
 		case one.Kind == importer.Script && one.Dialect != script.Recorded:
-			return nil, fmt.Errorf("%s: a script of the %s dialect is not read beside other recordings", f.Name, one.Dialect)
+			return nil, fmt.Errorf("%s: a script of the %s dialect is not read together with other recordings", f.Name, one.Dialect)
 		}
 		s.Recording, parts = one, append(parts, part(f.Name, one))
 	}
@@ -99,7 +99,7 @@ func (s *Source) lookBeside(o importer.Options, all []importer.File) (*Source, e
 	}
 	list := lowered
 	if len(parts) > 0 {
-		s.reader.Console.Say("%s: compiled in passing, because an intermediate script is read beside it", s.name)
+		s.reader.Console.Say("%s: compiled first, because an intermediate script is another input", s.name)
 		t, err := s.Trace(s.Options())
 		if err != nil {
 			return nil, err

@@ -214,7 +214,7 @@ func (p *programWriter) appendCallOf(dst []byte, e *format.Event) ([]byte, error
 		case kind.IsString(), kind == format.Addr:
 			v = 0
 		case kind == format.Mode, kind == format.OptMode:
-			v &= 0o777 // a program for strangers gives nobody its user's rights
+			v &= 0o777 // a program for strangers sets no set-user-ID bit
 		case int8(k) == at.Size && (at.Buf >= 0 || at.Vector >= 0):
 			v = min(v, maxTransfer)
 			if info.Class == format.ClassWrite {
