@@ -550,7 +550,7 @@ func TestStrictRanks(t *testing.T) {
 	for rank, p := range all {
 		require.Error(t, p.Wait(), "rank %d", rank)
 	}
-	require.Regexp(t, `rank 2 on \S+: .*event 3 of thread 3: write .*: result differs`, all[0].said.String())
+	require.Regexp(t, `rank 2 on \S+: .*event 3 of thread 3: write\(.*: result differs`, all[0].said.String())
 }
 
 func TestRanksAgree(t *testing.T) {

@@ -154,7 +154,7 @@ func TestBrowser(t *testing.T) {
 	require.Equal(t, "node7, 2026-01-02 03:04 UTC", value[string](t, p, `document.querySelector('h1 .where-when').textContent`))
 	require.Contains(t, value[string](t, p, `document.querySelector('.verdict').textContent`), "outside 10 %")
 	p.drawn(t)
-	require.Len(t, value[[]bool](t, p, areBlank), 11)
+	require.Len(t, value[[]bool](t, p, areBlank), 12)
 
 	// Tables sort by the buttons in their heads, and filter.
 	names := column(t, p, "file", 0)
