@@ -252,11 +252,18 @@ func (p *Profile) intervalTable(of *Intervals) *Table {
 		}
 	}
 	if of.Tails {
-		columns = append(columns, column[Span]{heading{"calls_by_operation", causes}, func(v *Span) value { return value{known: true, calls: v.Ops} }})
+		bySize := func(v *Span, k Category) value {
+			if v.Sizes == nil {
+				return frequentValues(nil)
+			}
+			return frequentValues(v.Sizes[k].list())
+		}
+		columns = append(columns,
+			column[Span]{heading{"calls_by_operation", causes}, func(v *Span) value { return value{known: true, calls: v.Ops} }},
+			column[Span]{heading{"reads_by_size", frequents}, func(v *Span) value { return bySize(v, Reads) }},
+			column[Span]{heading{"writes_by_size", frequents}, func(v *Span) value { return bySize(v, Writes) }})
 	}
 	columns = append(columns,
-		column[Span]{heading{"reads_by_size", frequents}, func(v *Span) value { return frequentValues(v.Sizes[Reads].list()) }},
-		column[Span]{heading{"writes_by_size", frequents}, func(v *Span) value { return frequentValues(v.Sizes[Writes].list()) }},
 		column[Span]{heading{"mapped_reads", number}, func(v *Span) value { return integer(v.Categories[MappedReads].Calls) }},
 		column[Span]{heading{"mapped_writes", number}, func(v *Span) value { return integer(v.Categories[MappedWrites].Calls) }})
 	return tableOf(of.List, columns)

@@ -11,7 +11,7 @@ import (
 type Intervals struct {
 	Nanos int64 // length of each; the last may be cut short by the end of the run
 	List  []Span
-	Tails bool // Collector.Tails was set: intervals have Latency and Ops
+	Tails bool // Collector.Tails was set: intervals have Latency, Ops and Sizes
 }
 
 // Span is what happened in an interval. Calls, errors and bytes
@@ -22,7 +22,7 @@ type Span struct {
 	Categories                         // of communication the time only
 	Latency    [NumIO]*stats.Quantiles // of the calls that began in it; nil for none, and where Collector.Tails is not set
 	Ops        OpTotals                // of the calls that began in it, the most first, with all of their time; nil where Collector.Tails is not set
-	Sizes      [2]Powers               // of the reads and writes that began in it
+	Sizes      *[2]Powers              // of the reads and writes that began in it; nil for none, and where Collector.Tails is not set
 	Files      []int                   // places in Profile.Files of those that calls began on, -1 for the others; up to 32
 	MoreFiles  bool                    // and there were more
 	Commits    int64                   // of threads to logs, in a trace
@@ -31,7 +31,7 @@ type Span struct {
 }
 
 // merged returns at most so many intervals: neighbours are added together, without their
-// files, operations and latencies.
+// files, operations, sizes and latencies.
 func (v *Intervals) merged(most int) *Intervals {
 	each := max((len(v.List)+most-1)/most, 1)
 	out := &Intervals{Nanos: v.Nanos * int64(each)}
@@ -43,9 +43,6 @@ func (v *Intervals) merged(most int) *Intervals {
 		for k := range into.Categories {
 			into.Categories[k].add(&v.List[i].Categories[k])
 		}
-		for k := range into.Sizes {
-			into.Sizes[k].add(&v.List[i].Sizes[k])
-		}
 		into.Commits += v.List[i].Commits
 		into.Groups += v.List[i].Groups
 		into.Replies += v.List[i].Replies
@@ -54,14 +51,14 @@ func (v *Intervals) merged(most int) *Intervals {
 }
 
 const (
-	// maxSlices bounds the number of slices, 34 MiB of them, and chosenSlices
+	// maxSlices bounds the number of slices, 12 MiB of them, and chosenSlices
 	// where their length is not given: so many do for intervals of any length
 	// that can be chosen.
 	maxSlices    = 1 << 15
 	chosenSlices = 1 << 12
 
 	// tailSlices is the number of slices where they have latencies, 5 KiB for each
-	// category, and operations, 56 bytes for each.
+	// category, operations, 56 bytes for each, and sizes, 320 bytes.
 	tailSlices = 1 << 12
 
 	// sliceFiles is how many files a slice tells apart.
@@ -79,7 +76,7 @@ type sliced struct {
 	width   int64 // nanoseconds
 	most    int64 // slices
 	widened int64 // how often
-	tails   bool  // slices have latencies and operations
+	tails   bool  // slices have latencies, operations and sizes
 	slices  []slice
 
 	// The slice of the time that was asked for last, and where it starts: the next one is
@@ -92,7 +89,7 @@ type slice struct {
 	totals  [NumIO]Total // without the time
 	tails   [NumIO]*stats.Histogram
 	ops     OpTotals
-	sizes   [2]Powers
+	sizes   *[2]Powers
 	changes [numChanges]bin // of the time, see timeline
 	files   [sliceFiles]int32
 	nfiles  uint8
@@ -108,8 +105,8 @@ const (
 	numChanges = NumCategories + NumIO
 )
 
-// newSliced returns slices of a length, 0 for a choice, with latencies and operations or
-// not.
+// newSliced returns slices of a length, 0 for a choice, with latencies, operations and sizes
+// or not.
 func newSliced(nanos int64, tails bool) sliced {
 	s := sliced{width: nanos, most: maxSlices, tails: tails}
 	if nanos == 0 {
@@ -129,9 +126,12 @@ func (s *sliced) count(c *call, op format.Op, f *file, nanos int64) {
 	at := &s.slices[place]
 	if s.tails {
 		at.ops.add(op, &c.total)
-	}
-	if c.category <= Writes {
-		at.sizes[c.category].count(c.total.Bytes)
+		if c.category <= Writes {
+			if at.sizes == nil {
+				at.sizes = new([2]Powers)
+			}
+			at.sizes[c.category].count(c.total.Bytes)
+		}
 	}
 	if k := c.category; k < NumIO {
 		one := c.total
@@ -259,9 +259,7 @@ func (s *slice) merge(o *slice) {
 	for i := range o.ops {
 		s.ops.add(o.ops[i].Op, &o.ops[i].Total)
 	}
-	for k := range s.sizes {
-		s.sizes[k].add(&o.sizes[k])
-	}
+	s.sizes = sumOfSizes(s.sizes, o.sizes)
 	for k := range s.changes {
 		s.changes[k].add(&o.changes[k])
 	}
@@ -315,7 +313,7 @@ func (s *sliced) intervals(runTime int64, choose bool, place []int) Intervals {
 	for i := range from {
 		at, v := &from[i], &out.List[i]
 		v.Start, v.MoreFiles, v.Commits, v.Groups, v.Replies = int64(i)*width, at.more, at.commits[0], at.commits[1], at.replies
-		v.Ops, v.Sizes = slices.Clone(at.ops), at.sizes
+		v.Ops, v.Sizes = slices.Clone(at.ops), sumOfSizes(at.sizes, nil)
 		v.Ops.sort()
 		copy(v.Categories[:], at.totals[:])
 		until := min(v.Start+width, runTime)

@@ -78,3 +78,17 @@ func (p *Powers) list() (list []Frequent) {
 	sortFrequent(list)
 	return list
 }
+
+// sumOfSizes returns the sums of two counts, each of which can be nil, in memory of its own.
+func sumOfSizes(a, b *[2]Powers) *[2]Powers {
+	if a == nil && b == nil {
+		return nil
+	}
+	sum := new([2]Powers)
+	for _, of := range []*[2]Powers{a, b} {
+		for k := 0; of != nil && k < len(sum); k++ {
+			sum[k].add(&of[k])
+		}
+	}
+	return sum
+}
