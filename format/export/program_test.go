@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -115,4 +116,15 @@ func TestProgramRefuses(t *testing.T) {
 			require.ErrorContains(t, err, test.want)
 		})
 	}
+}
+
+// withoutProgram replaces the fixed parts of a program, each of which it has once, by their names.
+func withoutProgram(t *testing.T, program []byte) []byte {
+	types, rest, _ := strings.Cut(programText, "/* TABLES */\n")
+	middle, end, _ := strings.Cut(rest, "/* CALLS */\n")
+	for name, part := range map[string]string{"types": types, "middle": middle, "end": end} {
+		require.Equal(t, 1, bytes.Count(program, []byte(part)), name)
+		program = bytes.Replace(program, []byte(part), []byte("/* program/main.c: "+name+" */\n"), 1)
+	}
+	return program
 }
