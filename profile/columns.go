@@ -250,8 +250,6 @@ func (p *Profile) intervalTable(of *Intervals) *Table {
 				}})
 			}
 		}
-	}
-	if of.Tails {
 		bySize := func(v *Span, k Category) value {
 			if v.Sizes == nil {
 				return frequentValues(nil)

@@ -162,8 +162,8 @@ func newIntervalChart(series []Series) *picture.Chart {
 	return chart
 }
 
-// used returns how many files calls of the interval began on, sliceFiles+1 for more than can be
-// told apart.
+// used returns how many files calls of the interval began on, sliceFiles+1 for more than the
+// interval can list.
 func (v *Span) used() int64 {
 	if v.MoreFiles {
 		return sliceFiles + 1

@@ -157,7 +157,7 @@ func TestPlotIntervals(t *testing.T) {
 	}
 	require.True(t, chart.Groups[0].Lines[0].Right)
 
-	// A file more than can be told apart is said to be that.
+	// An interval with more files than it can list says so.
 	series[0].Profile.Intervals.List[0].MoreFiles = true
 	require.Equal(t, "more than 32", newIntervalChart(series).Groups[0].Lines[0].Value)
 	require.NoError(t, PlotIntervals(io.Discard, "png"))

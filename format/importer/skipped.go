@@ -12,7 +12,7 @@ import (
 // skipped counts the lines that are not taken, by their kind.
 type skipped map[string]int64
 
-// maxSkipped bounds the kinds that are told apart, and maxKind the bytes of one.
+// maxSkipped bounds the kinds that have a count of their own, and maxKind the bytes of one.
 const (
 	maxSkipped = 1024
 	maxKind    = 64
