@@ -1,4 +1,4 @@
-// Package picture draws a line chart as SVG or PNG.
+// Package picture draws a chart of lines, points and bars as SVG or PNG.
 //
 // Both kinds come from one layout, in pixels of a screen at its usual size:
 //
@@ -25,11 +25,11 @@ import (
 	"golang.org/x/image/font"
 )
 
-// Chart is a line chart whose axes begin at 0.
+// Chart is a chart whose axes begin at 0.
 type Chart struct {
-	Title       string // for readers that can't see the chart
-	Description string // what the chart says, for them
-	X, Y        Axis
+	Title       string  // for readers that can't see the chart
+	Description string  // what the chart says, for them
+	X, Y        Axis    // X without a title has no labels
 	Right       Axis    // a second y axis, without a title for none
 	Groups      []Group // the parts of the legend; the lines of the last are drawn on top
 }
@@ -46,15 +46,25 @@ type Group struct {
 	Lines []Line
 }
 
-// Line is a line of the chart.
+// Line is a line of the chart, or what else shows its points.
 type Line struct {
 	Name   string
 	Value  string // the legend shows it beside the name
 	Color  Color
-	Right  bool      // its Y is in units of the right axis
+	Right  bool // its Y is in units of the right axis
+	Shape  Shape
 	Dash   []float64 // lengths of strokes and gaps in pixels, nil for a solid line
 	Points []Point   // in the units of the axes
 }
+
+// Shape is how the points of a line are shown.
+type Shape int
+
+const (
+	Curve Shape = iota // by strokes from each to the next
+	Dots
+	Bars // from the x axis up to each
+)
 
 // Color is a colour on a light and on a dark background.
 type Color struct{ Light, Dark color.RGBA }
@@ -85,6 +95,8 @@ const (
 	ascent     = 4.5 // from the middle of a line of text down to its baseline
 	lineWidth  = 1.75
 	sample     = 26 // length of a line in the legend
+	dotSize    = 2.5
+	barShare   = 0.7 // of the room from one bar to the next
 	gap        = 8
 	xGap, yGap = 60, 45 // between labels of an axis, at least
 )
@@ -108,10 +120,17 @@ const (
 	end
 )
 
+// box is a filled rectangle.
+type box struct {
+	corner        Point // the upper left one
+	width, height float64
+}
+
 // canvas is what a chart is drawn on. Positions are in pixels; that of a text is
 // on its baseline.
 type canvas interface {
-	fill(width, height float64, c Color)
+	fill(b box, c Color)
+	dots(points []Point, size float64, c Color) // squares around the points
 	line(points []Point, s stroke)
 	text(at Point, a anchor, text string, c Color)
 	writeTo(w io.Writer) error
@@ -147,6 +166,9 @@ type layout struct {
 func (c *Chart) layout(face font.Face) layout {
 	const wider = 1.1
 	l := layout{x: newAxis(c.X.Max, axesWidth, xGap), y: newAxis(c.Y.Max, axesHeight, yGap)}
+	if c.X.Title == "" {
+		l.x.ticks = nil
+	}
 	widest := func(a axis) (width float64) {
 		for _, t := range a.ticks {
 			width = max(width, textWidth(face, t.label))
@@ -174,7 +196,7 @@ func (c *Chart) layout(face font.Face) layout {
 }
 
 func (c *Chart) draw(to canvas, l layout) {
-	to.fill(l.width, l.height, paper)
+	to.fill(box{Point{}, l.width, l.height}, paper)
 	thin := stroke{color: grid, width: 1}
 	for _, t := range l.y.ticks {
 		y := l.bottom - t.at
@@ -206,7 +228,17 @@ func (c *Chart) draw(to canvas, l layout) {
 			for k, p := range line.Points {
 				points[k] = Point{l.left + p.X*l.x.scale, l.bottom - p.Y*y}
 			}
-			to.line(points, line.stroke())
+			switch line.Shape {
+			case Curve:
+				to.line(points, line.stroke())
+			case Dots:
+				to.dots(points, dotSize, line.Color)
+			case Bars:
+				width := barShare * l.x.scale
+				for _, p := range points {
+					to.fill(box{Point{p.X - width/2, p.Y}, width, l.bottom - p.Y}, line.Color)
+				}
+			}
 		}
 	}
 	at := Point{l.legend, margin + lineHeight/2 + ascent}
@@ -217,7 +249,11 @@ func (c *Chart) draw(to canvas, l layout) {
 		for i := range g.Lines {
 			line := &g.Lines[i]
 			y := at.Y - ascent
-			to.line([]Point{{at.X, y}, {at.X + sample, y}}, line.stroke())
+			if line.Shape == Curve {
+				to.line([]Point{{at.X, y}, {at.X + sample, y}}, line.stroke())
+			} else {
+				to.dots([]Point{{at.X + sample/2, y}}, fontSize, line.Color)
+			}
 			to.text(Point{at.X + sample + gap, at.Y}, start, legible(line.Name), ink)
 			to.text(Point{right, at.Y}, end, line.Value, muted)
 			at.Y += lineHeight

@@ -41,6 +41,34 @@ func TestSVG(t *testing.T) {
 	testkit.Golden(t, "chart.svg", b.Bytes())
 }
 
+// Bars rise from the axis, and points are dots; both have a box in the legend.
+func TestShapes(t *testing.T) {
+	c := &Chart{Title: "bars", Y: Axis{"run time (s)", 4}, X: Axis{Max: 3}, Groups: []Group{{"run time", []Line{
+		{Name: "as it is", Value: "3.00 s", Color: blue, Shape: Bars, Points: []Point{{1, 3}}},
+		{Name: "announced", Value: "1.50 s", Color: red, Shape: Bars, Points: []Point{{2, 1.5}}},
+		{Name: "samples", Color: ink, Shape: Dots, Points: []Point{{0.5, 3.5}, {1.5, 3.5}, {2.5, 3.5}}},
+		{Name: "none", Color: ink, Shape: Dots},
+	}}}}
+	var b bytes.Buffer
+	require.NoError(t, c.Write(&b, "svg"))
+	testkit.Golden(t, "shapes.svg", b.Bytes())
+
+	b.Reset()
+	require.NoError(t, c.Write(&b, "png"))
+	drawn, err := png.Decode(&b)
+	require.NoError(t, err)
+	l := c.layout(newFace())
+	at := func(x, y float64) color.Color { // in the units of the axes
+		return drawn.At(int(density*(l.left+x*l.x.scale)), int(density*(l.bottom-y*l.y.scale)))
+	}
+	require.Equal(t, blue.Light, at(1, 0.1))
+	require.Equal(t, blue.Light, at(1.3, 2.9))
+	require.Equal(t, paper.Light, at(1.4, 2.5))
+	require.Equal(t, paper.Light, at(2, 1.6))
+	require.Equal(t, red.Light, at(2, 1.4))
+	require.Equal(t, ink.Light, at(1.5, 3.5))
+}
+
 // A right axis has a scale of its own, and its labels don't reach into the legend.
 func TestRightAxis(t *testing.T) {
 	c := chart()

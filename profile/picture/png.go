@@ -53,8 +53,16 @@ func newPixels(width, height float64, face font.Face) *pixels {
 	return &pixels{image.NewRGBA(image.Rect(0, 0, w, h)), face, vector.NewRasterizer(w, h)}
 }
 
-func (p *pixels) fill(_, _ float64, c Color) {
-	draw.Draw(p.image, p.image.Bounds(), image.NewUniform(c.Light), image.Point{}, draw.Src)
+func (p *pixels) fill(b box, c Color) {
+	at := func(v float64) int { return int(math.Round(density * v)) }
+	r := image.Rect(at(b.corner.X), at(b.corner.Y), at(b.corner.X+b.width), at(b.corner.Y+b.height))
+	draw.Draw(p.image, r.Intersect(p.image.Bounds()), image.NewUniform(c.Light), image.Point{}, draw.Src)
+}
+
+func (p *pixels) dots(points []Point, size float64, c Color) {
+	for _, at := range points {
+		p.fill(box{Point{at.X - size/2, at.Y - size/2}, size, size}, c)
+	}
 }
 
 // line fills the outlines of all strokes at once: where they overlap, the colour

@@ -52,9 +52,25 @@ func escaped(text string) string {
 	return b.String()
 }
 
-func (s *svg) fill(width, height float64, c Color) {
-	fmt.Fprintf(&s.body, "<rect class=\"f%d\" width=\"%s\" height=\"%s\" fill=\"%s\"/>\n", s.class(c), number(width), number(height), hex(c.Light))
+func (s *svg) fill(b box, c Color) {
+	fmt.Fprintf(&s.body, "<rect class=\"f%d\" x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\" fill=\"%s\"/>\n",
+		s.class(c), number(b.corner.X), number(b.corner.Y), number(b.width), number(b.height), hex(c.Light))
 }
+
+// dots are short strokes of one path, because a chart can have thousands of them.
+func (s *svg) dots(points []Point, size float64, c Color) {
+	if len(points) == 0 {
+		return
+	}
+	fmt.Fprintf(&s.body, `<path class="s%d" stroke="%s" stroke-width="%s" d="`, s.class(c), hex(c.Light), number(size))
+	for _, p := range points {
+		fmt.Fprintf(&s.body, "M%s %sh%s", number(tenth(p.X-size/2)), number(tenth(p.Y)), number(size))
+	}
+	s.body.WriteString("\"/>\n")
+}
+
+// tenth rounds to a tenth of a pixel, which no eye can see.
+func tenth(v float64) float64 { return math.Round(10*v) / 10 }
 
 func (s *svg) line(points []Point, to stroke) {
 	if len(points) == 0 {
