@@ -22,7 +22,8 @@ here() {
 	sqlite3*) has sqlite3 ;;
 	uring | libaio) has fio ;;
 	lmdb) has mdb_load && has mdb_dump ;;
-	mapread) has gcc ;;
+	mapread | ingest) has gcc ;;
+	hydro) has gfortran ;;
 	ripgrep) has rg ;;
 	lucene) has java && has javac && [ -e "${jars%%:*}" ] ;;
 	pipeline | beside) has tar && has gzip ;;
@@ -638,3 +639,20 @@ J
 
 fresh_lucene() { cp -a src work; }
 run_lucene() { "$@" java -cp "$jars:." Texts search work; }
+
+# --- ingest: a list of edges that is larger than its memory becomes a graph ---
+seed_ingest() {
+	gcc -O2 -o ingest "$TOP/scripts/load/ingest.c"
+	./ingest make src 1000000 16000000
+}
+fresh_ingest() { mkdir work && cp src work/edges; }
+run_ingest() { "$@" ./ingest run work/edges work 16777216; }
+
+# --- hydro: a grid that is computed, dumped and read again, in Fortran ---
+seed_hydro() {
+	gfortran -O2 -o hydro "$TOP/testdata/fortran/hydro.f90"
+	mkdir src
+	./hydro make src 80
+}
+fresh_hydro() { cp -a src work; }
+run_hydro() { "$@" ./hydro run work 80 100 10; }

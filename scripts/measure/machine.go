@@ -135,7 +135,7 @@ func clock(ctx context.Context, file string, command []string) error {
 		return failed
 	}
 	usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-	_, failed = fmt.Fprintf(f, "%.9f run time, s\n%.6f processor, s\n%.3f memory, MiB\n", took.Seconds(),
+	_, failed = fmt.Fprintf(f, "%.9f run time, s\n%.6f user, s\n%.6f processor, s\n%.3f memory, MiB\n", took.Seconds(), cmd.ProcessState.UserTime().Seconds(),
 		(cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(), float64(usage.Maxrss)/1024)
 	return errors.Join(err, failed, f.Close())
 }

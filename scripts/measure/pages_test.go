@@ -20,10 +20,7 @@ import (
 	"pianola/internal/testkit"
 )
 
-const (
-	runTime     = "run time, s"
-	requestRate = "requests/s"
-)
+const requestRate = "requests/s"
 
 // measured reads a file of docs/measured, which has no rows if it is not there.
 func measured(t *testing.T, study string) *document {
@@ -36,18 +33,6 @@ func measured(t *testing.T, study string) *document {
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(text, d))
 	return d
-}
-
-// figure returns a figure of a side, nil if there is none.
-func (r *result) figure(side, name string) *figureResult {
-	for i := range r.Sides {
-		for k := range r.Sides[i].Figures {
-			if f := &r.Sides[i].Figures[k]; r.Sides[i].Name == side && f.Name == name {
-				return f
-			}
-		}
-	}
-	return nil
 }
 
 // plain returns a figure as it was measured, nil if there is none.
@@ -143,6 +128,7 @@ var pageTables = []struct {
 	{"docs/accuracy.md", "### Programs", ofPrograms("cost", []string{"program", "recorded", "compiled"}, "recorded", "compiled")},
 	{"docs/accuracy.md", "## Speed", speedTable},
 	{"docs/internals/workloads.md", "## Measured", suiteTable},
+	{"docs/five-works.md", "## Figures", worksTable},
 }
 
 // The tables of pages are those of docs/measured.
@@ -231,6 +217,59 @@ func whatIfTable(t *testing.T) [][]string {
 		}
 	}
 	return worstFirst([]string{"program", "change", "left of the run time", "predicted"}, lines)
+}
+
+// works are figures of the five works, and the measured ones beside them.
+var works = []struct {
+	work, text, there string
+	study, row, side  string
+	figure            string
+	to                string // the ratio to another side, or part of it: "" is the figure itself
+}{
+	{"Pianola", "graph: read time, replay by program", "0.997", "data-intensive", "ingest", "replayed", "read, s", "recorded"},
+	{"", "graph: write time", "0.977", "data-intensive", "ingest", "replayed", "write, s", "recorded"},
+	{"", "graph: run time", "0.955", "data-intensive", "ingest", "replayed", runTime, "recorded"},
+	{"", "hydrodynamics: read time", "1.44", "data-intensive", "hydro", "replayed", "read, s", "recorded"},
+	{"", "hydrodynamics: write time", "0.959", "data-intensive", "hydro", "replayed", "write, s", "recorded"},
+	{"", "hydrodynamics: run time", "0.912", "data-intensive", "hydro", "replayed", runTime, "recorded"},
+	{"", "user time, s", "284", "data-intensive", "hydro", "program", "user, s", ""},
+	{"", "compute in a recording, s", "289", "data-intensive", "hydro", "recorded", "compute, s", ""},
+	{"", "compute by strace, s", "347", "data-intensive", "hydro", "strace", "compute, s", ""},
+	{"", "run time with memory, by without", "no effect", "data-intensive", "hydro", "replayed --memory", runTime, "replayed"},
+	{"Tracereplay", "a command called directly, ns", "140", "engine", "reads", "C loop", perCommand, ""},
+	{"", "through the engine, unbuffered, ns", "354", "engine", "reads", "replay --buffer 0", perCommand, ""},
+	{"", "through the engine, buffered, ns", "2877", "engine", "reads", "replay", perCommand, ""},
+	{"Feign", "run time with prefetch, 10 ms a seek", "0.5", "prefetch", seeks, "2 announced", runTime, "as it is"},
+	{"", "predicted", "–", "prefetch", seeks, "prefetch=4", "share of as it is", ""},
+	{"", "engine without I/O, by the program", "0.025", "prefetch", seeks, "engine alone", runTime, "as it is"},
+	{"", "HDF5 checkpoint with a buffer of 512 KiB: run time", "0.86", "flash", "checkpoints", "buffer of 512 KiB", runTime, "as it is"},
+	{"", "time in writes", "–", "flash", "checkpoints", "buffer of 512 KiB", "write, s", "as it is"},
+	{"HDF5", "write of 10x10, native, µs", "18", "hdf5-samples", "write of 10x10", "native, fast disk", perCall, ""},
+	{"", "connector", "below 5", "hdf5-samples", "write of 10x10", "connector, fast disk", perCall, ""},
+	{"", "write of 100x100, native, µs", "20 to 30", "hdf5-samples", "write of 100x100", "native, fast disk", perCall, ""},
+	{"", "connector", "10 to 20", "hdf5-samples", "write of 100x100", "connector, fast disk", perCall, ""},
+	{"", "read of 10x10, native, µs", "4", "hdf5-samples", "read of 10x10", "native, fast disk", perCall, ""},
+	{"", "connector", "8", "hdf5-samples", "read of 10x10", "connector, fast disk", perCall, ""},
+	{"", "read of 100x100, native, µs", "5", "hdf5-samples", "read of 100x100", "native, fast disk", perCall, ""},
+	{"", "connector", "10", "hdf5-samples", "read of 100x100", "connector, fast disk", perCall, ""},
+}
+
+func worksTable(t *testing.T) [][]string {
+	rows := [][]string{{"work", "figure", "there", "here"}}
+	for _, w := range works {
+		here := "not measured"
+		if r := measured(t, w.study).row(w.row); r != nil {
+			f := r.figure(w.side, w.figure)
+			switch {
+			case f != nil && w.to == "":
+				here = f.cell(2)
+			case f != nil && f.Of == w.to:
+				here = f.Ratio.cell(2)
+			}
+		}
+		rows = append(rows, []string{w.work, w.text, w.there, here})
+	}
+	return rows
 }
 
 func speedTable(t *testing.T) [][]string {

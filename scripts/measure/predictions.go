@@ -1,11 +1,14 @@
 package main
 
+// seeks is the row of Feign's first experiment: a tenth of its length on a disk with its seeks.
+const seeks = "1 GiB, 10 ms a seek"
+
 // predictions are studies of what the profile and lab say of a change, beside the program with that change.
 var predictions = []study{
 	{
 		name:  "prefetch",
-		about: "a program that announces its reads, compared with the prediction of lab; on this disk, and on one with 15 ms for a read",
-		rows:  []row{{name: "this disk", words: "200 0"}, {name: "15 ms a read", words: "200 15"}},
+		about: "a program that announces its reads, compared with the prediction of lab; on this disk, and on one with 15 ms for a read; and the engine without I/O and compute",
+		rows:  []row{{name: "this disk", words: "200 0"}, {name: "15 ms a read", words: "200 15"}, {name: seeks, words: "1048 10 seeks"}},
 		home:  "here",
 		once: `
 			loads stride slowdisk
@@ -20,7 +23,9 @@ var predictions = []study{
 			{name: "2 announced", of: "as it is", do: `at_disk strides 2 "$1"`},
 			{name: "prefetch=2", of: "1 announced", do: "at_disk predicted prefetch=2"},
 			{name: "prefetch=4", of: "2 announced", do: "at_disk predicted prefetch=4"},
+			{name: "engine alone", of: "as it is", do: "engine_alone"},
 		},
+		picture: runTime,
 	},
 	{
 		name:  "coalesce",
@@ -32,6 +37,25 @@ var predictions = []study{
 			mkdir app
 			into "$OUT/run.out" "$PIANOLA" record -o "$OUT/trace.txt" -- ./checkpoint app/file 0 "$1"`,
 		sides: buffers("4096", "16384", "65536", "262144", "1048576", "4194304"),
+	},
+	{
+		name:  "flash",
+		about: "one of eight processes that write checkpoints through HDF5, and the prediction of lab for buffers",
+		rows:  []row{{name: "checkpoints", words: "10"}},
+		home:  "ext4",
+		once: `
+			needs h5cc
+			h5cc -shlib -O2 -I"$TOP/scripts/load" -o flash "$TOP/scripts/load/flash.c"
+			into "$OUT/run.out" "$PIANOLA" record -o "$OUT/trace.txt" -- ./flash file "$1"
+			process_of file.0`,
+		sides: []side{
+			{name: "as it is", do: `judged "$PIANOLA" replay --json one.bin >"$OUT/replay.json"; answered`},
+			{name: "buffer of 4 KiB", of: "as it is", do: "predicted coalesce=4KiB one.bin"},
+			{name: "buffer of 64 KiB", of: "as it is", do: "predicted coalesce=64KiB one.bin"},
+			{name: "buffer of 512 KiB", of: "as it is", do: "predicted coalesce=512KiB one.bin"},
+			{name: "buffer of 4 MiB", of: "as it is", do: "predicted coalesce=4MiB one.bin"},
+		},
+		picture: "write, s",
 	},
 	{
 		name:  "rank",

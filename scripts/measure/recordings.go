@@ -13,6 +13,20 @@ var recordings = []study{
 		},
 	},
 	{
+		name:  "data-intensive",
+		about: "a graph that is ingested and a hydrodynamics code: compute by the user's time, a recording and strace; replays with and without their memory",
+		rows:  of("paper"), home: "ext4", once: "begin",
+		sides: []side{
+			{name: "program", do: "plainly"},
+			{name: "recorded", of: "program", do: "recorded --memory; compiled"},
+			{name: "replayed", of: "recorded", follows: true, do: `
+				replayed --log "$OUT/replay.log"
+				judged "$PIANOLA" compare --plot "$PICTURE" "$OUT/trace.bin" "$OUT/replay.log" >"$OUT/compare.out"`},
+			{name: "replayed --memory", of: "replayed", follows: true, do: "replayed --memory"},
+			{name: "strace", of: "recorded", do: "by_strace"},
+		},
+	},
+	{
 		name:  "faults",
 		about: "run times of make -j2, whose compilers map much, recorded with page faults and without",
 		rows:  []row{{name: "gcc"}}, home: "ext4", once: "begin",

@@ -165,6 +165,20 @@ var replays = []study{
 		},
 	},
 	{
+		name:  "engine",
+		about: "nanoseconds of a cached read of 4 KiB, in means of a thousand: a C loop, and replays with a log, as fast as possible",
+		rows:  []row{{name: "reads"}}, home: "ext4",
+		once: `
+			gcc -O2 -pthread -o pread "$TOP/scripts/load/pread.c"
+			reads_of 1 1000001 0`,
+		sides: []side{
+			{name: "C loop", do: `thousands ./pread means f 1000000`},
+			{name: "replay --buffer 0", of: "C loop", do: "thousands of_replay --buffer 0"},
+			{name: "replay", of: "C loop", do: "thousands of_replay"},
+		},
+		picture: perCommand,
+	},
+	{
 		name:  "lateness",
 		about: "how late reads are issued that are due at a time, as bpftrace sees them: C loops and replays",
 		rows: []row{
@@ -291,6 +305,22 @@ var replays = []study{
 		about: "writes and reads of one dataset of HDF5 1.14 and the whole file, in microseconds, on native files, the core driver, and the connector",
 		rows:  []row{{name: "datasets", words: "500 31"}}, home: "ext4",
 		sides: []side{{name: "benchmark", do: `vol_bench "$1" "$2"`}},
+	},
+	{
+		name:  "hdf5-samples",
+		about: "900 writes and reads of a dataset of HDF5 1.14, on a fast and on a slow disk, on native files and on the connector",
+		rows: []row{
+			{name: "write of 10x10", words: "10 write"}, {name: "write of 50x50", words: "50 write"}, {name: "write of 100x100", words: "100 write"},
+			{name: "read of 10x10", words: "10 read"}, {name: "read of 50x50", words: "50 read"}, {name: "read of 100x100", words: "100 read"},
+		},
+		home: "ext4",
+		sides: []side{
+			{name: "native, fast disk", do: `vol_samples native 900 "$@"`},
+			{name: "native, slow disk", on: "device", of: "native, fast disk", do: `slowly vol_samples native 900 "$@"`},
+			{name: "connector, fast disk", of: "native, fast disk", do: `vol_samples connector 900 "$@"`},
+			{name: "connector, slow disk", on: "device", of: "native, slow disk", do: `slowly vol_samples connector 900 "$@"`},
+		},
+		picture: perCall,
 	},
 	{
 		name:  "order",

@@ -18,6 +18,13 @@ import (
 	"pianola/internal/stats"
 )
 
+// Names of figures that pictures and pages show.
+const (
+	runTime    = "run time, s"
+	perCommand = "a command, ns"
+	perCall    = "a call, µs"
+)
+
 // document is a file of docs/measured.
 type document struct {
 	Measure string   `json:"measure"`
@@ -168,6 +175,18 @@ func readDocument(dir string, s *study) (*document, error) {
 func (d *document) row(name string) *result {
 	if i := slices.IndexFunc(d.Rows, func(r result) bool { return r.Name == name }); i >= 0 {
 		return &d.Rows[i]
+	}
+	return nil
+}
+
+// figure returns a figure of a side, nil if there is none.
+func (r *result) figure(side, name string) *figureResult {
+	for i := range r.Sides {
+		for k := range r.Sides[i].Figures {
+			if f := &r.Sides[i].Figures[k]; r.Sides[i].Name == side && f.Name == name {
+				return f
+			}
+		}
 	}
 	return nil
 }

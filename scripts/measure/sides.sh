@@ -6,6 +6,8 @@
 #	DIR OUT                   where measure works, and what is kept of the row
 #	START                     the directory of the row on the storage on which it began
 #	FIGURES                   the file for what they note
+#	SAMPLES                   the file for samples of the figure of the row's picture
+#	PICTURE                   the file of a picture that they draw themselves
 #	DEVICE LIMITS             of the storage: its device and how that is slowed down
 #	BESIDE BESIDE_LIMITS      the same of the storage beside it, if the side has one
 #	BESIDE_PLACE              the directory of the row there
@@ -104,6 +106,16 @@ unsynced() {
 	plainly
 }
 
+# by_strace: runs it under strace, and notes what its output has.
+by_strace() {
+	needs strace
+	fresh_or_aside
+	into "$OUT/run.out" run_$app strace -f -ttt -T -o "$OUT/strace.txt"
+	"$PIANOLA" profile --json "$OUT/strace.txt" >"$OUT/strace.json"
+	account "$OUT/strace.json"
+	note "$(figure compute_seconds "$OUT/strace.json") compute, s"
+}
+
 # log_apart: runs it with the log of the database on the storage beside.
 log_apart() {
 	fresh_or_aside
@@ -158,6 +170,7 @@ compiled() {
 	into "$OUT/compile.out" "$PIANOLA" compile --report "$OUT/report" "$@" -o "$OUT/trace.bin" "$OUT/trace.txt"
 	"$PIANOLA" profile --json "$OUT/trace.bin" >"$OUT/profile.json"
 	account "$OUT/profile.json"
+	note "$(figure compute_seconds "$OUT/profile.json") compute, s"
 	note "$(sed -n 's/^unexplained: //p' "$OUT/report" | head -n 1)" unexplained
 	note "$(figure events "$OUT/profile.json")" events
 	note "$(echo "$(stat -c %s "$OUT/trace.bin") $(figure events "$OUT/profile.json")" | awk '{ print $1 / $2 }') bytes an event"
@@ -188,9 +201,9 @@ answered() {
 	for count in executed failed differed; do note "$(figure $count "$OUT/replay.json")" $count; done
 }
 
-# predicted CANDIDATE: what lab says of a change, and of none.
+# predicted CANDIDATE [TRACE]: what lab says of a change, and of none.
 predicted() {
-	slowly judged "$PIANOLA" lab --runs 1 --root "root.$(date +%s%N)" --keep --json --try "$1" "$OUT/trace.txt" >"$OUT/lab.json"
+	slowly judged "$PIANOLA" lab --runs 1 --root "root.$(date +%s%N)" --keep --json --try "$1" "${2-$OUT/trace.txt}" >"$OUT/lab.json"
 	told 'b, c = (next(s for s in p["subjects"][0]["sides"] if s["kind"] == "replayed" and (not s["steps"]) == base) for base in (True, False))
 print(c["elapsed_seconds"], "run time, s")
 print(b["elapsed_seconds"], "as it is, s")
@@ -857,6 +870,17 @@ strides() {
 	note "${took#* } run time, s"
 }
 
+# process_of FILE: makes one.bin of the process whose descriptor is of that file.
+process_of() {
+	"$PIANOLA" compile -q -o one.bin --filter "process == $(awk -v f="$1" 'index($0, f) && / open/ { print $1; exit }' "$OUT/trace.txt")" "$OUT/trace.txt"
+}
+
+# engine_alone: a replay without its I/O and its compute, as a part of the recorded run time.
+engine_alone() {
+	judged "$PIANOLA" replay --backend null --timing afap --json "$OUT/trace.txt" >"$OUT/replay.json"
+	note "$(figure elapsed_seconds "$OUT/replay.json") run time, s"
+}
+
 # checkpoints BUFFER FILES: the program that writes checkpoints, through a buffer.
 checkpoints() {
 	rm -f app/*
@@ -907,6 +931,26 @@ vol_bench() {
 		$0 = substr($0, 40)
 		print $1, label ", µs"
 	}' "$OUT/bench.out" | sed 's/ , µs/, µs/' >>"$FIGURES"
+}
+
+# vol_samples WAY RUNS SIZE WHAT: notes how long so many writes or reads take in one way.
+vol_samples() {
+	vol connector into "$OUT/bench.out" "$TOP/demo/hdf5-vol/bin/bench" samples . "$2" "$3" "$1"
+	awk -v k="$([ "$4" = write ] && echo 1 || echo 2)" '{ print $k }' "$OUT/bench.out" >"$SAMPLES"
+	note "$(sort -g "$SAMPLES" | sed -n "$((($2 + 1) / 2))p") a call, µs"
+}
+
+# thousands COMMAND…: notes the nanoseconds of a command, which are means of a thousand each.
+thousands() {
+	"$@" >"$SAMPLES"
+	note "$(sort -g "$SAMPLES" | sed -n 500p) a command, ns"
+}
+# of_log FILE: those of a log, from the start of each thousandth read to that of the next.
+of_log() { "$PIANOLA" convert --format csv "$1" | awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
+	$column["op"] == "pread64" && n++ % 1000 == 0 { t = $column["start"]; if (n > 1) printf "%.3f\n", (t - last) * 1e6; last = t }'; }
+of_replay() {
+	judged "$PIANOLA" replay $place --timing afap --log "$OUT/replay.log" "$@" reads.bin >replay.out
+	of_log "$OUT/replay.log"
 }
 
 # hdf5_calls FILE: the median call of each kind, and the time of all.

@@ -69,6 +69,8 @@ var programs = []program{
 	{"lucene", "mapped", slow, ""},
 	{"sqlite3wal", "model", slow, ""},
 	{"beside", "critical", "", ""},
+	{"ingest", "plain cost paper", slow, ""},
+	{"hydro", "plain cost paper", slow, ""},
 }
 
 const (

@@ -26,6 +26,8 @@ type study struct {
 	once, end string // before the first round, and after the last
 	sides     []side
 	cold      bool // files aren't in the page cache when a run begins
+	// picture is the figure of which each row has a picture beside the file of the study.
+	picture string
 }
 
 // row is a part of a study: its sides are measured in turn.
@@ -64,7 +66,7 @@ const byRow = "by row"
 // longest is how long a part runs: it ends before the round that would end later, and its
 // commands end with it. It is left out if it has fewer rounds than least by then.
 const (
-	longest = 10 * time.Minute
+	longest = 20 * time.Minute
 	least   = 3
 )
 
@@ -110,6 +112,12 @@ func (b *bench) run(ctx context.Context) (err error) {
 		return err
 	}
 	if b.dir, err = filepath.Abs(b.dir); err != nil {
+		return err
+	}
+	if b.out, err = filepath.Abs(b.out); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(b.out, 0o755); err != nil {
 		return err
 	}
 	if b.dir, err = os.MkdirTemp(b.dir, "measure-"); err != nil {
@@ -367,7 +375,10 @@ func (b *bench) measure(ctx context.Context, p part, start time.Time) (results [
 	for _, s := range p.sides {
 		results = append(results, s.result(samples, leftOut[s.name]))
 	}
-	return results, rounds, most, nil
+	if p.picture != "" {
+		err = (&result{Name: p.row.name, Sides: results}).draw(p, dir, b.out)
+	}
+	return results, rounds, most, err
 }
 
 // group is sides that keep their order in all rounds, by index.
@@ -424,6 +435,7 @@ func (b *bench) do(ctx context.Context, p part, s side, dir string) (sample, err
 	for _, v := range [][2]string{
 		{"PIANOLA", b.build.pianola}, {"SOURCE", b.build.source}, {"DIR", b.dir}, {"FIGURES", figures}, {"OUT", dir}, {"START", home.dir}, {"TMPDIR", place.dir}, {"DEVICE", place.device}, {"LIMITS", place.limits},
 		{"BESIDE", beside.device}, {"BESIDE_LIMITS", beside.limits}, {"BESIDE_PLACE", beside.dir}, {"COLD", cold}, {"OPTIONS", p.row.options},
+		{"SAMPLES", samplesOf(dir, s)}, {"PICTURE", filepath.Join(b.out, pictureOf(p))},
 	} {
 		fmt.Fprintf(&script, "export %s='%s'\n", v[0], v[1])
 	}
