@@ -59,6 +59,7 @@ const (
 	MetaLeftOut     = "left out"      // "OP=N …": events that compile left out
 	MetaSkipped     = "skipped"       // "NAME=N …": lines of a foreign recording that are not taken, by kind
 	MetaIncomplete  = "incomplete"    // parts that lack events, as a foreign recording itself says
+	MetaDrift       = "drift"         // how two clocks of a foreign recording differ
 	MetaReplay      = "replay"        // options of the replay; marks a script as a replay's log
 	MetaTool        = "recorder"      // which recorder made the script
 	MetaUnexplained = "unexplained"   // number of recorded results that contradict the simulation of compile
@@ -248,6 +249,7 @@ func (h *Header) Value(key string) (string, bool) {
 func (h *Header) Foreign() (all []string) {
 	for _, one := range []struct{ key, text string }{
 		{MetaSkipped, "lines that are not taken"}, {MetaIncomplete, "the file says that these parts of it are incomplete"},
+		{MetaDrift, "its clocks differ, so times can be wrong"},
 	} {
 		const most = 300
 		if value, ok := h.Value(one.key); ok {

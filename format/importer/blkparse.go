@@ -54,7 +54,7 @@ func (p *blkparse) header() *format.Header {
 
 func (p *blkparse) finish() {
 	if n := p.lost + int64(len(p.flying)); n > 0 {
-		p.h.Set(format.MetaSkipped, fmt.Sprintf("unfinished=%d", n))
+		format.Skipped{"unfinished": n}.Remark(&p.h)
 	}
 }
 

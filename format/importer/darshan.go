@@ -26,18 +26,18 @@ import (
 // The lines stand file by file. So all are read and sorted by their start, and there can
 // be at most maxSegments.
 type darshan struct {
-	lines  *lines
-	h      format.Header
-	t      *tracks
-	file   int // of the lines that follow, -1 before the first
-	all    []segment
-	mpi    int64
-	cut    []string // modules that ran out of memory
-	queue  []format.Event
-	next   int // of all
-	from   int // of queue
-	err    error
-	sorted bool
+	lines   *lines
+	h       format.Header
+	t       *tracks
+	file    int // of the lines that follow, -1 before the first
+	all     []segment
+	skipped format.Skipped
+	cut     []string // modules that ran out of memory
+	queue   []format.Event
+	next    int // of all
+	from    int // of queue
+	err     error
+	sorted  bool
 }
 
 // segment is a line of X_POSIX. Its size bounds what maxSegments take: 48 bytes each.
@@ -51,8 +51,12 @@ type segment struct {
 
 const maxSegments = 8 << 20
 
-// maxModules bounds the modules that ran out of memory. Darshan has fewer.
-const maxModules = 64
+// maxModules bounds the modules that ran out of memory, and maxModule the line of one in
+// bytes. Darshan has fewer.
+const (
+	maxModules = 64
+	maxModule  = 128
+)
 
 var (
 	darshanFile = []byte("# DXT, file_id:")
@@ -80,9 +84,7 @@ func (p *darshan) header() *format.Header {
 }
 
 func (p *darshan) finish() {
-	if p.mpi > 0 {
-		p.h.Set(format.MetaSkipped, fmt.Sprintf("X_MPIIO=%d", p.mpi))
-	}
+	p.skipped.Remark(&p.h)
 	if len(p.cut) > 0 {
 		p.h.Set(format.MetaIncomplete, strings.Join(p.cut, " "))
 	}
@@ -106,7 +108,7 @@ func (p *darshan) parse(queue []format.Event, line []byte) ([]format.Event, erro
 			p.h.Set(format.MetaStart, time.Unix(seconds, 0).UTC().Format(time.RFC3339Nano))
 		}
 	}
-	if text, ok := bytes.CutSuffix(line, darshanCut); ok && len(line) < maxKind*2 && len(p.cut) < maxModules {
+	if text, ok := bytes.CutSuffix(line, darshanCut); ok && len(line) < maxModule && len(p.cut) < maxModules {
 		p.cut = append(p.cut, string(text[bytes.LastIndexByte(text, ' ')+1:]))
 	}
 	if line = bytes.TrimSpace(line); len(line) == 0 || line[0] == '#' {
@@ -116,7 +118,7 @@ func (p *darshan) parse(queue []format.Event, line []byte) ([]format.Event, erro
 	switch string(module) {
 	case "X_POSIX":
 	case "X_MPIIO":
-		p.mpi++
+		p.skipped.Add("X_MPIIO", 1)
 		return queue, nil
 	default:
 		return queue, errors.New("expected a segment of X_POSIX or X_MPIIO")

@@ -26,7 +26,7 @@ type dftracer struct {
 	h       format.Header
 	t       *tracks
 	hashed  map[string]int // number of the file
-	skipped skipped
+	skipped format.Skipped
 	base    int64 // of the first event, microseconds
 	begun   bool
 	fields  fields
@@ -57,10 +57,10 @@ func (p *dftracer) header() *format.Header {
 	return &p.h
 }
 
-func (p *dftracer) finish() { p.skipped.remark(&p.h) }
+func (p *dftracer) finish() { p.skipped.Remark(&p.h) }
 
 // skip counts a line that is not taken.
-func (p *dftracer) skip(kind, name string) { p.skipped.add(kind+":", []byte(name)) }
+func (p *dftracer) skip(kind, name string) { p.skipped.Add(kind+":"+name, 1) }
 
 // dftracerOps are the functions that are taken. Those of STDIO count in items of
 // size bytes.

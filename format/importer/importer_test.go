@@ -144,8 +144,8 @@ func TestErrors(t *testing.T) {
 		{head + "open:2:5:0:0:7:x\n", "f:4: malformed call, expected NAME:START:END:RESULT:…:FD in ticks since Time"},
 		{head + "open:4:5:0:0:7\n", "f:4: open without a path"},
 		{head + "read:4:5:x:0:7\n", "f:4: malformed call, expected NAME:START:END:RESULT:…:FD"},
-		{head + "read:4:5:1:0:9999999999\n", "f:4: descriptor out of range"},
-		{head + "dup:4:5:9999999999:0:7\n", "f:4: descriptor out of range"},
+		{head + "read:4:5:1:0:9999999999\n", "f:4: descriptor or process id out of range"},
+		{head + "dup:4:5:9999999999:0:7\n", "f:4: descriptor or process id out of range"},
 		{head + "read:4:9223372036854775807:1:0:7\n", "f:4: time out of range"},
 	} {
 		_, _, _, err := read(Options{}, text("f", tt.content))
@@ -205,6 +205,9 @@ func TestIOProfCalls(t *testing.T) {
 		"sendmsg:4:5:0:9:3":  {Op: format.OpSendmsg, Ret: 9, Args: [6]int64{3}},
 		"recv:4:5:7:0:3":     {Op: format.OpRecvfrom, Ret: 7, Args: [6]int64{3, 0, 7}},
 		"fclose:4:5:7:9:3":   {Op: format.OpClose, Args: [6]int64{3}},
+		"fork:4:5:9:0:0":     {Op: format.OpFork, Ret: 9},
+		"fork:4:5:9:0:-1":    {Op: format.OpFork, Ret: 9},
+		"fork:4:5:0:0:9":     {Op: format.OpFork, Ret: 9},
 	} {
 		_, _, events, err := read(Options{}, text("f", "Time:1:2:4\nTpS:10\nPID:5\n"+call+"\n"))
 		require.NoError(t, err, call)
@@ -213,18 +216,97 @@ func TestIOProfCalls(t *testing.T) {
 	}
 }
 
-// The kinds of lines that are not taken are bounded, in number and in length.
-func TestSkippedIsBounded(t *testing.T) {
-	var s skipped
-	for i := range 2 * maxSkipped {
-		s.add("", fmt.Appendf(bytes.Repeat([]byte("x"), 2*i%maxLine), "%d", i))
+// Reads and writes of a socket are messages, also through copies of its descriptor, in
+// children, and until its close.
+func TestIOProfSockets(t *testing.T) {
+	_, h, events, err := read(Options{}, text("f", `Time:1:2:4
+TpS:10
+PID:5
+socket:4:4:0:0:3
+accept:4:4:6:0:3
+read:4:4:100:0:6
+fork:4:4:9:0:0
+dup:4:4:7:0:6
+write:4:4:0:20:7
+fsync:4:4:0:0:7
+PID:9
+read:4:4:50:0:6
+PID:5
+close:4:4:0:0:6
+read:4:4:1:0:6
+open:4:4:0:0:7:a
+write:4:4:0:1:7
+read:4:4:8:0:3
+accept:4:4:0:0:0
+accept:4:4:-1:0:3
+accept:4:4:0:0:8
+read:4:4:2:0:8
+`))
+	require.NoError(t, err)
+	require.Equal(t, `5 0.000000000 read(6, NULL, 100) = 100 <0.000000000> {type=sock got=tcp:4+100}
+5 0.000000000 fork() = 9 <0.000000000>
+5 0.000000000 dup(6) = 7 <0.000000000> {type=sock}
+5 0.000000000 write(7, NULL, 20) = 20 <0.000000000> {type=sock sent=tcp:5+20}
+5 0.000000000 fsync(7) = 0 <0.000000000> {type=sock}
+9 0.000000000 read(6, NULL, 50) = 50 <0.000000000> {type=sock got=tcp:4+150}
+5 0.000000000 close(6) = 0 <0.000000000> {type=sock}
+5 0.000000000 read(6, NULL, 1) = 1 <0.000000000>
+5 0.000000000 open("a", O_RDWR) = 7 <0.000000000>
+5 0.000000000 write(7, NULL, 1) = 1 <0.000000000>
+5 0.000000000 read(3, NULL, 8) = 8 <0.000000000> {type=sock got=tcp:2+8 connected}
+5 0.000000000 read(8, NULL, 2) = 2 <0.000000000> {type=sock got=tcp:6+2}
+`, string(printed(&format.Header{}, events)[len("# pianola script 1\n"):]))
+	require.Equal(t, []string{"lines that are not taken: accept=1 failed accept=1"}, h.Foreign())
+}
+
+// The sockets that are followed are bounded.
+func TestIOProfManySockets(t *testing.T) {
+	var log strings.Builder
+	log.WriteString("Time:1:2:4\nTpS:10\nPID:5\n")
+	for fd := range maxSockets {
+		fmt.Fprintf(&log, "socket:4:4:0:0:%d\n", fd+1)
 	}
-	require.LessOrEqual(t, len(s), maxSkipped+1)
-	var h format.Header
-	s.remark(&h)
-	text, _ := h.Value(format.MetaSkipped)
-	require.Less(t, len(text), maxSkipped*(maxKind+20))
-	require.Less(t, len(h.Foreign()[0]), 400)
+	for _, last := range []string{"fork:4:4:9:0:0", "PID:9", "read:4:4:1:0:1", "PID:5", "read:4:4:1:0:1", "socket:4:4:0:0:70000", "read:4:4:1:0:70000", "close:4:4:0:0:1", "socket:4:4:0:0:70000", "read:4:4:1:0:70000"} {
+		log.WriteString(last + "\n")
+	}
+	_, _, events, err := read(Options{}, text("f", log.String()))
+	require.NoError(t, err)
+	require.Len(t, events, 6)
+	for i, followed := range []bool{false, false, true, false, true, true} {
+		require.Equal(t, followed, events[i].Notes != nil, i)
+	}
+}
+
+// The second line Time says whether ticks and the time of day agree.
+func TestIOProfClocks(t *testing.T) {
+	for last, want := range map[string]string{
+		"Time:2:2:1000": "", "Time:2:902:1000": "", "Time:2:2002:1000": "",
+		"Time:3:2:1000": "1000 ticks, 1000 per second, in 2.000000 s", "Time:0:2:1000": "1000 ticks, 1000 per second, in -1.000000 s",
+		"Time:2:2:2000": "2000 ticks, 1000 per second, in 1.000000 s",
+	} {
+		_, h, _, err := read(Options{}, text("f", "Time:1:2:0\nTpS:1000\nPID:5\nfsync:4:5:0:0:3\n"+last+"\nendoflog-file\n"))
+		require.NoError(t, err)
+		drift, _ := h.Value(format.MetaDrift)
+		require.Equal(t, want, drift, last)
+	}
+	_, h, _, err := read(Options{}, text("f", "Time:1:2:9\nTpS:1000\nPID:5\nfsync:9:9:0:0:3\nTime:1:2:8\n"))
+	require.NoError(t, err)
+	require.Equal(t, []string{"its clocks differ, so times can be wrong: -1 ticks, 1000 per second, in 0.000000 s"}, h.Foreign())
+}
+
+// The name of a link in the index of logs says whether the log was complete.
+func TestIOProfIndex(t *testing.T) {
+	const log, end = "Time:1:2:10\nTpS:1000\nPID:5\nfsync:11:12:0:0:3\n", "Time:1:2:20\nendoflog-file\n"
+	for _, tt := range []struct{ name, log, want string }{
+		{"sl/10_0", log, "10_0 (still written)"}, {"sl/10_0", log + end, ""}, {"sl/10_20", log + end, ""},
+		{"sl/10_20", log, "10_20 (another end)"}, {"sl/10_21", log + end, "10_21 (another end)"},
+		{"11_0", log, ""}, {"10", log, ""}, {"10_", log, ""}, {"10_0.log", log, ""},
+	} {
+		_, h, _, err := read(Options{}, text(tt.name, tt.log))
+		require.NoError(t, err)
+		parts, _ := h.Value(format.MetaIncomplete)
+		require.Equal(t, tt.want, parts, tt.name)
+	}
 }
 
 // A descriptor is free again after its close, the lowest is given first.

@@ -2,7 +2,9 @@ package importer
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -22,32 +24,50 @@ import (
 //	endoflog-file
 //
 // with times in ticks, TpS to a second. Two numbers and the descriptor follow END. The
-// line Time is repeated at the end.
+// line Time is repeated at the end. IOProf's folder sl is an index of the logs: a link to
+// each has the name TICKS_TICKS, of both lines Time, with 0 at the end of a log that is
+// still written.
 type ioprof struct {
+	name    string // of the file, without its folder
 	h       format.Header
 	epoch   int64 // of the start, nanoseconds since 1970
 	base    int64 // of the start, ticks
+	last    int64 // of the end, ticks
 	tps     int64 // ticks in a second
 	timed   bool
 	pid     int32
+	parent  int32
 	command string
 	files   names
-	skipped skipped
+	skipped format.Skipped
 }
 
 // ioprofCall is a function of the C library that IOProf logs.
 type ioprofCall struct {
-	op format.Op // OpNone for one that changes nothing
+	op format.Op // OpNone for one that changes nothing, or makes a socket
 
 	// moves is how many bytes a call moves if the log need not tell, else 0.
 	moves int64
 
 	// vague is whether a result of 0 can mean that the log has none.
 	vague bool
+
+	// makes says of what the result is: the first number that is not 0.
+	makes ioprofResult
 }
 
+// ioprofResult is the result of a function that the paper shows no line of.
+type ioprofResult uint8
+
+const (
+	makesNothing ioprofResult = iota
+	makesProcess
+	makesSocket
+	makesConnection // to a client
+)
+
 // ioprofCalls has no function whose effect the log leaves open: fcntl without its command,
-// exec without the program, socket and accept, fork, and ungetc.
+// exec without the program, and ungetc.
 var ioprofCalls = map[string]ioprofCall{
 	"open": {op: format.OpOpen}, "open64": {op: format.OpOpen}, "creat": {op: format.OpOpen}, "creat64": {op: format.OpOpen},
 	"fopen": {op: format.OpOpen}, "fopen64": {op: format.OpOpen}, "fdopen": {},
@@ -61,6 +81,7 @@ var ioprofCalls = map[string]ioprofCall{
 	"lseek": {op: format.OpLseek}, "lseek64": {op: format.OpLseek}, "rewind": {op: format.OpLseek},
 	"fseek": {op: format.OpLseek, vague: true}, "fseek64": {op: format.OpLseek, vague: true}, "fsetpos": {op: format.OpLseek, vague: true},
 	"dup": {op: format.OpDup, vague: true}, "dup2": {op: format.OpDup2, vague: true},
+	"fork": {op: format.OpFork, vague: true, makes: makesProcess}, "socket": {vague: true, makes: makesSocket}, "accept": {vague: true, makes: makesConnection},
 	"fsync": {op: format.OpFsync}, "fdatasync": {op: format.OpFdatasync},
 	"recv": {op: format.OpRecvfrom}, "recvfrom": {op: format.OpRecvfrom}, "recvmsg": {op: format.OpRecvmsg},
 	"send": {op: format.OpSendto}, "sendto": {op: format.OpSendto}, "sendmsg": {op: format.OpSendmsg},
@@ -93,11 +114,34 @@ func ioprofTime(text []byte) (epoch, ticks int64, err error) {
 func (p *ioprof) header() *format.Header {
 	p.h.Set(MetaSource, IOProf.String())
 	p.h.Set(format.MetaTool, "IOProf") // so that compile notices a log without an end
-	p.h.Set(MetaUnknown, "flags of open, errors, whence of seeks, offsets of pread and pwrite that are 0, threads")
+	p.h.Set(MetaUnknown, "flags of open, errors, whence of seeks, offsets of pread and pwrite that are 0, threads, peers of sockets, descriptors that exec closes")
 	return &p.h
 }
 
-func (p *ioprof) finish() { p.skipped.remark(&p.h) }
+func (p *ioprof) finish() {
+	p.skipped.Remark(&p.h)
+	first, last, _ := strings.Cut(p.name, "_")
+	begin, ok := number([]byte(first))
+	end, okEnd := number([]byte(last))
+	_, ended := p.h.Value(format.MetaLost)
+	switch {
+	case !ok || !okEnd || begin != p.base: // it is not the name of a link
+	case end == 0 && !ended:
+		p.h.Set(format.MetaIncomplete, p.name+" (still written)")
+	case end != 0 && end != p.last:
+		p.h.Set(format.MetaIncomplete, p.name+" (another end)")
+	}
+}
+
+// close compares the times of day with the ticks, at the end of a log.
+func (p *ioprof) close(epoch, ticks int64) {
+	p.last = ticks
+	wall := epoch - p.epoch
+	ran, ok := scale(uint64(max(ticks-p.base, 0)), 1e9, uint64(max(p.tps, 1)))
+	if off := max(ran-wall, wall-ran); !ok || ticks < p.base || off > 1e6+max(ran, wall)/1000 {
+		p.h.Set(format.MetaDrift, fmt.Sprintf("%d ticks, %d per second, in %.6f s", ticks-p.base, p.tps, float64(wall)/1e9))
+	}
+}
 
 func (p *ioprof) parse(queue []format.Event, line []byte) ([]format.Event, error) {
 	word, rest := field(line, ':')
@@ -110,7 +154,11 @@ func (p *ioprof) parse(queue []format.Event, line []byte) ([]format.Event, error
 		return queue, nil
 	case "Time":
 		epoch, ticks, err := ioprofTime(rest)
-		if err == nil && !p.timed {
+		switch {
+		case err != nil:
+		case p.timed:
+			p.close(epoch, ticks)
+		default:
 			p.epoch, p.base, p.timed = epoch, ticks, true
 			p.h.Set(format.MetaStart, time.Unix(0, epoch).UTC().Format(time.RFC3339Nano))
 		}
@@ -136,6 +184,8 @@ func (p *ioprof) parse(queue []format.Event, line []byte) ([]format.Event, error
 		}
 		if string(word) == "PID" {
 			p.pid = int32(n)
+		} else {
+			p.parent = int32(n)
 		}
 		return queue, nil
 	}
@@ -150,8 +200,9 @@ func (p *ioprof) parse(queue []format.Event, line []byte) ([]format.Event, error
 	return append(queue, e), nil
 }
 
-// call parses "START:END:NUMBER:NUMBER:FD[:PATH]". It returns false, and counts the line,
-// if it is not an event.
+// call parses "START:END:NUMBER:NUMBER:FD[:PATH]". It returns false if it is not an event;
+// it counts the line if it can have changed something. A new socket is an event without an
+// operation, which sockets takes out.
 //
 // The first number is the result. The second can be the offset of a pread or pwrite. The
 // paper does not say whether it is the result of a call that writes: it is taken as that
@@ -174,22 +225,24 @@ func (p *ioprof) call(e *format.Event, name, rest []byte) (taken bool, err error
 	}
 	of, known := ioprofCalls[string(name)]
 	if !known {
-		p.skipped.add("", name)
+		p.skipped.Add(string(name), 1)
 		return false, nil
 	}
 	result, ok := number(words[2])
 	second, okSecond := number(words[3])
 	fd, okFD := number(words[4])
-	if !ok || !okFD {
+	if !ok || !okFD && of.makes != makesProcess {
 		// The log does not have the errno.
 		if bytes.HasPrefix(words[2], []byte("-")) || bytes.HasPrefix(words[4], []byte("-")) {
-			p.skipped.add("failed ", name)
+			p.skipped.Add("failed "+string(name), 1)
 			return false, nil
 		}
 		return false, errors.New("malformed call, expected NAME:START:END:RESULT:…:FD")
 	}
 	offset := int64(0)
 	switch {
+	case of.makes != makesNothing:
+		result = cmp.Or(result, second, fd)
 	case !okSecond:
 	case result == 0 && of.op.Info().Class != format.ClassRead:
 		result = second
@@ -197,19 +250,22 @@ func (p *ioprof) call(e *format.Event, name, rest []byte) (taken bool, err error
 		offset = second
 	}
 	if of.vague && result == 0 {
-		p.skipped.add("", name)
+		p.skipped.Add(string(name), 1)
 		return false, nil
 	}
 	if of.moves > 0 {
 		result = of.moves
 	}
-	if fd > 1<<31-1 || (of.op == format.OpDup || of.op == format.OpDup2) && result > 1<<31-1 {
-		return false, errors.New("descriptor out of range")
+	if fd > 1<<31-1 || (of.makes != makesNothing || of.op == format.OpDup || of.op == format.OpDup2) && result > 1<<31-1 {
+		return false, errors.New("descriptor or process id out of range")
 	}
 	e.Op, e.Args[0], e.Ret = of.op, fd, result
 	switch e.Op {
 	case format.OpNone:
-		return false, nil
+		e.Args[0] = int64(of.makes)
+		return of.makes != makesNothing, nil
+	case format.OpFork:
+		e.Args[0] = 0
 	case format.OpPread64, format.OpPwrite64:
 		e.Args[2], e.Args[3] = result, offset
 		// If the log has no offsets, the calls are not all at the beginning of the file.

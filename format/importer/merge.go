@@ -19,6 +19,9 @@ type part struct {
 	file  File
 	tid   int32 // strace: of all its events
 	begin int64 // nanoseconds from the start of the recording to its first line
+
+	// IOProf: of the process, and of the one that creates it if no log has that fork, else 0.
+	pid, parent int32
 }
 
 // align finds the start of each file, and returns the first one. It leaves out
@@ -27,9 +30,10 @@ func (r *Recording) align() (File, error) {
 	if r.Kind != Strace && r.Kind != IOProf {
 		return File{}, fmt.Errorf("%s: files of format %q cannot be merged, only those of strace -ff or IOProf", r.files[0].Name, r.Kind)
 	}
+	forked := map[int32]bool{}
 	for _, f := range r.files {
 		p := part{file: f}
-		ok, err := p.inspect(r)
+		ok, err := p.inspect(r, forked)
 		if err != nil {
 			return File{}, err
 		}
@@ -51,6 +55,14 @@ func (r *Recording) align() (File, error) {
 		}
 		slices.SortStableFunc(r.merge, byBegin)
 	}
+	known := map[int32]bool{}
+	for i := range r.merge {
+		p := &r.merge[i]
+		if known[p.pid] || forked[p.pid] || !known[p.parent] {
+			p.parent = 0
+		}
+		known[p.pid] = true
+	}
 	for i := len(r.merge) - 1; i >= 0; i-- {
 		r.merge[i].begin -= r.merge[0].begin
 	}
@@ -59,9 +71,9 @@ func (r *Recording) align() (File, error) {
 
 const day = 24 * 3600 * 1e9 // nanoseconds
 
-// inspect sets begin to an absolute time. It reports false for a file without
-// events.
-func (p *part) inspect(r *Recording) (ok bool, err error) {
+// inspect sets begin to an absolute time, and adds the processes that the file has forks
+// of. It reports false for a file without events.
+func (p *part) inspect(r *Recording, forked map[int32]bool) (ok bool, err error) {
 	kind, _, err := recognise(p.file, r.options)
 	if err != nil {
 		return false, err
@@ -74,7 +86,9 @@ func (p *part) inspect(r *Recording) (ok bool, err error) {
 		return false, err
 	}
 	defer rd.Close()
-	if _, err := rd.Read(make([]format.Event, 1)); errors.Is(err, io.EOF) {
+	batch := make([]format.Event, format.MergedBatch)
+	n, err := rd.Read(batch)
+	if errors.Is(err, io.EOF) {
 		return false, nil
 	} else if err != nil {
 		return false, err
@@ -86,10 +100,22 @@ func (p *part) inspect(r *Recording) (ok bool, err error) {
 		}
 		return true, p.inspectStrace(events)
 	case *lines:
-		p.begin = events.p.(*ioprof).epoch
+		log := events.p.(*ioprof)
+		p.begin, p.pid, p.parent = log.epoch, log.pid, log.parent
+		// An error in a later line is that of the reader.
+		for ; n > 0; n, _ = rd.Read(batch) {
+			for i := range batch[:n] {
+				if e := &batch[i]; e.Op == format.OpFork && len(forked) < maxForked {
+					forked[int32(e.Ret)] = true
+				}
+			}
+		}
 	}
 	return true, nil
 }
+
+// maxForked bounds the processes that logs of IOProf have forks of.
+const maxForked = 1 << 20
 
 func (p *part) inspectStrace(s *script.Reader) error {
 	suffix := path.Ext(p.file.Name)
@@ -119,7 +145,7 @@ var whyApart = map[script.Stamp]string{
 
 // openMerged opens all files.
 func (r *Recording) openMerged() (*Reader, error) {
-	m := &merged{}
+	m := &merged{told: map[string][]string{}}
 	rd := &Reader{events: m}
 	var sources []format.Reader
 	for i, p := range r.merge {
@@ -143,15 +169,24 @@ func (r *Recording) openMerged() (*Reader, error) {
 type merged struct {
 	*format.Merged
 	h       format.Header
-	skipped skipped // of the files that have ended
+	skipped format.Skipped      // of the files that have ended, as
+	told    map[string][]string // the values of the remarks ofEach
 }
 
 // Header implements format.Reader. It returns the header of the file that
 // begins first, with what is skipped of all.
 func (m *merged) Header() *format.Header {
-	m.skipped.remark(&m.h)
+	m.skipped.Remark(&m.h)
+	for _, key := range ofEach {
+		if values := m.told[key]; len(values) > 0 {
+			m.h.Set(key, strings.Join(values, ", "))
+		}
+	}
 	return &m.h
 }
+
+// ofEach are the remarks of one of several logs of IOProf that are those of all.
+var ofEach = [...]string{format.MetaIncomplete, format.MetaDrift}
 
 // source is a file, with its events on the clock of all.
 type source struct {
@@ -164,6 +199,12 @@ type source struct {
 
 // Read implements format.Reader.
 func (s *source) Read(events []format.Event) (int, error) {
+	if s.parent != 0 && len(events) > 0 {
+		// The fork is not logged, but the process had the descriptors of its parent.
+		events[0] = format.Event{Op: format.OpFork, TID: s.parent, Start: s.begin, Ret: int64(s.pid)}
+		s.parent = 0
+		return 1, nil
+	}
 	n, err := s.Reader.Read(events)
 	for i := range events[:n] {
 		e := &events[i]
@@ -176,7 +217,17 @@ func (s *source) Read(events []format.Event) (int, error) {
 	if l, ok := s.Reader.(*lines); ok && errors.Is(err, io.EOF) && !s.ended {
 		s.ended = true
 		for kind, n := range l.p.(*ioprof).skipped {
-			s.of.skipped.count(kind, n)
+			s.of.skipped.Add(kind, n)
+		}
+		h := s.Header()
+		_, complete := h.Value(format.MetaLost)
+		if _, known := h.Value(format.MetaIncomplete); !complete && !known {
+			h.Set(format.MetaIncomplete, path.Base(s.file.Name)+" (no end)")
+		}
+		for _, key := range ofEach {
+			if value, ok := h.Value(key); ok {
+				s.of.told[key] = append(s.of.told[key], value)
+			}
 		}
 	}
 	if s.first || s.begin == 0 && errors.Is(err, io.EOF) {

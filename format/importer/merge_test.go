@@ -89,6 +89,41 @@ func TestMergeIOProf(t *testing.T) {
 	require.Equal(t, "fcntl=2", skipped, "of both files")
 }
 
+// A process belongs to its parent, by the fork in a log, else by PPID and the beginning of
+// its own log.
+func TestMergeParents(t *testing.T) {
+	const head = "Time:%d:0:1000\nTpS:1000\nPID:%d\nPPID:%d\n"
+	const call = "fsync:1500:1500:0:0:3\n"
+	log := func(second, pid, parent int, calls string) File {
+		if pid < 10 && pid != 7 {
+			calls += "endoflog-file\n"
+		}
+		return text(fmt.Sprintf("%d_0", 1000*(pid%2)), fmt.Sprintf(head, second, pid, parent)+calls)
+	}
+	_, h, events, err := read(Options{},
+		log(13, 10, 7, call), // its parent has no fork
+		log(10, 7, 1, "fork:1100:1200:8:0:0\n"+call),
+		log(11, 8, 7, call), log(12, 8, 7, call), // it has called exec
+		log(9, 6, 7, call), // the parent is another process with that number
+	)
+	require.NoError(t, err)
+	require.Equal(t, `# pianola script 1
+# start: 1970-01-01T00:00:09Z
+# lost: 0
+# source: IOProf log
+# recorder: IOProf
+# unknown: flags of open, errors, whence of seeks, offsets of pread and pwrite that are 0, threads, peers of sockets, descriptors that exec closes
+# incomplete: 1000_0 (still written), 0_0 (no end)
+6 0.500000000 fsync(3) = 0 <0.000000000>
+7 0.600000000 fork() = 8 <0.100000000>
+7 0.400000000 fsync(3) = 0 <0.000000000>
+8 1.000000000 fsync(3) = 0 <0.000000000>
+8 1.000000000 fsync(3) = 0 <0.000000000>
+7 0.500000000 fork() = 10 <0.000000000>
+10 0.500000000 fsync(3) = 0 <0.000000000>
+`, string(printed(h, events)))
+}
+
 func TestMergeErrors(t *testing.T) {
 	const call = "close(3) = 0\n"
 	fine := text("o.1", "10:00:00.0 "+call)

@@ -3,6 +3,7 @@ package importer
 import (
 	"errors"
 	"io"
+	"path"
 	"slices"
 	"strings"
 
@@ -43,20 +44,20 @@ func openPart(r *Recording, f File) (*Reader, error) {
 			rd.closers = append(rd.closers, c)
 		}
 	default:
-		rd.events = newLines(src, f.Name, newParser(r))
+		rd.events = newLines(src, f.Name, newParser(r, f.Name))
 	}
 	return rd, nil
 }
 
 // newParser returns the parser of a kind that is not a script.
-func newParser(r *Recording) parser {
+func newParser(r *Recording, name string) parser {
 	switch r.Kind {
 	case FioV2, FioV3:
 		return &fio{version: r.Kind}
 	case Iozone:
 		return &iozone{write: r.options.Write}
 	case IOProf:
-		return &ioprof{}
+		return &ioprof{name: path.Base(name)}
 	}
 	panic("internal error: kind without a parser")
 }

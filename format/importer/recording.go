@@ -181,8 +181,13 @@ func isCut(err error) bool {
 // Open returns a reader of the recording from its beginning. The caller closes
 // it.
 func (r *Recording) Open() (*Reader, error) {
-	if len(r.files) > 1 {
-		return r.openMerged()
+	open := r.openMerged
+	if len(r.files) == 1 {
+		open = func() (*Reader, error) { return openPart(r, r.files[0]) }
 	}
-	return openPart(r, r.files[0])
+	rd, err := open()
+	if err == nil && r.Kind == IOProf {
+		rd.events = &sockets{Reader: rd.events, of: map[int32]map[int64]*socket{}}
+	}
+	return rd, err
 }

@@ -92,7 +92,7 @@ read(0,  <detached ...>
 		got = append(got, int64(e.TID), e.Args[0])
 	}
 	require.Equal(t, []int64{1, 0, 4712, 3, 1, 0, 1, 4, 1, 0, 4712, 0}, got)
-	require.Equal(t, map[string]int64{"remark": 2, "read": 1}, r.Skipped)
+	require.Equal(t, format.Skipped{"remark": 2, "read": 1}, r.Skipped)
 }
 
 // Contents of memory that strace shows become notes.

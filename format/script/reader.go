@@ -22,9 +22,6 @@ const (
 	// of memory; a line takes its text and lineBytes.
 	maxHeader = 256 << 20
 	lineBytes = 100
-
-	// maxNames bounds how many kinds of lines are told apart in Skipped.
-	maxNames = 4096
 )
 
 // MaxEmpty bounds the lines of one source that hold nothing. No program writes so many,
@@ -51,7 +48,7 @@ func (e *SyntaxError) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e
 type Reader struct {
 	// Skipped counts the lines that hold no event, by the name of the unknown
 	// operation or of the signal. It must not be changed.
-	Skipped map[string]int64
+	Skipped format.Skipped
 
 	// Partial says that an intermediate script is what is left of a larger one: an
 	// application's name of a path that it does not have is dropped. Without it
@@ -101,7 +98,7 @@ type Reader struct {
 
 // NewReader returns a Reader of r. Errors call the source by name.
 func NewReader(r io.Reader, name string) *Reader {
-	return &Reader{Skipped: make(map[string]int64), r: r, name: name, buf: make([]byte, firstBuffer)}
+	return &Reader{r: r, name: name, buf: make([]byte, firstBuffer)}
 }
 
 // Dialect returns the dialect of the source, once the first Read has returned.
@@ -359,11 +356,7 @@ func (r *Reader) headerOf(line []byte) *format.Header {
 
 // skip counts a line that holds no event.
 func (r *Reader) skip(name []byte) {
-	key := string(name)
-	if _, ok := r.Skipped[key]; !ok && len(r.Skipped) >= maxNames {
-		key = "other"
-	}
-	r.Skipped[key]++
+	r.Skipped.Add(string(name), 1)
 }
 
 // finish handles the end of the source.

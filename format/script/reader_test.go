@@ -21,7 +21,7 @@ func TestStrace(t *testing.T) {
 	require.NoError(t, err)
 	events, r := parse(t, string(text))
 	require.Equal(t, Recorded, r.Dialect())
-	require.Equal(t, map[string]int64{"SIGCHLD": 1, "write": 1, "poll": 1, "superseded": 1}, r.Skipped)
+	require.Equal(t, format.Skipped{"SIGCHLD": 1, "write": 1, "poll": 1, "superseded": 1}, r.Skipped)
 	got := printRecorded(t, r.Header(), events)
 	testkit.Golden(t, "strace.golden", []byte(got))
 	again, _ := parse(t, got)
@@ -274,21 +274,6 @@ func TestNoProgress(t *testing.T) {
 type stuck struct{}
 
 func (stuck) Read([]byte) (int, error) { return 0, nil }
-
-func TestSkippedIsBounded(t *testing.T) {
-	var b strings.Builder
-	for i := range 2 * maxNames {
-		fmt.Fprintf(&b, "1 0.0 call%d() = 0\n", i)
-	}
-	_, r := parse(t, b.String())
-	require.LessOrEqual(t, len(r.Skipped), maxNames+1)
-	require.Positive(t, r.Skipped["other"])
-	var sum int64
-	for _, n := range r.Skipped {
-		sum += n
-	}
-	require.Equal(t, int64(2*maxNames), sum)
-}
 
 // The argument of F_SETFL is a word of flags. Older scripts, and strace where it
 // does not know better, have the native number.

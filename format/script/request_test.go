@@ -120,7 +120,7 @@ func TestMalformedRequests(t *testing.T) {
 	// A later recorder can know more operations.
 	events, r := parse(t, "# pianola script 1\n1 0.000000000 io_uring:nosuch(3) = 0 <0.000000001>\n")
 	require.Empty(t, events)
-	require.Equal(t, map[string]int64{"nosuch": 1}, r.Skipped)
+	require.Equal(t, format.Skipped{"nosuch": 1}, r.Skipped)
 	// futex is a wait of strace, and no request.
 	events, _ = parse(t, "# pianola script 1\n1 0.000000000 io_uring:futex(0x10, FUTEX_WAIT, 1, NULL) = 0 <0.100000000>\n")
 	require.Empty(t, events)
@@ -134,5 +134,5 @@ func TestStraceOfRings(t *testing.T) {
 1 0.000010 close(3) = 0 <0.000010>
 `)
 	require.Len(t, events, 1)
-	require.Equal(t, map[string]int64{"io_uring_setup": 1, "io_uring_enter": 1, "io_submit": 1}, r.Skipped)
+	require.Equal(t, format.Skipped{"io_uring_setup": 1, "io_uring_enter": 1, "io_submit": 1}, r.Skipped)
 }

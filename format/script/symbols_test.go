@@ -55,7 +55,7 @@ func TestForeignRequests(t *testing.T) {
 	events, r := parse(t, "1 0.1 ioctl(3, TCGETS, {c_iflag=ICRNL, ...}) = 0\n1 0.1 ioctl(3<a, b>, _IOC(_IOC_NONE, 0x56, 0x78, 0x1234), 0x7f) = -1 ENOTTY (x)\n"+
 		"1 0.1 ioctl(3, 0x5401 /* ??? */, 0x7f) = 0\n1 0.1 ioctl(3, FS_IOC_GETFLAGS, [FS_EXTENT_FL]) = 0\n")
 	require.Len(t, events, 1)
-	require.Equal(t, map[string]int64{"ioctl": 3}, r.Skipped)
+	require.Equal(t, format.Skipped{"ioctl": 3}, r.Skipped)
 }
 
 // A call that another thread interrupts in the middle of an offset.
