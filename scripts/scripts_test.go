@@ -7,7 +7,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -119,4 +121,77 @@ func TestConnector(t *testing.T) {
 		return
 	}
 	t.Skip("HDF5 1.14 or newer with h5dump is not here: ONLY= make hdf5-vol fetches it")
+}
+
+// disk puts up a slow disk, and returns how long reads of 4 KiB at these offsets take, at once or in turn.
+func disk(t *testing.T, options ...string) func(together bool, offsets ...int64) time.Duration {
+	t.Helper()
+	dir := t.TempDir()
+	program, store, place := filepath.Join(dir, "slowdisk"), filepath.Join(dir, "store"), filepath.Join(dir, "disk")
+	out, err := exec.Command("gcc", "-O2", "-Wall", "-Werror", "-pthread", "-o", program, "load/slowdisk.c").CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.NoError(t, os.Mkdir(place, 0o700))
+	require.NoError(t, os.WriteFile(store, make([]byte, 1<<20), 0o600))
+	cmd := exec.Command(program, append([]string{store, "5", "0", place}, options...)...)
+	require.NoError(t, cmd.Start())
+	image := filepath.Join(place, "image")
+	require.Eventually(t, func() bool { _, err := os.Stat(image); return err == nil }, 10*time.Second, time.Millisecond)
+	f, err := os.Open(image)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, f.Close())
+		require.NoError(t, exec.Command("umount", place).Run())
+		require.NoError(t, cmd.Wait())
+	})
+	return func(together bool, offsets ...int64) time.Duration {
+		begun := time.Now()
+		var all sync.WaitGroup
+		for _, at := range offsets {
+			all.Go(func() {
+				n, err := f.ReadAt(make([]byte, 4096), at)
+				require.NoError(t, err)
+				require.Equal(t, 4096, n)
+			})
+			if !together {
+				all.Wait()
+			}
+		}
+		all.Wait()
+		return time.Since(begun)
+	}
+}
+
+// A slow disk with an arm serves one request at a time; those far from the last one take longer,
+// and bytes take their time.
+func TestSlowDisk(t *testing.T) {
+	if _, err := exec.LookPath("gcc"); err != nil || os.Getuid() != 0 {
+		t.Skip("needs root and gcc")
+	}
+	if f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0); err != nil {
+		t.Skip(err)
+	} else {
+		f.Close()
+	}
+	const end = 1<<20 - 4096
+	for _, wrong := range []string{"seek=5", "seek=5:4", "seek=-1:4", "rate=0", "rate=x", "arm"} {
+		out, err := exec.Command("sh", "-c", `gcc -pthread -o "$0" load/slowdisk.c && "$0" / 0 0 / "$1"`, filepath.Join(t.TempDir(), "slowdisk"), wrong).CombinedOutput()
+		require.Error(t, err)
+		require.Contains(t, string(out), "want STORE", wrong)
+	}
+	read := disk(t)
+	apart, together := read(false, 0, end, 0, end, 0, end), read(true, 0, end, 0, end, 0, end)
+	require.Greater(t, apart, 30*time.Millisecond)
+	require.Less(t, together, apart)
+
+	read = disk(t, "seek=10:50")
+	apart, together = read(false, 0, 4096, 8192, 12288), read(true, 0, end, 0, end)
+	require.Greater(t, apart, 20*time.Millisecond)
+	require.Greater(t, together, (3*10+4*5)*time.Millisecond)
+	near, far := read(false, 0, 8192, 16384, 24576, 32768), read(false, 0, end, 0, end, 0)
+	require.Greater(t, near, 5*(5+10)*time.Millisecond)
+	require.Greater(t, far, (5*5+4*49)*time.Millisecond)
+	require.Less(t, near, far)
+
+	read = disk(t, "rate=0.1") // 41 ms for 4 KiB
+	require.Greater(t, read(true, 0, 4096, 8192), 3*(5+40)*time.Millisecond)
 }
