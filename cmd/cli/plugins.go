@@ -40,6 +40,9 @@ func openRecordings(c *cli.Context, o importer.Options, names ...string) (*sourc
 			if err != nil {
 				return nil, err
 			}
+			if p.Only != "" {
+				return nil, usage(c, "%s: an input gets no events", name)
+			}
 			of = source.Operand{Name: p.String(), Generate: func(w io.Writer) error {
 				running.RLock()
 				defer running.RUnlock()

@@ -2,11 +2,13 @@ package source
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 
 	"pianola/format"
 	"pianola/format/bin"
+	"pianola/format/filter"
 	"pianola/format/importer"
 	"pianola/internal/files"
 	"pianola/internal/plugin"
@@ -51,5 +53,12 @@ func (r *Reader) filter(ctx context.Context, trace, next *os.File, p *plugin.Pro
 		return err
 	}
 	defer text.Close()
-	return writing(next, 0, func(to *bin.Writer) error { return p.Filter(ctx, format.WithoutSpans(t.Events()), text, to) })
+	var part *plugin.Part
+	if p.Only != "" {
+		part = &plugin.Part{Trace: t}
+		if part.Selected, err = filter.Select(t, p.Only, r.Limits.Reading()); err != nil {
+			return fmt.Errorf("%s: %w", p, err)
+		}
+	}
+	return writing(next, 0, func(to *bin.Writer) error { return p.Filter(ctx, format.WithoutSpans(t.Events()), part, text, to) })
 }

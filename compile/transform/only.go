@@ -120,7 +120,7 @@ func (o *only) span(s *staged, e *format.Event) {
 	}
 	t := s.Thread(e)
 	subject := filter.NewSubject(e, t.Process.ID, t.Process.Rank, t.Process.Command, "")
-	subject.Spans = o.spans.of(e)
+	subject.Spans = o.spans.Of(e)
 	if o.meant(&subject) == o.want {
 		s.push(e)
 	}
@@ -180,7 +180,7 @@ func (o *only) wants(t *process.Thread, e *format.Event, f *process.File) bool {
 	}
 	subject := filter.NewSubject(e, t.Process.ID, t.Process.Rank, t.Process.Command, name)
 	if o.spans != nil {
-		subject.Spans = o.spans.of(e)
+		subject.Spans = o.spans.Of(e)
 	}
 	return o.meant(&subject) == o.want
 }

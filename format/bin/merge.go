@@ -15,17 +15,32 @@ import (
 // It holds buffers for threads that have begun and not ended. They count
 // against the limit of the trace.
 func (t *Trace) Events() format.Reader {
-	m := &merged{trace: t, text: make([]byte, 0, 1<<10), heap: format.NewHeap(func(a, b *turn) bool {
-		return a.start < b.start || a.start == b.start && a.thread < b.thread
-	}, nil)}
+	m := t.merge()
 	for i := range t.threads {
-		if t.threads[i].events > 0 || len(t.threads[i].of(kindSpans)) > 0 {
-			// A thread is opened, and its first event gets a start, at its
-			// first turn.
-			m.heap.Push(turn{start: t.header.Threads[i].Start, thread: int32(i + 1)})
-		}
+		m.add(int32(i + 1))
 	}
 	return m
+}
+
+// EventsOf returns a reader of the events of a thread.
+func (t *Trace) EventsOf(thread int32) format.Reader {
+	m := t.merge()
+	m.add(thread)
+	return m
+}
+
+func (t *Trace) merge() *merged {
+	return &merged{trace: t, text: make([]byte, 0, 1<<10), heap: format.NewHeap(func(a, b *turn) bool {
+		return a.start < b.start || a.start == b.start && a.thread < b.thread
+	}, nil)}
+}
+
+// add adds the events of a thread, which is opened, and its first event gets a start, at its
+// first turn.
+func (m *merged) add(thread int32) {
+	if own := m.trace.thread(thread); own.events > 0 || len(own.of(kindSpans)) > 0 {
+		m.heap.Push(turn{start: m.trace.header.Threads[thread-1].Start, thread: thread})
+	}
 }
 
 // merged implements format.Reader.

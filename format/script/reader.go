@@ -50,9 +50,9 @@ type Reader struct {
 	// operation or of the signal. It must not be changed.
 	Skipped format.Skipped
 
-	// Partial says that an intermediate script is what is left of a larger one: an
-	// application's name of a path that it does not have is dropped. Without it
-	// that is an error.
+	// Partial says that an intermediate script is what is left of a larger one, so it
+	// can have an application's name of a path that it does not have. Without it
+	// that is an error. Settle drops these names.
 	Partial bool
 
 	r      io.Reader
@@ -370,7 +370,21 @@ func (r *Reader) finish() {
 	if r.dialect != Intermediate {
 		return
 	}
-	if line, err := r.names.settle(&r.header, r.Partial); err != nil {
+	if r.Partial {
+		return
+	}
+	if line, err := r.names.settle(&r.header, false); err != nil {
 		r.err = &SyntaxError{File: r.name, Line: line, Msg: err.Error()}
 	}
 }
+
+// Use notes the paths of an event that belongs to a partial script and is not in it.
+func (r *Reader) Use(e *format.Event) {
+	if r.names.unused > 0 {
+		r.names.use(e)
+	}
+}
+
+// Settle drops the names of paths that neither a partial script nor a used event has, from
+// the header, after the last event.
+func (r *Reader) Settle() { _, _ = r.names.settle(&r.header, true) }

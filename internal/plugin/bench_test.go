@@ -50,7 +50,7 @@ func BenchmarkFilter(b *testing.B) {
 				spool, err := os.CreateTemp(b.TempDir(), "")
 				require.NoError(b, err)
 				defer spool.Close()
-				require.NoError(b, shell(b, command).Filter(b.Context(), in, spool, nowhere{}))
+				require.NoError(b, shell(b, command).Filter(b.Context(), in, nil, spool, nowhere{}))
 			})
 		}
 	}

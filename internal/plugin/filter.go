@@ -34,19 +34,22 @@ type Sink interface {
 //
 //   - An edge to a line of the same thread that does not come before is dropped.
 //
+// With a part, the program is given only its events. The others keep their place among the
+// events of their thread, and a new line stands directly after the line before it.
+//
 // Delays stay unchanged. The compute before a removed event, including its wait, is
 // added to the next line, so that line does not begin earlier than recorded.
 //
 // Memory: 4 bytes per event and 40 per edge.
-func (p *Program) Filter(ctx context.Context, in format.Reader, spool io.ReadWriteSeeker, out Sink) error {
+func (p *Program) Filter(ctx context.Context, in format.Reader, part *Part, spool io.ReadWriteSeeker, out Sink) error {
 	r, err := p.start(ctx, true)
 	if err != nil {
 		return err
 	}
-	f := newFeed(in, r)
+	f := newFeed(in, part, r)
 	go f.run()
 	places := newPlaces(f)
-	_, fault := p.read(ctx, io.TeeReader(r, spool), places.survey)
+	_, fault := p.read(ctx, io.TeeReader(r, spool), newMerger(places, part, places.survey))
 	err = r.end(fault)
 	<-f.done
 	switch {
@@ -60,13 +63,13 @@ func (p *Program) Filter(ctx context.Context, in format.Reader, spool io.ReadWri
 		return err
 	}
 	var left times
-	h, err := p.read(ctx, spool, func(events []format.Event) error {
+	h, err := p.read(ctx, spool, newMerger(places, part, func(events []format.Event) error {
 		left.add(events)
 		if err := places.mend(events); err != nil {
 			return err
 		}
 		return out.Write(events)
-	})
+	}))
 	if err == nil {
 		if left != f.times {
 			h = withoutFloor(h)
@@ -76,11 +79,12 @@ func (p *Program) Filter(ctx context.Context, in format.Reader, spool io.ReadWri
 	return err
 }
 
-// read reads an intermediate script to its end, unless ctx is done first, and returns
-// its header.
-func (p *Program) read(ctx context.Context, from io.Reader, each func([]format.Event) error) (*format.Header, error) {
+// read reads an intermediate script to its end, unless ctx is done first, merges it with what
+// the program was not given, and returns the header.
+func (p *Program) read(ctx context.Context, from io.Reader, all *merger) (*format.Header, error) {
 	r := script.NewReader(from, p.text)
 	r.Partial = true // the program may have removed all events of a path
+	all.use = r.Use
 	batch := make([]format.Event, batchSize)
 	some := false
 	for {
@@ -91,14 +95,18 @@ func (p *Program) read(ctx context.Context, from io.Reader, each func([]format.E
 		if d := r.Dialect(); n > 0 && d != script.Intermediate {
 			return nil, fmt.Errorf("%s: wrote a script of the %s dialect, not an intermediate one", p, d)
 		}
-		if err := each(batch[:n]); err != nil {
+		if err := all.add(batch[:n]); err != nil {
 			return nil, p.named(err)
 		}
 		some = some || n > 0
 		switch {
-		case errors.Is(err, io.EOF) && !some:
+		case errors.Is(err, io.EOF) && !some && (p.Only == "" || r.Dialect() != script.Intermediate): // it may remove all that it is given
 			return nil, fmt.Errorf("%s: wrote no events", p)
 		case errors.Is(err, io.EOF):
+			if err := all.finish(); err != nil {
+				return nil, p.named(err)
+			}
+			r.Settle()
 			return r.Header(), nil
 		case err != nil:
 			return nil, err

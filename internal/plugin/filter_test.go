@@ -71,13 +71,13 @@ type headed struct {
 
 func (r *headed) Header() *format.Header { return r.h }
 
-func filter(t *testing.T, ctx context.Context, p *Program, text string) (string, error) {
+func through(t *testing.T, ctx context.Context, p *Program, text string) (string, error) {
 	t.Helper()
 	spool, err := os.CreateTemp(t.TempDir(), "")
 	require.NoError(t, err)
 	defer spool.Close()
 	var out printed
-	err = p.Filter(ctx, read(t, text), spool, &out)
+	err = p.Filter(ctx, read(t, text), nil, spool, &out)
 	return out.text.String(), err
 }
 
@@ -158,7 +158,7 @@ read ( 3 10 ) = 10 {after=0:0+0.000000500:arrival}
 		{"a child goes on", single, "sleep 1000 >/dev/null 2>&1 & cat", single},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := filter(t, t.Context(), shell(t, test.command), test.in)
+			got, err := through(t, t.Context(), shell(t, test.command), test.in)
 			require.NoError(t, err)
 			require.Equal(t, test.want, got)
 		})
@@ -177,7 +177,7 @@ func TestFilterStreams(t *testing.T) {
 		fmt.Fprintf(&in, "pread64 ( 3 4096 %d ) = 4096\n", i)
 	}
 	for _, command := range []string{"cat", "x=$(cat); echo \"$x\"", fmt.Sprintf("seq %d | sed \"s/.*/sync ( ) = 0/\" && cat", lines)} {
-		got, err := filter(t, t.Context(), shell(t, command), in.String())
+		got, err := through(t, t.Context(), shell(t, command), in.String())
 		require.NoError(t, err)
 		require.True(t, strings.HasSuffix(got, in.String()), command)
 	}
@@ -245,7 +245,7 @@ func TestFilterErrors(t *testing.T) {
 			t.Parallel()
 			p := shell(t, strings.ReplaceAll(test.command, "FILE", leftBehind(t)))
 			p.Timeout = patience(test.command)
-			_, err := filter(t, t.Context(), p, threads)
+			_, err := through(t, t.Context(), p, threads)
 			require.Error(t, err)
 			require.True(t, strings.HasPrefix(err.Error(), test.want), err.Error())
 		})
@@ -255,7 +255,7 @@ func TestFilterErrors(t *testing.T) {
 func TestFilterWithoutAProgram(t *testing.T) {
 	p, err := Parse("exec:/nonexistent/program")
 	require.NoError(t, err)
-	_, err = filter(t, t.Context(), p, single)
+	_, err = through(t, t.Context(), p, single)
 	require.ErrorContains(t, err, "exec:/nonexistent/program: ")
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
@@ -263,7 +263,7 @@ func TestFilterWithoutAProgram(t *testing.T) {
 // One thread has no numbers to be known by.
 func TestFilterOneThread(t *testing.T) {
 	for note, want := range map[string]string{"at=1:0": "exec:test: at=1:0: no such event", "by=me": "exec:test: unknown note in {by=me}"} {
-		_, err := filter(t, t.Context(), shell(t, "echo 'sync ( ) = 0 {"+note+"}'"), single)
+		_, err := through(t, t.Context(), shell(t, "echo 'sync ( ) = 0 {"+note+"}'"), single)
 		require.EqualError(t, err, want)
 	}
 }
@@ -287,7 +287,7 @@ func TestFilterIsStopped(t *testing.T) {
 	require.NoError(t, err)
 	defer spool.Close()
 	out := &stopping{stop: cancel}
-	err = shell(t, "seq 10000 | sed 's/.*/sync ( ) = 0/'").Filter(ctx, read(t, single), spool, out)
+	err = shell(t, "seq 10000 | sed 's/.*/sync ( ) = 0/'").Filter(ctx, read(t, single), nil, spool, out)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Len(t, out.events, batchSize)
 }
@@ -318,7 +318,7 @@ func TestChildrenAreKilled(t *testing.T) {
 			}
 			p := shell(t, strings.ReplaceAll(test.command, "FILE", file))
 			p.Timeout = 0
-			_, err := filter(t, ctx, p, single)
+			_, err := through(t, ctx, p, single)
 			if test.stop {
 				require.ErrorIs(t, err, context.Canceled)
 			}
@@ -352,7 +352,7 @@ func TestStderrIsPassedOn(t *testing.T) {
 	p := shell(t, "echo one >&2; cat; printf two >&2")
 	var said bytes.Buffer
 	p.Stderr = &said
-	_, err := filter(t, t.Context(), p, single)
+	_, err := through(t, t.Context(), p, single)
 	require.NoError(t, err)
 	require.Equal(t, "one\ntwo", said.String())
 }

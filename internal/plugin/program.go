@@ -22,6 +22,7 @@ type Program struct {
 	Timeout time.Duration // how long it may make no progress while Pianola waits for it; 0 means no limit
 	Stderr  io.Writer     // gets its stderr; nil to discard it
 	Dir     string        // that it works in; "" for the working directory
+	Only    string        // expression that selects the events that it gets (package filter); "" for all
 
 	text string   // as on the command line
 	args []string // the program and its arguments
@@ -30,10 +31,14 @@ type Program struct {
 // Is reports whether a text names a program.
 func Is(text string) bool { return strings.HasPrefix(text, Prefix) }
 
-// Parse returns the program of a text "exec:PROGRAM [ARG…]". The command line is split
-// as a shell does, but without expansions and without a shell.
+// Parse returns the program of a text "exec:PROGRAM [ARG…] [if EXPR]". The command line is
+// split as a shell does, but without expansions and without a shell.
 func Parse(text string) (*Program, error) {
-	line, ok := strings.CutPrefix(text, Prefix)
+	what, only, err := Condition(text)
+	if err != nil {
+		return nil, err
+	}
+	line, ok := strings.CutPrefix(what, Prefix)
 	if !ok {
 		return nil, fmt.Errorf("%q does not begin with %s", text, Prefix)
 	}
@@ -44,7 +49,7 @@ func Parse(text string) (*Program, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", text, err)
 	}
-	return &Program{Timeout: DefaultTimeout, text: text, args: args}, nil
+	return &Program{Timeout: DefaultTimeout, Only: only, text: text, args: args}, nil
 }
 
 // String returns the text that was parsed.

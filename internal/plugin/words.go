@@ -2,8 +2,31 @@ package plugin
 
 import (
 	"errors"
+	"fmt"
 	"strings"
+
+	"pianola/format/filter"
 )
+
+// Condition cuts the text of a program or a backend at its first " if " that is not in quotes:
+// "WHAT if EXPR". EXPR is an expression of package filter, which selects the events that it
+// gets. Without one, expr is "".
+func Condition(text string) (what, expr string, err error) {
+	for i := range text {
+		after, ok := strings.CutPrefix(text[i:], " if ")
+		if !ok {
+			continue
+		}
+		if _, open := words(text[:i]); open != nil {
+			continue
+		}
+		if _, err := filter.Parse(after); err != nil {
+			return "", "", fmt.Errorf("%s: %w", text[:i], err)
+		}
+		return text[:i], after, nil
+	}
+	return text, "", nil
+}
 
 // words splits a command line like a shell, without expansion of variables and
 // patterns. Spaces separate words. A backslash and quotes remove the meaning of the

@@ -41,3 +41,23 @@ func TestParse(t *testing.T) {
 		require.Error(t, err, text)
 	}
 }
+
+// An "if" that is not quoted begins an expression.
+func TestCondition(t *testing.T) {
+	for _, test := range []struct{ text, what, expr string }{
+		{"posix", "posix", ""},
+		{"posix if class == read", "posix", "class == read"},
+		{`exec:sh -c 'if true; then cat; fi' if path ~ "*it's*"`, `exec:sh -c 'if true; then cat; fi'`, `path ~ "*it's*"`},
+		{`exec:cat "if" \if if=x`, `exec:cat "if" \if if=x`, ""},
+	} {
+		what, expr, err := Condition(test.text)
+		require.NoError(t, err, test.text)
+		require.Equal(t, []string{test.what, test.expr}, []string{what, expr}, test.text)
+	}
+	_, _, err := Condition("null if ")
+	require.EqualError(t, err, `null: filter "": at byte 0: expected a comparison`)
+	p, err := Parse("exec:cat -u if op == read")
+	require.NoError(t, err)
+	require.Equal(t, []string{"cat", "-u"}, p.args)
+	require.Equal(t, "op == read", p.Only)
+}
