@@ -8,9 +8,12 @@ import (
 	"pianola/replay/engine"
 )
 
-// check verifies the trace, and adds the notes about a model.
-func (e *playing) check() error {
+// check verifies the trace, selects the events, and adds the notes about a model.
+func (e *playing) check() (err error) {
 	if err := check(e.Trace, &e.Limits); err != nil {
+		return err
+	}
+	if e.Engine.Only, err = e.selected(e.Trace); err != nil {
 		return err
 	}
 	if e.usesRecordedDurations() {

@@ -259,7 +259,7 @@ func (c *cursor) next() error {
 		return c.nextCall()
 	}
 	for {
-		if err := c.step(); err != nil || c.entries[c.entry].Dur != engine.Regrouped {
+		if err := c.step(); err != nil || c.entries[c.entry].Dur != engine.Regrouped && c.entries[c.entry].Ret != engine.Unplayed {
 			return err
 		}
 		if err := c.load(); err != nil {

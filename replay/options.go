@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"pianola/format"
@@ -50,6 +51,7 @@ type Options struct {
 	Root    string          // directory to work in; created if missing
 	Maps    []Map           // names placed in other directories; only for Posix
 	Backend Backend         // executes the events
+	Beside  []Output        // other backends that get them, too
 	Prepare fileset.Prepare // how the fileset is prepared
 	Pause   time.Duration   // between the preparation and the first event, so that the storage is at rest
 	Cache   fileset.Cache   // how much of it is in the page cache at the start
@@ -91,6 +93,7 @@ type Options struct {
 	// workers nothing.
 	Playing func(events, all int64)
 
+	only   string               // Output.Only
 	ofFree bool                 // Limits.Bytes is not given: see freeSpace
 	left   func(sandbox.Kernel) // for tests: called with the memory file system before it is closed
 	faulty sandbox.Kernel       // for tests: the kernel of the machine, with failures; nil for none
@@ -128,15 +131,15 @@ type LimitError = limit.Error
 // result differed.
 var ErrDiffers = engine.ErrDiffers
 
-// complete returns the options of each of several traces, copies included, with
-// defaults filled in.
+// complete returns the options of each of several replays, copies and backends included,
+// with defaults filled in.
 func (o Options) complete(traces int) (Options, error) {
 	o.ofFree = o.Limits.Bytes == 0
 	o.Limits = o.Limits.Complete(traces).Share(traces)
 	l := &o.Limits
 	o.Speed = cmp.Or(o.Speed, 1)
 	switch {
-	case o.Root == "" && o.Backend.Has().Roots:
+	case slices.ContainsFunc(o.outputs(), func(one Options) bool { return one.Root == "" && one.Backend.Has().Roots }):
 		return o, errors.New("no root given")
 	case o.Backend == Memory && (o.Keep || o.Prepare == fileset.PrepareOnly || o.Prepare == fileset.PrepareNever):
 		return o, errors.New("the memory backend cannot keep files after the replay")
@@ -163,5 +166,5 @@ func (o Options) complete(traces int) (Options, error) {
 	case o.Copies < 0:
 		return o, fmt.Errorf("%d copies", o.Copies)
 	}
-	return o, nil
+	return o, o.CheckBeside()
 }

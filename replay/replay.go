@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -53,7 +54,8 @@ type Part struct {
 // RunAll replays several traces at the same time, each with its own directory and
 // Result. Each is replayed Options.Copies times. The copies of a trace are consecutive
 // in the results, and the name of a copy ends in a hyphen and its number, from 1. The
-// first trace that fails stops the others. In all other respects it is like Run.
+// first trace that fails stops the others. In all other respects it is like Run, and each
+// Result has those of the other backends.
 func RunAll(ctx context.Context, parts []Part, o Options) ([]*Result, error) {
 	parts = copies(parts, o.Copies)
 	names := make(map[string]bool)
@@ -84,13 +86,14 @@ func copies(parts []Part, n int) (all []Part) {
 }
 
 func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Guard) error) (results []*Result, outcome error) {
-	o, err := o.complete(len(parts))
+	n := 1 + len(o.Beside)
+	o, err := o.complete(len(parts) * n)
 	if err != nil {
 		return nil, err
 	}
 	running.Lock()
 	defer running.Unlock()
-	posix.RaiseDescriptors(o.Limits.Descriptors, len(parts))
+	posix.RaiseDescriptors(o.Limits.Descriptors, len(parts)*n)
 	defer unix.Umask(sandbox.Umask())
 
 	clock := new(engine.Clock)
@@ -98,16 +101,22 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 		clock = makeClock()
 	}
 	s := engine.NewStage(clock)
-	s.Progress, s.Sleeper, s.Collect = o.Playing, posix.ReadyThread, o.Backend.opener() != nil
-	var parents posix.Parents
+	s.Progress, s.Sleeper = o.Playing, posix.ReadyThread
+	outputs, parents := o.outputs(), make([]posix.Parents, n)
 	defer func() {
-		if err := parents.Close(); err != nil && outcome == nil {
-			outcome = err
+		for _, p := range parents {
+			if err := p.Close(); err != nil && outcome == nil {
+				outcome = err
+			}
 		}
 	}()
-	if o.Backend.Has().Roots && parts[0].Name != "" {
-		if parents, err = posix.OpenParents(o.Root, o.Maps); err != nil {
-			return nil, err
+	for i := range outputs {
+		one := &outputs[i]
+		s.Collect = s.Collect || one.Backend.opener() != nil
+		if one.Backend.Has().Roots && parts[0].Name != "" {
+			if parents[i], err = posix.OpenParents(one.Root, one.Maps); err != nil {
+				return nil, err
+			}
 		}
 	}
 	var all []*playing
@@ -122,8 +131,8 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 	if o.Device != nil {
 		shared = &modelled{Device: o.Device.Start(o.Backend.Has().Recorded)}
 	}
-	for _, p := range parts {
-		e := newPlaying(s, p, o, shared, len(parts), parents)
+	for i := range len(parts) * n {
+		e := newPlaying(s, parts[i/n], outputs[i%n], shared, len(parts)*n, parents[i%n])
 		all = append(all, e)
 		if err := e.check(); err != nil {
 			return nil, err
@@ -140,13 +149,18 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 	if err := computeDemands(all); err != nil {
 		return nil, err
 	}
-	for _, e := range all {
+	each := make([]*Result, len(all))
+	for i, e := range all {
 		r := &Result{Options: e.Options, trace: e.Whole}
 		if r.Prepared, err = e.SetUp(ctx, bind); err != nil {
 			return nil, err
 		}
 		r.logs = e.Logs
-		results = append(results, r)
+		each[i] = r
+	}
+	for some := range slices.Chunk(each, n) {
+		some[0].Beside = some[1:]
+		results = append(results, some[0])
 	}
 	if o.Prepare == fileset.PrepareOnly {
 		return results, nil
@@ -169,7 +183,7 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 		outcome = s.Play(ctx)
 	}
 	for i, e := range all {
-		results[i].collect(e)
+		each[i].collect(e)
 	}
 	if o.Session != nil && outcome == nil {
 		outcome = results[0].mergeRanks(ctx, all[0])

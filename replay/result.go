@@ -50,6 +50,8 @@ type Result struct {
 	Ranks []RankResult
 	Edges Edges
 
+	Beside []*Result // of Options.Beside, in this order
+
 	Options Options // as they were used, defaults filled in
 
 	scheduled int64 // by a schedule, the recorded start of the last event

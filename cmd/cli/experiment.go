@@ -60,7 +60,7 @@ func newExperimenter(c *cli.Context, candidates []experiment.Candidate) (e *expe
 		experiment.NameRoots(e.roots)
 	}
 	if len(e.roots) > 0 && !e.options.Backend.Has().Roots && candidates == nil {
-		return nil, usage(c, "--root: the backend %s has no use for it", c.String("backend"))
+		return nil, usage(c, "--root: the backend %s has no use for it", e.options.Backend)
 	}
 	e.Experiment = &experiment.Experiment{
 		Runs: c.Int("runs"), Candidates: append([]experiment.Candidate{nil}, candidates...), Keep: c.Bool("keep"),

@@ -83,7 +83,7 @@ func init() {
 			{name: "log", alias: "o output", value: "", help: "write the replayed events to `FILE`, a script; several traces, copies or runs go to FILE-TRACE-COPY-RUN", short: "replay", complete: ofFiles(".log", ".txt"), with: "play-layer", own: true, output: true},
 			{name: "try", value: []string{}, help: "try the candidate `NAME[=ARG]`; + joins several into one; repeatable", short: "lab", complete: ofCandidates},
 			{name: "grid", value: false, help: "take the arguments of --try as lists, such as 2,4,8, and try all combinations", short: "lab", needs: "try"},
-			{name: "root", value: "", help: "work in `DIR`, which is created if missing", short: "replay", complete: ofDirs, with: "play-layer", own: true},
+			{name: "root", value: []string{}, help: "work in `DIR`, which is created if missing; repeatable for further backends", short: "replay", complete: ofDirs, with: "play-layer", own: true},
 			{name: "root", value: []string{}, help: "work in the directory `[NAME=]DIR`, which is created if missing; several are compared under their names", short: "bench lab", complete: ofDirs},
 			{name: "workload", value: "", help: "replay the workloads `NAME,…` instead of a command, or quick or all of them", short: "bench", complete: ofWorkloads},
 			{name: "runs", value: 1, help: "record the command `N` times, each into a numbered file", short: "record", check: between(1, compare.MaxRuns)},
@@ -177,7 +177,7 @@ func init() {
 				}},
 		}},
 		{"Backend", []*option{
-			{name: "backend", value: "posix", help: "execute the events by `BACKEND`: posix (the kernel), memory (a file system in this process's memory), null (nothing, to measure the engine), simulated (calls take their recorded time on a simulated clock, at once), exec:PROGRAM (a plug-in; see docs/reference/plugins.md)", long: "replay bench lab", complete: ofBackends, with: "play-layer",
+			{name: "backend", value: []string{}, shown: "posix", help: "execute the events by `BACKEND`: posix (the kernel), memory (a file system in this process's memory), null (nothing, to measure the engine), simulated (calls take their recorded time on a simulated clock, at once), exec:PROGRAM (a plug-in; see docs/reference/plugins.md); repeatable in replay: also 'BACKEND if EXPR'", long: "replay bench lab", complete: ofBackends, with: "play-layer",
 				set: func(o *replay.Options, v string) (err error) {
 					o.Backend, err = replay.ParseBackend(v, extensions.backends...)
 					return err

@@ -39,7 +39,9 @@ func placeOf(c *cli.Context, o *replay.Options) (*launcher.Place, error) {
 	case o.Order == replay.Total:
 		wrong = "--order total"
 	case !o.Backend.Has().Ranks:
-		wrong = "--backend " + c.String("backend")
+		wrong = "--backend " + o.Backend.String()
+	case len(o.Beside) > 0:
+		wrong = "several backends"
 	case o.Device != nil:
 		wrong = "a modelled device"
 	}

@@ -39,6 +39,9 @@ func replayCommand() *cli.Command {
 			"Several traces, and the copies of one, are replayed side by side, each in a directory of its own; the\n" +
 			"report has the figures of each, and totals.\n" +
 			"\n" +
+			"With several --backend, each plays the events that its EXPR selects (docs/reference/compile.md), and\n" +
+			"the report has the figures of each. The log and the comparison are those of the first.\n" +
+			"\n" +
 			"With --ranks, each process that a launcher starts replays some of the recorded ranks, and rank 0\n" +
 			"prints the results of all (docs/reference/ranks.md).\n" +
 			"\n" +
@@ -170,20 +173,22 @@ func newRoot(c *cli.Context, keep bool) (string, error) {
 
 // replay replays what was opened, and prints the results.
 func (set *replayedSet) replay(c *cli.Context, o replay.Options) (err error) {
-	switch {
-	case o.Root != "" || !o.Backend.Has().Roots:
-	case o.Session != nil:
-		o.Root = "pianola-root-" + o.Session.Run
-		if o.Keep && isRankZero(&o) {
-			session.Say("replay: keeping %s", o.Root)
-		}
-	default:
-		keep := o.Keep || o.Prepare == fileset.PrepareOnly
-		if o.Root, err = newRoot(c, keep); err != nil {
-			return err
-		}
-		if !keep {
-			defer unix.Rmdir(o.Root) // the replay has removed its contents
+	for _, root := range rootsOf(&o) {
+		switch {
+		case *root != "":
+		case o.Session != nil:
+			*root = "pianola-root-" + o.Session.Run
+			if o.Keep && isRankZero(&o) {
+				session.Say("replay: keeping %s", *root)
+			}
+		default:
+			keep := o.Keep || o.Prepare == fileset.PrepareOnly
+			if *root, err = newRoot(c, keep); err != nil {
+				return err
+			}
+			if !keep {
+				defer unix.Rmdir(*root) // the replay has removed its contents
+			}
 		}
 	}
 	for run := range c.Int("runs") {

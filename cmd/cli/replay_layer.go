@@ -23,18 +23,20 @@ func replayLayer(c *cli.Context) error {
 	if err := checkMode(c, "play-layer"); err != nil {
 		return err
 	}
-	text := c.String("backend")
+	text, roots := c.StringSlice("backend"), c.StringSlice("root")
 	switch {
-	case !plugin.Is(text):
+	case len(text) != 1 || !plugin.Is(text[0]):
 		return usage(c, "--play-layer: want --backend %sPLAYER, a program that pianola layer player makes", plugin.Prefix)
 	case c.NArg() != 1:
 		return usage(c, "--play-layer: want one trace")
+	case len(roots) > 1:
+		return usage(c, "--play-layer: want one --root")
 	}
 	l, err := loadLayer(c.String("play-layer"))
 	if err != nil {
 		return fmt.Errorf("--play-layer: %w", err)
 	}
-	program, err := parseProgram(c, text)
+	program, err := parseProgram(c, text[0])
 	if err != nil {
 		return err
 	}
@@ -42,7 +44,10 @@ func replayLayer(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	o.Backend, o.Root, o.Keep = replay.Posix, c.String("root"), c.Bool("keep")
+	o.Backend, o.Keep = replay.Posix, c.Bool("keep")
+	if len(roots) > 0 {
+		o.Root = roots[0]
+	}
 	if o.Prepare != fileset.PrepareAuto && o.Prepare != fileset.PrepareNever {
 		return usage(c, "--prepare: auto or never with --play-layer")
 	}

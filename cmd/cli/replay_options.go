@@ -86,8 +86,15 @@ func parseSwitch(text string) (bool, error) {
 // parse sets the option in o to text. flag names the flag, or the step of a
 // candidate, in errors.
 func (s *option) parse(c *cli.Context, o *replay.Options, flag, value string) error {
-	if s.name == "backend" && plugin.Is(value) {
-		return playBy(c, o, value)
+	if s.name == "backend" {
+		switch what, only, err := plugin.Condition(value); {
+		case err != nil:
+			return usage(c, "--%s: %w", flag, err)
+		case only != "":
+			return usage(c, "--%s %s: the first backend gets all events", flag, value)
+		case plugin.Is(what):
+			return playBy(c, o, what)
+		}
 	}
 	err := s.set(o, value)
 	if _, ok := errors.AsType[*device.FileError](err); ok {
@@ -129,20 +136,55 @@ func playBy(c *cli.Context, o *replay.Options, text string) error {
 	return nil
 }
 
+// playBeside adds a further backend: "BACKEND if EXPR".
+func playBeside(c *cli.Context, o *replay.Options, text string) error {
+	if commandName(c.Command) != "replay" || c.IsSet("play-layer") {
+		return usage(c, "--backend %s: want one backend", text)
+	}
+	what, only, err := plugin.Condition(text)
+	if err != nil {
+		return usage(c, "--backend: %w", err)
+	}
+	var of replay.Options
+	if err := optionOf("replay", "backend").parse(c, &of, "backend", what); err != nil {
+		return err
+	}
+	o.Beside = append(o.Beside, replay.Output{Name: text, Backend: of.Backend, Only: only})
+	return nil
+}
+
+// rootsOf returns the roots of the backends that have one, in their order.
+func rootsOf(o *replay.Options) (all []*string) {
+	if o.Backend.Has().Roots {
+		all = append(all, &o.Root)
+	}
+	for i := range o.Beside {
+		if b := &o.Beside[i]; b.Backend.Has().Roots {
+			all = append(all, &b.Root)
+		}
+	}
+	return all
+}
+
 // commonOptions parses the options of a replay that a command has.
 func commonOptions(c *cli.Context) (o replay.Options, err error) {
 	for _, s := range rowsOf(commandName(c.Command)) {
 		if s.set == nil {
 			continue
 		}
-		for _, value := range s.values(c) {
-			if err := s.parse(c, &o, s.name, value); err != nil {
+		for i, value := range s.values(c) {
+			if i > 0 && s.name == "backend" {
+				err = playBeside(c, &o, value)
+			} else {
+				err = s.parse(c, &o, s.name, value)
+			}
+			if err != nil {
 				return o, err
 			}
 		}
 	}
 	if len(o.Maps) > 0 && !o.Backend.Has().Roots && commandName(c.Command) != "lab" { // a candidate of lab can have another backend
-		return o, usage(c, "--map: the backend %s has no directories", c.String("backend"))
+		return o, usage(c, "--map: the backend %s has no directories", o.Backend)
 	}
 	return o, parseLimits(c, &o.Limits)
 }
@@ -152,21 +194,29 @@ func replayOptions(c *cli.Context) (o replay.Options, err error) {
 	if o, err = commonOptions(c); err != nil {
 		return o, err
 	}
-	o.Root, o.Keep = c.String("root"), c.Bool("keep")
-	backend := c.String("backend")
+	o.Keep = c.Bool("keep")
+	backend, given, roots := o.Backend, c.StringSlice("root"), rootsOf(&o)
 	switch {
-	case o.Root != "" && !o.Backend.Has().Roots:
+	case len(given) > 0 && len(roots) == 0:
 		return o, usage(c, "--root: the backend %s has no use for it", backend)
+	case len(given) > 0 && len(given) != len(roots):
+		return o, usage(c, "--root: want %d, one for each backend with files, not %d", len(roots), len(given))
 	case o.Device != nil && !o.Backend.Has().Device:
 		return o, usage(c, "the backend %s has no device to model", backend)
 	case o.Device != nil && !o.Backend.Has().Recorded && o.Device.SlowerOnly() != nil:
 		return o, usage(c, "--latency: %w; the backends memory and simulated have them", o.Device.SlowerOnly())
-	case o.Keep && !o.Backend.Has().Roots:
+	case o.Keep && len(roots) == 0:
 		return o, usage(c, "--keep: the backend %s leaves no files", backend)
 	case o.Prepare == fileset.PrepareOnly && !o.Backend.Has().Roots:
 		return o, usage(c, "--prepare only: the backend %s has no files", backend)
 	case o.Prepare == fileset.PrepareOnly && c.IsSet("log"):
 		return o, usage(c, "--log: nothing is replayed")
+	}
+	for i, dir := range given {
+		*roots[i] = dir
+	}
+	if err := o.CheckBeside(); err != nil {
+		return o, usage(c, "--backend: %w", err)
 	}
 	return o, nil
 }

@@ -179,6 +179,7 @@ func TestSchemas(t *testing.T) {
 		{"replay", `pianola replay --json app.bin`},
 		{"replay", `pianola replay --json --backend memory --runs 2 app.bin`},
 		{"replay", `pianola replay --json --copies 2 --runs 2 app.bin app2.bin`},
+		{"replay", `pianola replay --json --backend posix --backend posix --backend 'null if class == read' app.bin`},
 		{"replay", `pianola replay --json --root prepared --prepare only app.bin`},
 		{"replay", `pianola replay --json --play-layer hdf5 --backend "exec:sh $PWD/refuses.sh" app.bin`},
 		{"replay", `pianola replay --json --play-layer hdf5 --backend "exec:sh $PWD/succeeds.sh" app.bin`},

@@ -21,8 +21,12 @@ func (r *Report) Document() any {
 	var traces []trace
 	for _, p := range r.list {
 		t := trace{Trace: p.File, Copy: p.copy}
-		for _, one := range p.runs {
-			t.Runs = append(t.Runs, one.document())
+		for i, one := range p.runs {
+			d := one.document()
+			for _, other := range p.beside {
+				d.Beside = append(d.Beside, besideDocument{other.output.Name, other.output.Root, other.runs[i].document()})
+			}
+			t.Runs = append(t.Runs, d)
 		}
 		if c := p.compare(); c != nil {
 			t.Comparison = c.Document(compare.NoTolerance)
@@ -58,8 +62,16 @@ type runDocument struct {
 	Notes            []string             `json:"remarks,omitempty"` // how rings differed from the recorded ones
 	Ranks            []rankDocument       `json:"ranks,omitempty"`   // with --ranks
 	BetweenRanks     *edgesDocument       `json:"between_ranks,omitempty"`
+	Beside           []besideDocument     `json:"beside,omitempty"` // by the other backends
 	Profile          any                  `json:"profile"`
 	Comparison       any                  `json:"comparison,omitempty"` // of a single complete run
+}
+
+// besideDocument is the run of another backend.
+type besideDocument struct {
+	Backend string       `json:"backend"`
+	Root    string       `json:"root,omitempty"`
+	Run     *runDocument `json:"run"`
 }
 
 type differenceDocument struct {

@@ -40,8 +40,10 @@ type Report struct {
 // played is a trace, or one of several copies of it, and its runs.
 type played struct {
 	*Trace
-	copy int // from 1; 0 if there is only one
-	runs []*run
+	copy   int // from 1; 0 if there is only one
+	runs   []*run
+	beside []*played      // by the other backends
+	output *replay.Output // of one of those; else nil
 }
 
 // run is a replay.
@@ -77,25 +79,40 @@ func (r *Report) Runs() int { return len(r.list[0].runs) }
 // and where it ran. It adds nothing after an error.
 func (r *Report) Add(results []*replay.Result, about []format.Meta) error {
 	var sum profile.Sum
-	var runs []*run
+	var runs [][]*run // of each result: its own, then those beside it
 	for i, result := range results {
 		t := r.list[i].Trace
-		c, err := t.collect(result)
-		if err != nil {
-			return err
+		var own []*run
+		for k, result := range append([]*replay.Result{result}, result.Beside...) {
+			c, err := t.collect(result)
+			if err != nil {
+				return err
+			}
+			if len(r.list) > 1 && k == 0 {
+				sum.Add(c)
+			}
+			own = append(own, &run{result, t, c.Profile(), about})
 		}
-		if len(r.list) > 1 {
-			sum.Add(c)
-		}
-		runs = append(runs, &run{result, t, c.Profile(), about})
+		runs = append(runs, own)
 	}
-	for i, one := range runs {
-		r.list[i].runs = append(r.list[i].runs, one)
+	for i, own := range runs {
+		r.list[i].add(own)
 	}
 	if len(r.list) > 1 {
 		r.sums = append(r.sums, sum.Profile())
 	}
 	return nil
+}
+
+// add adds a run, and those beside it.
+func (p *played) add(own []*run) {
+	p.runs = append(p.runs, own[0])
+	for i, one := range own[1:] {
+		if i == len(p.beside) {
+			p.beside = append(p.beside, &played{Trace: p.Trace, copy: p.copy, output: &own[0].Options.Beside[i]})
+		}
+		p.beside[i].runs = append(p.beside[i].runs, one)
+	}
 }
 
 // collect reads the log of a replay and, beside it, the recording if that wasn't read before.
@@ -166,8 +183,12 @@ func (r *Report) Withheld() string {
 	return ""
 }
 
-// compare compares the complete runs with the application. It returns nil if there are none.
+// compare compares the complete runs with the application. It returns nil if there are none,
+// or if a backend got some events only.
 func (p *played) compare() *compare.Comparison {
+	if p.output != nil && p.output.Only != "" {
+		return nil
+	}
 	var whole []*profile.Profile
 	var about [][]format.Meta
 	for _, r := range p.complete() {

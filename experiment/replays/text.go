@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"pianola/experiment/compare"
@@ -22,6 +23,9 @@ func (r *Report) WriteText(w io.Writer) error {
 	var b bytes.Buffer
 	if len(r.list) > 1 {
 		r.writeTotals(&b)
+	} else if len(r.list[0].beside) > 0 {
+		writeRows(&b, r.list)
+		fmt.Fprintln(&b)
 	}
 	if len(r.list) > len(r.traces) {
 		for _, t := range r.traces {
@@ -36,6 +40,9 @@ func (r *Report) WriteText(w io.Writer) error {
 				return err
 			}
 		}
+	}
+	for _, p := range r.list {
+		p.writeBeside(&b)
 	}
 	_, err := w.Write(b.Bytes())
 	return err
@@ -55,6 +62,17 @@ func (p *played) write(b *bytes.Buffer) error {
 		p.writeRuns(b)
 	}
 	return nil
+}
+
+// writeBeside writes how the runs of the other backends differed from the recording.
+func (p *played) writeBeside(b *bytes.Buffer) {
+	for _, other := range p.beside {
+		for _, r := range other.runs {
+			for i := range r.Differences {
+				fmt.Fprintf(b, "%s differed: %s\n", strings.TrimSpace(other.label()), &r.Differences[i])
+			}
+		}
+	}
 }
 
 func (p *played) writeRuns(b *bytes.Buffer) {

@@ -16,9 +16,15 @@ import (
 	"pianola/replay"
 )
 
-// label names what was played in one line: its file, and the number of a copy.
+// label names what was played in one line: its file, and the number of a copy, or another
+// backend.
 func (p *played) label() string {
-	if p.copy > 0 {
+	switch {
+	case p.output != nil && p.output.Root != "":
+		return fmt.Sprintf("  %s, %s", format.Visible(p.output.Name), format.Visible(p.output.Root))
+	case p.output != nil:
+		return "  " + format.Visible(p.output.Name)
+	case p.copy > 0:
 		return fmt.Sprintf("%s, copy %d", format.Visible(p.File), p.copy)
 	}
 	return format.Visible(p.File)
@@ -81,31 +87,42 @@ const shownTotals = profile.NumIO
 // writeTotals writes a row for each trace or copy, and one for all, and then what all did
 // together, by category.
 func (r *Report) writeTotals(b *bytes.Buffer) {
-	rows := [][]string{{"", "run time ms", "of the recording", "executed", "failed", "differed", "late p99", "verdict"}}
-	for _, p := range r.list {
-		rows = append(rows, p.totalRow())
-	}
 	all := r.together()
-	rows = append(rows, append([]string{"all", milliseconds.Optional(all.Rows[profile.NumCategories].Replay.Seconds), ""}, cells(r.runCounts())...))
-	verdict := len(rows[0]) - 1
-	b.WriteString(table.Fit(rows, func(column int) bool { return column == 0 || column == verdict }))
+	writeRows(b, r.list, append([]string{"all", milliseconds.Optional(all.Rows[profile.NumCategories].Replay.Seconds), ""}, cells(r.runCounts())...))
 	if s := r.spread(); s != nil {
 		fmt.Fprintf(b, "run times: %s to %s ms, median %s ms\n", milliseconds.Format(s.Least), milliseconds.Format(s.Largest), milliseconds.Format(s.Median))
 	}
 	writeCategories(b, all)
 }
 
+// writeRows writes a row for each trace or copy, with those of the other backends below it, and
+// then more.
+func writeRows(b *bytes.Buffer, list []*played, more ...[]string) {
+	rows := [][]string{{"", "run time ms", "of the recording", "executed", "failed", "differed", "late p99", "verdict"}}
+	for _, p := range list {
+		rows = append(rows, p.totalRow())
+		for _, other := range p.beside {
+			rows = append(rows, other.totalRow())
+		}
+	}
+	verdict := len(rows[0]) - 1
+	b.WriteString(table.Fit(append(rows, more...), func(column int) bool { return column == 0 || column == verdict }))
+}
+
 // totalRow returns the row of a trace or a copy: medians over its runs, and the most events
 // of a run.
 func (p *played) totalRow() []string {
 	var events []counts
-	var late []int64
+	var late, elapsed []int64
 	for _, r := range p.runs {
 		events = append(events, r.counts())
 		late = append(late, r.Lateness.P99)
+		elapsed = append(elapsed, int64(r.Elapsed))
 	}
 	time, ratio, verdict := table.Missing, table.Missing, "interrupted"
-	if c := p.compare(); c != nil {
+	if c := p.compare(); c == nil && len(p.complete()) > 0 {
+		time, verdict = millis(stats.Median(elapsed)), table.Missing
+	} else if c != nil {
 		v := &c.Rows[profile.NumCategories]
 		time = milliseconds.Optional(v.Replay.Seconds)
 		if v.Ratio != nil {

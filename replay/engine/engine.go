@@ -134,6 +134,9 @@ func (s *Stage) NewEngine(name string, part, whole format.Trace, o Options) *Eng
 
 // Build makes the workers, and all memory that they will use.
 func (e *Engine) Build(ctx context.Context, x Executor) (err error) {
+	if e.Only != nil {
+		x = e.narrow(x)
+	}
 	e.executor, e.operation = x, x.Operations()
 	for op := range e.covers {
 		e.covers[op] = e.Model != nil && e.Model.Covers(format.Op(op))

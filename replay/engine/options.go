@@ -2,6 +2,7 @@ package engine
 
 import (
 	"pianola/format"
+	"pianola/format/filter"
 	"pianola/internal/option"
 )
 
@@ -81,6 +82,8 @@ type Options struct {
 	Model    Model // makes calls take longer; nil for none
 	Recorded bool  // calls take their recorded durations as changed by the model
 	Idle     bool  // Player.Idle uses the time between events
+
+	Only filter.Selection // the events that the executor plays, of a trace without rings; nil for all. Then there is no model
 
 	Threads int   // the limit of threads alive at a time; a ring counts as one
 	Memory  int64 // bytes: a quarter is for the log, another for a total order
