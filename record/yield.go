@@ -6,21 +6,100 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// Yield lets the recorder's own work give way: it sets the nice value of all its threads and the
-// processors that they may use, none for all. Threads that start later inherit that, and so would
-// a command: it must have been started before.
+// Background lets the recorder's own work give way to other programs as long as its buffer has
+// room: a thread of the application, or of its clients, that wakes on a processor on which the
+// recorder runs would else wait for a time slice of some milliseconds. It is used by one
+// goroutine.
+type Background struct {
+	nice int // that of the user
+	away bool
+}
+
+const (
+	// awayNice takes the least share of a processor with which a look at the buffer comes in
+	// time where other programs keep all processors busy: a tenth.
+	awayNice = 10
+
+	// slice is the shortest time slice that Linux gives (since 6.12; older kernels ignore it).
+	slice = 100 * time.Microsecond
+
+	// The recorder gives way no more when so much of the buffer is in use, and again when so
+	// much is.
+	urgent, calm = 1.0 / 4, 1.0 / 8
+)
+
+// Yield restricts the threads of the process, and those that start later, to the processors, none
+// for all, and sets their nice value, 0 for the one that they have. A command would inherit that,
+// so it must have been started before.
 func Yield(nice int, processors []int) error {
-	if nice == 0 && len(processors) == 0 {
+	if len(processors) > 0 {
+		var set unix.CPUSet
+		for _, n := range processors {
+			set.Set(n)
+		}
+		if err := eachThread(func(tid int) error { return unix.SchedSetaffinity(tid, &set) }); err != nil {
+			return fmt.Errorf("set processors %v of the recorder: %w", processors, err)
+		}
+	}
+	if nice == 0 {
 		return nil
 	}
-	var set unix.CPUSet
-	for _, n := range processors {
-		set.Set(n)
+	return yield(nice)
+}
+
+// NewBackground is Yield, and then lets the process give way. nice is its value while the buffer
+// fills. Without the right to take it back (CAP_SYS_NICE, RLIMIT_NICE), it doesn't give way.
+func NewBackground(nice int, processors []int) (*Background, error) {
+	if err := Yield(nice, processors); err != nil || !mayRaise() {
+		return nil, err
 	}
+	b := &Background{nice: nice, away: true}
+	return b, yield(max(nice, awayNice))
+}
+
+// Look takes how many of the bytes of the buffer are in use. It does nothing on nil.
+func (b *Background) Look(used, size int) error {
+	if b == nil {
+		return nil
+	}
+	switch share := float64(used) / float64(size); {
+	case b.away && share > urgent:
+		b.away = false
+		return yield(b.nice)
+	case !b.away && share < calm:
+		b.away = true
+		return yield(max(b.nice, awayNice))
+	}
+	return nil
+}
+
+// yield sets the nice value and the time slice of all threads of the process.
+func yield(nice int) error {
+	a := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL, Nice: int32(nice), Runtime: uint64(slice)}
+	if err := eachThread(func(tid int) error { return unix.SchedSetAttr(tid, &a, 0) }); err != nil {
+		return fmt.Errorf("set nice value %d of the recorder: %w", nice, err)
+	}
+	return nil
+}
+
+// mayRaise reports whether the process may take a lower nice value than it has.
+func mayRaise() bool {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NICE, &limit) == nil && limit.Cur >= 20 {
+		return true
+	}
+	var data [2]unix.CapUserData
+	err := unix.Capget(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &data[0])
+	return err == nil && data[0].Effective&(1<<unix.CAP_SYS_NICE) != 0
+}
+
+// eachThread calls a function for all threads of the process, those that start meanwhile, too.
+func eachThread(do func(tid int) error) error {
 	done := make(map[string]bool)
 	for more := true; more; {
 		more = false
@@ -34,14 +113,8 @@ func Yield(nice int, processors []int) error {
 				continue
 			}
 			done[t.Name()], more = true, true
-			if nice != 0 {
-				err = unix.Setpriority(unix.PRIO_PROCESS, tid, nice)
-			}
-			if err == nil && len(processors) > 0 {
-				err = unix.SchedSetaffinity(tid, &set)
-			}
-			if err != nil && !errors.Is(err, unix.ESRCH) {
-				return fmt.Errorf("set nice value %d and processors %v of the recorder: %w", nice, processors, err)
+			if err := do(tid); err != nil && !errors.Is(err, unix.ESRCH) {
+				return err
 			}
 		}
 	}

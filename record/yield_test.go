@@ -31,21 +31,37 @@ func TestYield(t *testing.T) {
 	require.Greater(t, len(threads), 1)
 	blocked := make(chan struct{})
 	defer close(blocked)
-	later := make(chan int)
-	for range 2 { // in threads of their own, later ones too
-		go func() {
-			var set unix.CPUSet
-			nice, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
-			if err != nil || unix.SchedGetaffinity(0, &set) != nil || set.Count() != 1 || !set.IsSet(first) {
-				nice = -1
-			}
-			later <- 20 - nice // as the system call has it
-			<-blocked
-		}()
+	nices := func() (all [2]int) { // of threads of their own, later ones too
+		later := make(chan int)
+		for range all {
+			go func() {
+				var set unix.CPUSet
+				nice, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+				if err != nil || unix.SchedGetaffinity(0, &set) != nil || set.Count() != 1 || !set.IsSet(first) {
+					nice = -1
+				}
+				later <- 20 - nice // as the system call has it
+				<-blocked
+			}()
+		}
+		for i := range all {
+			all[i] = <-later
+		}
+		return all
 	}
-	require.Equal(t, 7, <-later)
-	require.Equal(t, 7, <-later)
-	require.ErrorContains(t, Yield(0, []int{1023}), "set nice value 0 and processors [1023] of the recorder")
+	require.Equal(t, [2]int{7, 7}, nices())
+	// It gives way while the buffer has room, and no more when that fills.
+	if !mayRaise() {
+		t.Skip("this process may not raise its nice value")
+	}
+	b, err := NewBackground(7, nil)
+	require.NoError(t, err)
+	for _, look := range []struct{ used, nice int }{{0, awayNice}, {25, awayNice}, {26, 7}, {13, 7}, {12, awayNice}, {13, awayNice}} {
+		require.NoError(t, b.Look(look.used, 100))
+		require.Equal(t, [2]int{look.nice, look.nice}, nices(), "%d", look.used)
+	}
+	require.NoError(t, (*Background)(nil).Look(100, 100))
+	require.ErrorContains(t, Yield(0, []int{1023}), "set processors [1023] of the recorder")
 }
 
 func TestParseProcessors(t *testing.T) {

@@ -168,7 +168,8 @@ func attach(ctx context.Context, o *record.Options, what target, s record.Sink) 
 	if err := s.WriteHeader(h); err != nil {
 		return nil, err
 	}
-	return r, record.Yield(o.Nice, o.Processors)
+	r.drain.gives, err = record.NewBackground(o.Nice, o.Processors)
+	return r, err
 }
 
 // newcomers returns what the drain does with a process that enters the cgroup: the

@@ -38,6 +38,7 @@ type drain struct {
 	look   func() error             // at each look at the ring
 	joined func(*bpf.CJoined) error // of a process that enters the cgroup
 	probes *probes                  // nil without layers
+	gives  *record.Background       // nil if the recorder doesn't give way
 	woken  <-chan struct{}          // gets a value when the drain must look at the ring early; nil without layers
 
 	// The last of each.
@@ -105,6 +106,9 @@ func (d *drain) all() error {
 
 // once drains one batch at most, and reports whether it was full.
 func (d *drain) once() (full bool, err error) {
+	if err := d.gives.Look(d.ring.used(), d.ring.size()); err != nil {
+		return false, err
+	}
 	for !full {
 		b, err := d.ring.read()
 		if err == nil && b != nil {

@@ -105,6 +105,9 @@ func (r *ring) wakes(m *ebpf.Map) (<-chan struct{}, error) {
 // size returns how many bytes the ring holds.
 func (r *ring) size() int { return len(r.data) / 2 }
 
+// used returns how many bytes have not been released.
+func (r *ring) used() int { return int(r.producer.Load() - r.consumer.Load()) }
+
 // read returns the next record, or nil if none is complete. It is the
 // ring's memory, valid until release.
 func (r *ring) read() ([]byte, error) {

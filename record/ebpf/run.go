@@ -107,7 +107,7 @@ func start(ctx context.Context, o *record.Options, s record.Sink) (_ *recording,
 		return nil, err
 	}
 	r.drain.writer.Name(int32(r.child.pid)) // it may end before its first fault is read
-	if err = record.Yield(o.Nice, o.Processors); err != nil {
+	if r.drain.gives, err = record.NewBackground(o.Nice, o.Processors); err != nil {
 		return nil, err
 	}
 	if err = r.child.release(); err == nil && r.ranks != nil {

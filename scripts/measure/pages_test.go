@@ -219,55 +219,55 @@ func whatIfTable(t *testing.T) [][]string {
 	return worstFirst([]string{"program", "change", "left of the run time", "predicted"}, lines)
 }
 
-// works are figures of the five works, and the measured ones beside them.
+// works are figures of the five works, and where the measured ones are.
 var works = []struct {
-	work, text, there string
+	text, there       string
 	study, row, side  string
 	figure            string
-	to                string // the ratio to another side, or part of it: "" is the figure itself
+	to                string // the figure is the ratio to this side; "" for itself
 }{
-	{"Pianola", "graph: read time, replay by program", "0.997", "data-intensive", "ingest", "replayed", "read, s", "recorded"},
-	{"", "graph: write time", "0.977", "data-intensive", "ingest", "replayed", "write, s", "recorded"},
-	{"", "graph: run time", "0.955", "data-intensive", "ingest", "replayed", runTime, "recorded"},
-	{"", "hydrodynamics: read time", "1.44", "data-intensive", "hydro", "replayed", "read, s", "recorded"},
-	{"", "hydrodynamics: write time", "0.959", "data-intensive", "hydro", "replayed", "write, s", "recorded"},
-	{"", "hydrodynamics: run time", "0.912", "data-intensive", "hydro", "replayed", runTime, "recorded"},
-	{"", "user time, s", "284", "data-intensive", "hydro", "program", "user, s", ""},
-	{"", "compute in a recording, s", "289", "data-intensive", "hydro", "recorded", "compute, s", ""},
-	{"", "compute by strace, s", "347", "data-intensive", "hydro", "strace", "compute, s", ""},
-	{"", "run time with memory, by without", "no effect", "data-intensive", "hydro", "replayed --memory", runTime, "replayed"},
-	{"Tracereplay", "a command called directly, ns", "140", "engine", "reads", "C loop", perCommand, ""},
-	{"", "through the engine, unbuffered, ns", "354", "engine", "reads", "replay --buffer 0", perCommand, ""},
-	{"", "through the engine, buffered, ns", "2877", "engine", "reads", "replay", perCommand, ""},
-	{"Feign", "run time with prefetch, 10 ms a seek", "0.5", "prefetch", seeks, "2 announced", runTime, "as it is"},
-	{"", "predicted", "–", "prefetch", seeks, "prefetch=4", "share of as it is", ""},
-	{"", "engine without I/O, by the program", "0.025", "prefetch", seeks, "engine alone", runTime, "as it is"},
-	{"", "HDF5 checkpoint with a buffer of 512 KiB: run time", "0.86", "flash", "checkpoints", "buffer of 512 KiB", runTime, "as it is"},
-	{"", "time in writes", "–", "flash", "checkpoints", "buffer of 512 KiB", "write, s", "as it is"},
-	{"HDF5", "write of 10x10, native, µs", "18", "hdf5-samples", "write of 10x10", "native, fast disk", perCall, ""},
-	{"", "connector", "below 5", "hdf5-samples", "write of 10x10", "connector, fast disk", perCall, ""},
-	{"", "write of 100x100, native, µs", "20 to 30", "hdf5-samples", "write of 100x100", "native, fast disk", perCall, ""},
-	{"", "connector", "10 to 20", "hdf5-samples", "write of 100x100", "connector, fast disk", perCall, ""},
-	{"", "read of 10x10, native, µs", "4", "hdf5-samples", "read of 10x10", "native, fast disk", perCall, ""},
-	{"", "connector", "8", "hdf5-samples", "read of 10x10", "connector, fast disk", perCall, ""},
-	{"", "read of 100x100, native, µs", "5", "hdf5-samples", "read of 100x100", "native, fast disk", perCall, ""},
-	{"", "connector", "10", "hdf5-samples", "read of 100x100", "connector, fast disk", perCall, ""},
+	{"graph, replay by program: read time", "0.997", "data-intensive", "ingest", "replayed", "read, s", "recorded"},
+	{"write time", "0.977", "data-intensive", "ingest", "replayed", "write, s", "recorded"},
+	{"run time", "0.955", "data-intensive", "ingest", "replayed", runTime, "recorded"},
+	{"hydrodynamics: read time", "1.44", "data-intensive", "hydro", "replayed", "read, s", "recorded"},
+	{"write time", "0.959", "data-intensive", "hydro", "replayed", "write, s", "recorded"},
+	{"run time", "0.912", "data-intensive", "hydro", "replayed", runTime, "recorded"},
+	{"user time, s", "284", "data-intensive", "hydro", "program", "user, s", ""},
+	{"compute recorded, s", "289", "data-intensive", "hydro", "recorded", "compute, s", ""},
+	{"compute by strace, s", "347", "data-intensive", "hydro", "strace", "compute, s", ""},
+	{"run time with memory by that without", "1", "data-intensive", "hydro", "replayed --memory", runTime, "replayed"},
+	{"command called directly, ns", "140", "engine", "reads", "C loop", perCommand, ""},
+	{"by the engine, unbuffered, ns", "354", "engine", "reads", "replay --buffer 0", perCommand, ""},
+	{"buffered, ns", "2877", "engine", "reads", "replay", perCommand, ""},
+	{"run time with prefetch, 10 ms a seek", "0.5", "prefetch", seeks, "2 announced", runTime, "as it is"},
+	{"predicted", "–", "prefetch", seeks, "prefetch=4", "share of as it is", ""},
+	{"engine alone by the program", "0.025", "prefetch", seeks, "engine alone", runTime, "as it is"},
+	{"HDF5 checkpoint with a buffer: run time", "0.86", "flash", "checkpoints", "buffer of 512 KiB", runTime, "as it is"},
+	{"time in writes", "–", "flash", "checkpoints", "buffer of 512 KiB", "write, s", "as it is"},
+	{"HDF5 writes 10x10, native, µs", "18", "hdf5-samples", "write of 10x10", "native, fast disk", perCall, ""},
+	{"connector", "<5", "hdf5-samples", "write of 10x10", "connector, fast disk", perCall, ""},
+	{"writes 100x100, native", "20–30", "hdf5-samples", "write of 100x100", "native, fast disk", perCall, ""},
+	{"connector", "10–20", "hdf5-samples", "write of 100x100", "connector, fast disk", perCall, ""},
+	{"reads 10x10, native", "4", "hdf5-samples", "read of 10x10", "native, fast disk", perCall, ""},
+	{"connector", "8", "hdf5-samples", "read of 10x10", "connector, fast disk", perCall, ""},
+	{"reads 100x100, native", "5", "hdf5-samples", "read of 100x100", "native, fast disk", perCall, ""},
+	{"connector", "10", "hdf5-samples", "read of 100x100", "connector, fast disk", perCall, ""},
 }
 
 func worksTable(t *testing.T) [][]string {
-	rows := [][]string{{"work", "figure", "there", "here"}}
+	rows := [][]string{{"figure", "there", "here"}}
 	for _, w := range works {
-		here := "not measured"
+		here := "–"
 		if r := measured(t, w.study).row(w.row); r != nil {
 			f := r.figure(w.side, w.figure)
 			switch {
 			case f != nil && w.to == "":
-				here = f.cell(2)
+				here = digits(f.Median)
 			case f != nil && f.Of == w.to:
-				here = f.Ratio.cell(2)
+				here = digits(f.Ratio.Median)
 			}
 		}
-		rows = append(rows, []string{w.work, w.text, w.there, here})
+		rows = append(rows, []string{w.text, w.there, here})
 	}
 	return rows
 }

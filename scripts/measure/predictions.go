@@ -1,21 +1,21 @@
 package main
 
-// seeks is the row of Feign's first experiment: a tenth of its length on a disk with its seeks.
-const seeks = "1 GiB, 10 ms a seek"
+// seeks is the row of Feign's first experiment: a twentieth of its length on a disk with its seeks.
+const seeks = "512 MiB, 10 ms a seek"
 
 // predictions are studies of what the profile and lab say of a change, beside the program with that change.
 var predictions = []study{
 	{
 		name:  "prefetch",
 		about: "a program that announces its reads, compared with the prediction of lab; on this disk, and on one with 15 ms for a read; and the engine without I/O and compute",
-		rows:  []row{{name: "this disk", words: "200 0"}, {name: "15 ms a read", words: "200 15"}, {name: seeks, words: "1048 10 seeks"}},
+		rows:  []row{{name: "this disk", words: "200 0"}, {name: "15 ms a read", words: "200 15"}, {name: seeks, words: "524 0.1 seek=10:15 rate=200"}},
 		home:  "here",
 		once: `
 			loads stride slowdisk
 			./stride make file "$1"
 			./stride cold file
 			into "$OUT/run.out" "$PIANOLA" record -o "$OUT/trace.txt" -- ./stride run file "$1" 10 0
-			[ "$2" = 0 ] || { put_up_disk slow "$2" 0 $(($1 * 3 + 64))M; ./stride make slow/file "$1"; }`,
+			[ "$2" = 0 ] || { put_up_disk slow "$2" 0 $(($1 * 3 + 64))M ${3-} ${4-}; ./stride make slow/file "$1"; }`,
 		end: "take_down_disk slow",
 		sides: []side{
 			{name: "as it is", do: `at_disk strides 0 "$1"`},
