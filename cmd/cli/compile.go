@@ -29,7 +29,7 @@ func compileCommand() *cli.Command {
 			"Paths move below the root of the replay, files that the application creates get temporary names,\n" +
 			"calls on anything but files are left out, and the time between calls becomes compute.\n" +
 			"\n" +
-			"With --with or --filter, compile also changes a compiled trace.\n" +
+			"With --with or --filter, compile also changes a compiled trace; with --ranks, it divides one.\n" +
 			"\n" +
 			"Example: pianola compile -o sqlite.bin sqlite.txt\n" +
 			"Example: pianola compile --report - sqlite.txt\n" +
@@ -41,6 +41,9 @@ func compileCommand() *cli.Command {
 func runCompile(c *cli.Context) error {
 	if c.Bool("list") {
 		return listTransforms(console.Visibly(os.Stdout))
+	}
+	if c.Bool("ranks") && !c.IsSet("o") {
+		return usage(c, "--ranks needs -o DIR for the parts of the trace")
 	}
 	name := c.Args().First()
 	o := compile.Options{Compensate: !c.Bool("no-compensate"), Names: !c.Bool("no-names")}
@@ -69,7 +72,8 @@ func runCompile(c *cli.Context) error {
 		return compileHint(err)
 	}
 	defer src.Close()
-	if src.IsTrace() && len(c.StringSlice("with"))+len(c.StringSlice("filter")) == 0 {
+	byRank := c.Bool("ranks")
+	if src.IsTrace() && !byRank && len(c.StringSlice("with"))+len(c.StringSlice("filter")) == 0 {
 		return source.ErrCompiled(name)
 	}
 	o.Bare = src.Dialect == script.Older
@@ -87,7 +91,7 @@ func runCompile(c *cli.Context) error {
 		}
 	}
 	out := c.String("o")
-	if !c.IsSet("o") && c.IsSet("script") {
+	if byRank || !c.IsSet("o") && c.IsSet("script") {
 		out = os.DevNull
 	}
 	dst, err := session.files.Create(out, files.Private)
@@ -109,7 +113,7 @@ func runCompile(c *cli.Context) error {
 
 	// A trace that is read again goes to a temporary file, unless the output
 	// itself can be read.
-	trace, aside := dst.File(), len(programs) > 0 || text != nil && dst.InPlace()
+	trace, aside := dst.File(), len(programs) > 0 || byRank || text != nil && dst.InPlace()
 	var w io.Writer = dst
 	if aside {
 		if trace, err = files.Spool(""); err != nil {
@@ -153,6 +157,11 @@ func runCompile(c *cli.Context) error {
 	}
 	if err := dst.Flush(); err != nil {
 		return err
+	}
+	if byRank {
+		if err := writeRanks(c.String("o"), trace, o.Memory); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
 	}
 	err = text.Put(func(w io.Writer) error {
 		t, err := recordings.Within(trace, o.Memory)

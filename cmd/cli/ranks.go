@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"pianola/format/bin"
 	"pianola/format/provenance"
 	"pianola/internal/console"
+	"pianola/internal/files"
 	"pianola/internal/launcher"
 	"pianola/replay"
 	"pianola/replay/fileset"
@@ -58,6 +61,51 @@ func placeOf(c *cli.Context, o *replay.Options) (*launcher.Place, error) {
 		}
 	}
 	return &place, nil
+}
+
+// fileOf returns the name of the part of a trace that a rank replays.
+func fileOf(dir string, rank int) string { return filepath.Join(dir, fmt.Sprintf("rank-%d.bin", rank)) }
+
+// operandOf returns the file that a rank replays: an operand, or a file in it if it is a directory
+// that compile --ranks has written.
+func operandOf(name string, place *launcher.Place) string {
+	if place != nil {
+		own := fileOf(name, place.Rank)
+		if _, err := os.Stat(own); err == nil {
+			return own
+		}
+	}
+	return name
+}
+
+// writeRanks writes the part of a trace that each of its ranks replays into a directory. Rank 0
+// gets the whole trace, because it compares all threads.
+func writeRanks(dir string, f *os.File, limit int64) error {
+	t, err := recordings.Within(f, limit)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	ranks := len(replay.RecordedRanks(t.Header()))
+	if ranks == 0 {
+		return errors.New("--ranks: no thread of the trace has a rank")
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	for rank := range ranks {
+		own := replay.ThreadsOf(rank, ranks)(t.Header())
+		err := session.files.Put(fileOf(dir, rank), files.Private, func(w io.Writer) error {
+			return bin.WritePart(w, f, info.Size(), limit, func(thread int32) bool { return rank == 0 || own(thread) })
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // join joins the other ranks. The context of c ends when one of them fails.

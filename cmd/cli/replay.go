@@ -110,6 +110,7 @@ func openReplayed(c *cli.Context, o replay.Options, place *launcher.Place) (*rep
 	}
 	names := map[string]int{}
 	for _, file := range c.Args().Slice() {
+		file = operandOf(file, place)
 		t, err := recordings.OpenTrace(file, memory, choose)
 		if err != nil {
 			return set, withHint(err)

@@ -191,6 +191,56 @@ func TestRanksByEnvironment(t *testing.T) {
 	}
 }
 
+// Each rank reads a file of its own, which has its part of the trace.
+func TestRanksWithFilesOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	const ranks, rounds = 4, 5
+	root := t.TempDir()
+	divide := func(gap float64) (parts string) {
+		parts = t.TempDir()
+		out, err := exec.Command("pianola", "compile", "-q", "--ranks", "-o", parts, ranksTrace(t, ringScript(ranks, rounds, gap))).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return parts
+	}
+	play := func(players int, from func(rank int) string) []*player {
+		return startPlayers(t, players, func(rank int, c *exec.Cmd) {
+			c.Dir = filepath.Join(c.Dir, fmt.Sprint("rank", rank))
+			name := fmt.Sprintf("rank-%d.bin", rank)
+			part, err := os.ReadFile(filepath.Join(from(rank), name))
+			require.NoError(t, err)
+			require.NoError(t, os.MkdirAll(filepath.Join(c.Dir, "parts"), 0o755))
+			require.NoError(t, os.WriteFile(filepath.Join(c.Dir, "parts", name), part, 0o644))
+		}, "--rendezvous", t.TempDir(), "--root", filepath.Join(root, "root"), "--log", "log", "--json", "parts")
+	}
+	parts, others := divide(ringGap), divide(2*ringGap)
+	all := play(ranks, func(int) string { return parts })
+	r := requirePlayed(t, all)
+	require.EqualValues(t, ranks*(4+2*rounds), r.Events.Executed)
+	require.Zero(t, r.Events.Differed)
+	require.Len(t, r.Ranks, ranks)
+	require.EqualValues(t, ranks*rounds-1, r.Between.Edges)
+	requireRing(t, filepath.Join(all[0].Dir, "log"), ranks, rounds, r)
+
+	requireFailed := func(all []*player, want string) {
+		failed, said := 0, ""
+		for _, p := range all {
+			if p.Wait() != nil {
+				failed++
+			}
+			said += p.said.String()
+		}
+		require.Equal(t, len(all), failed)
+		require.Contains(t, said, want)
+	}
+	requireFailed(play(ranks, func(rank int) string {
+		if rank == 2 {
+			return others
+		}
+		return parts
+	}), "has another trace than rank 0")
+	requireFailed(play(2, func(int) string { return parts }), "rank-1.bin: records of thread 3 at byte ")
+}
+
 // The profile of all ranks is one comparison, in text too.
 func TestRanksText(t *testing.T) {
 	t.Parallel()

@@ -166,7 +166,7 @@ func (w *Writer) assemble(parts []part) error {
 	for i := range parts {
 		r := parts[i].row()
 		rows = append(rows, r[:]...)
-		f.index.offset += parts[i].length
+		f.index.offset += parts[i].size()
 	}
 	index := w.encoder.rows(w.packed[:0], rows, indexWidth)
 	f.index.crc = checksum(index)
@@ -176,7 +176,7 @@ func (w *Writer) assemble(parts []part) error {
 	out.Write(f.append(nil))      // a bufio.Writer keeps its error until Flush
 	buffer := make([]byte, 1<<15) // a thread has several parts, and there can be very many threads
 	for i := range parts {
-		if _, err := io.CopyBuffer(struct{ io.Writer }{out}, io.NewSectionReader(w.spool, parts[i].offset, parts[i].length), buffer); err != nil {
+		if _, err := io.CopyBuffer(struct{ io.Writer }{out}, io.NewSectionReader(w.spool, parts[i].offset, parts[i].size()), buffer); err != nil {
 			return fmt.Errorf("copy from spool: %w", err)
 		}
 	}
@@ -185,6 +185,29 @@ func (w *Writer) assemble(parts []part) error {
 		return fmt.Errorf("write trace: %w", err)
 	}
 	return nil
+}
+
+// WritePart writes the trace in the first size bytes of r without the events of threads that were
+// not chosen. OpenPart reads the others, and knows the lengths of all.
+func WritePart(w io.Writer, r io.ReaderAt, size, limit int64, chosen func(thread int32) bool) error {
+	f, err := readFixed(r, size)
+	if err != nil {
+		return err
+	}
+	t := &Trace{loader: newLoader(r, limit)}
+	parts, err := t.readIndex(f)
+	if err != nil {
+		return at(&f.index, err)
+	}
+	for i := range parts {
+		if p := &parts[i]; p.thread > 0 && !chosen(p.thread) {
+			p.flags |= flagElsewhere
+		}
+	}
+	return NewWriter(w, struct {
+		io.Writer
+		io.ReaderAt
+	}{io.Discard, r}).assemble(parts)
 }
 
 // order numbers strings by the order of queries.

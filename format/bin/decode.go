@@ -68,6 +68,9 @@ func (l *loader) grow(buf []byte, n int64) ([]byte, error) {
 
 // read reads the compressed bytes of a part into buf, which it grows.
 func (l *loader) read(p *part, buf []byte) ([]byte, error) {
+	if p.elsewhere() {
+		return buf, ErrElsewhere
+	}
 	buf, err := l.grow(buf, p.length)
 	if err != nil {
 		return buf, err

@@ -34,7 +34,7 @@
 // another, so their lengths give their places. A row of the index is
 //
 //	word 0     tag      four letters, the first in the lowest byte
-//	     1     flags    1 required, 0 optional
+//	     1     flags    bit 0 required, bit 1 not in this file (see WritePart)
 //	     2     thread   0 for the whole trace
 //	     3     length   bytes in the file
 //	     4     count    rows, or bytes of a text

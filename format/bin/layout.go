@@ -35,6 +35,7 @@ var (
 	ErrTrailing  = errors.New("bytes after the end of the trace")
 	ErrMalformed = errors.New("malformed trace")
 	ErrLimit     = errors.New("needs more memory than the limit")
+	ErrElsewhere = errors.New("in the file of another rank, which compile --ranks has written")
 )
 
 // IsTrace reports whether a file that starts with prefix is a compiled trace.
@@ -44,9 +45,11 @@ func IsTrace(prefix []byte) bool { return strings.HasPrefix(string(prefix), magi
 // indexWidth is the number of words in a row of the index.
 const indexWidth = 6
 
-// flagRequired is the only flag of a part: a reader that does not know the tag
-// refuses the file.
-const flagRequired = 1
+// The flags of a part.
+const (
+	flagRequired  = 1 // a reader that does not know the tag refuses the file
+	flagElsewhere = 2 // of a thread: the bytes are in another file, and not in this one (WritePart)
+)
 
 // part is a row of the index.
 type part struct {
@@ -73,7 +76,17 @@ func parsePart(r [indexWidth]uint64) (p part, ok bool) {
 	p = part{flags: uint8(r[1]), thread: int32(r[2]), length: int64(r[3]), count: int64(r[4]), crc: uint32(r[5])}
 	binary.LittleEndian.PutUint32(p.tag[:], uint32(r[0]))
 	p.kind = kindOf(string(p.tag[:]))
-	return p, p.row() == r && p.flags&^flagRequired == 0
+	return p, p.row() == r && p.flags&^(flagRequired|flagElsewhere) == 0 && (p.thread > 0 || !p.elsewhere())
+}
+
+func (p *part) elsewhere() bool { return p.flags&flagElsewhere != 0 }
+
+// size is how many bytes of the file the part takes.
+func (p *part) size() int64 {
+	if p.elsewhere() {
+		return 0
+	}
+	return p.length
 }
 
 // String names the part in errors.

@@ -65,7 +65,7 @@ func OpenPart(r io.ReaderAt, size, limit int64, choose func(*format.Header) func
 	if err != nil {
 		return nil, err
 	}
-	t := &Trace{loader: newLoader(r, limit), sum: f.index.crc}
+	t := &Trace{loader: newLoader(r, limit)}
 	parts, err := t.readIndex(f)
 	if err != nil {
 		return nil, at(&f.index, err)
@@ -101,7 +101,8 @@ func OpenPart(r io.ReaderAt, size, limit int64, choose func(*format.Header) func
 	return t, nil
 }
 
-// Sum returns a checksum of the file. Two traces with different checksums differ.
+// Sum returns a checksum of the whole trace, also if the file has some threads only. Two traces
+// with different checksums differ.
 func (t *Trace) Sum() uint32 { return t.sum }
 
 // at adds a position in the file to an error.
@@ -166,11 +167,15 @@ func (t *Trace) readIndex(f *fixed) ([]part, error) {
 		var r [indexWidth]uint64
 		frame.decode(r[:])
 		p, ok := parsePart(r)
-		if !ok || p.length < 1 || p.length > f.index.offset-offset || p.kind != kindUnknown && !p.plausible(&last) {
+		if !ok || p.length < 1 || p.size() > f.index.offset-offset || p.kind != kindUnknown && !p.plausible(&last) {
 			return nil, fmt.Errorf("%w: part %d", ErrMalformed, i)
 		}
 		p.offset = offset
-		offset += p.length
+		offset += p.size()
+		r[1] &^= flagElsewhere
+		for _, word := range r {
+			t.sum = update(t.sum, binary.LittleEndian.AppendUint64(nil, word))
+		}
 		if parts[i] = p; p.kind != kindUnknown {
 			last = p
 		}
@@ -223,6 +228,9 @@ func verifyOf(r io.ReaderAt, parts []part, chosen func(thread int32) bool) error
 func verify(r io.ReaderAt, parts []part) error {
 	if len(parts) == 0 {
 		return nil
+	}
+	if i := slices.IndexFunc(parts, func(p part) bool { return p.elsewhere() }); i >= 0 {
+		return at(&parts[i], ErrElsewhere)
 	}
 	buf := make([]byte, 1<<18)
 	have := buf[:0]
