@@ -203,11 +203,42 @@ func (e *events) open() error {
 		e.cursors.Push(c)
 	}
 	for _, log := range e.result.groups {
-		if c := (&cursor{groups: log.Groups}); c.next() == nil {
-			e.cursors.Push(c)
-		}
+		e.push(callsOf(log.Groups))
+	}
+	for i, made := range e.result.made {
+		e.push(func() (thread int32, r format.Record, entry engine.Entry, ok bool) {
+			if len(made) == 0 {
+				return
+			}
+			r, entry = made[0].Record, made[0].Entry
+			made = made[1:]
+			return int32(i + 1), r, entry, true
+		})
 	}
 	return nil
+}
+
+// calls returns the next call that the trace does not have. ok is false at the end.
+type calls func() (thread int32, r format.Record, e engine.Entry, ok bool)
+
+// callsOf returns those of groups.
+func callsOf(groups []engine.Group) calls {
+	call := 0
+	return func() (thread int32, r format.Record, e engine.Entry, ok bool) {
+		for ; len(groups) > 0; groups, call = groups[1:], 0 {
+			if r, e, ok = groups[0].Call(call); ok {
+				call++
+				return groups[0].Thread, r, e, true
+			}
+		}
+		return
+	}
+}
+
+func (e *events) push(of calls) {
+	if c := (&cursor{calls: of}); c.next() == nil {
+		e.cursors.Push(c)
+	}
 }
 
 func (e *events) fill(ev *format.Event, c *cursor) error {
@@ -249,8 +280,7 @@ type cursor struct {
 	nrec    int
 	nent    int
 
-	groups []engine.Group // instead of a thread: the calls of these
-	call   int            // the next one of the first group
+	calls calls // instead of the events of a thread
 }
 
 // next goes to the next event that was executed; the end is io.EOF.
@@ -268,17 +298,15 @@ func (c *cursor) next() error {
 	}
 }
 
-// nextCall goes to the next call of groups.
+// nextCall goes to the next call that the trace does not have.
 func (c *cursor) nextCall() error {
-	for ; len(c.groups) > 0; c.groups, c.call = c.groups[1:], 0 {
-		g := &c.groups[0]
-		if r, e, ok := g.Call(c.call); ok {
-			c.thread, c.call = g.Thread, c.call+1
-			c.records, c.entries, c.nrec = append(c.records[:0], r), append(c.entries[:0], e), 1
-			return nil
-		}
+	thread, r, e, ok := c.calls()
+	if !ok {
+		return io.EOF
 	}
-	return io.EOF
+	c.thread = thread
+	c.records, c.entries, c.nrec = append(c.records[:0], r), append(c.entries[:0], e), 1
+	return nil
 }
 
 // step goes to the next event of the trace.

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -45,6 +46,14 @@ const (
 	Timed  = engine.Timed
 )
 
+// Changer changes the events of a trace while it is replayed.
+type Changer interface {
+	engine.Changer
+
+	// Close ends the Changer, after the last call of Await.
+	Close() error
+}
+
 // Options are the choices of a replay. Only Root is required, and only for
 // Posix.
 type Options struct {
@@ -82,6 +91,10 @@ type Options struct {
 	// time. This one replays the threads of its own ranks, and all threads wait for
 	// events of others as in a single process. Rank 0 gets the Result of all.
 	Session *ranks.Session
+
+	// Change, if not nil, is called once for each replayed trace, and returns what changes its
+	// events while they are replayed. Threads then commit in the recorded groups.
+	Change func(context.Context, format.Trace) (Changer, error)
 
 	// Progress, if not nil, is called with the progress of the preparation,
 	// often, and by one goroutine at a time.
@@ -163,6 +176,8 @@ func (o Options) complete(traces int) (Options, error) {
 		return o, fmt.Errorf("a memory limit of %d bytes is below %d", int64(traces)*l.Memory, int64(traces)*posix.MinMemory)
 	case o.Session != nil && (traces > 1 || o.Order == Total || !o.Backend.Has().Ranks || o.Prepare == fileset.PrepareOnly):
 		return o, errors.New("several processes replay one trace only, on the kernel's files, and in no total order")
+	case o.Change != nil && (o.Session != nil || o.Backend.Has().Simulated):
+		return o, errors.New("only a single process that plays in real time can change events")
 	case o.Copies < 0:
 		return o, fmt.Errorf("%d copies", o.Copies)
 	}

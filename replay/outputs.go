@@ -53,6 +53,8 @@ func (o *Options) CheckBeside() error {
 		return errors.New("the simulated backend has a clock of its own, so no other can play beside it")
 	case o.Session != nil || o.Device != nil || o.Prepare == fileset.PrepareOnly:
 		return errors.New("several processes, a modelled device, and a preparation without a replay go with one backend only")
+	case o.Change != nil:
+		return errors.New("a program changes the events of one backend only")
 	case len(o.Maps) > 0 && rooted > 1:
 		return errors.New("paths are mapped for one backend with a root only")
 	}

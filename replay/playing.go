@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 
@@ -18,7 +19,28 @@ type playing struct {
 	*engine.Engine
 	Options
 	backing
-	model *ofTrace // nil without a device
+	model   *ofTrace // nil without a device
+	changer Changer  // nil for none
+}
+
+// SetUp implements backing.
+func (e *playing) SetUp(ctx context.Context, bind func(*sandbox.Guard) error) (done fileset.Prepared, err error) {
+	if e.Change != nil && e.Prepare != fileset.PrepareOnly {
+		if e.changer, err = e.Change(ctx, e.Trace); err != nil {
+			return done, err
+		}
+		e.Engine.Options.Changes = e.changer
+	}
+	return e.backing.SetUp(ctx, bind)
+}
+
+// Free implements backing.
+func (e *playing) Free() error {
+	err := e.backing.Free()
+	if e.changer != nil {
+		err = cmp.Or(e.changer.Close(), err)
+	}
+	return err
 }
 
 // backing prepares what an executor plays on, and frees it.

@@ -101,7 +101,10 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 		clock = makeClock()
 	}
 	s := engine.NewStage(clock)
-	s.Progress, s.Sleeper = o.Playing, posix.ReadyThread
+	s.Progress, s.Sleeper, s.Collect = o.Playing, posix.ReadyThread, o.Change != nil
+	if o.Change != nil {
+		s.Extra += changerSlots * len(parts)
+	}
 	outputs, parents := o.outputs(), make([]posix.Parents, n)
 	defer func() {
 		for _, p := range parents {
@@ -190,6 +193,9 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 	}
 	return results, outcome
 }
+
+// changerSlots is how many processor slots a Changer needs.
+const changerSlots = 2
 
 // makeClock makes the clock of a run. Fuzz tests share one among all of theirs.
 var makeClock = func() *engine.Clock { return engine.NewClock(posix.ReadyThread) }

@@ -31,6 +31,8 @@ type Result struct {
 	// delayed events.
 	LateReads int64
 
+	Changes engine.Changes // by Options.Change; Executed includes inserted and altered calls
+
 	// MemoryBytes is the largest size of the application's memory that was
 	// touched at a time, including reads. It is 0 without Options.Memory.
 	MemoryBytes int64
@@ -58,6 +60,7 @@ type Result struct {
 
 	trace   format.Trace
 	logs    []engine.Log
+	made    [][]engine.Made // by Options.Change: of each thread
 	groups  []engine.Groups // of each log to which threads commit in other groups than recorded
 	late    stats.Histogram // Lateness
 	latency stats.Histogram // Edges.Latency
@@ -75,6 +78,7 @@ func (r *Result) collect(e *playing) {
 	r.Elapsed, r.scheduled, r.Interrupted, r.Left = c.Elapsed, c.Scheduled, c.Interrupted, c.Left
 	r.OrderWait, r.LateReads, r.ByOp = c.OrderWait, c.LateReads, c.ByOp
 	r.MemoryBytes, r.Notes, r.groups = e.PeakMemory(), e.Notes(), e.Groups()
+	r.Changes, r.made = c.Changes, e.Made()
 	for i := range r.ByOp {
 		r.Executed += r.ByOp[i].Executed
 		r.Failed += r.ByOp[i].Failed

@@ -100,6 +100,7 @@ func init() {
 			{name: "report", value: "", help: "write a report of all changes to `FILE` (- for standard output)", short: "compile", complete: ofFiles(".txt")},
 			{name: "filter", value: []string{}, help: "keep only events that match `EXPR`, such as 'class != sync' (docs/reference/compile.md); repeatable", short: "compile"},
 			{name: "with", value: []string{}, help: "apply the transform `NAME[=ARG]` to the recording, or exec:PROGRAM to the trace (pianola compile --list); repeatable", short: "compile lab", complete: ofTransforms},
+			{name: "with", value: "", help: "let `exec:PROGRAM` insert, alter and remove events while the replay runs (docs/reference/plugins.md)", long: "replay", complete: ofBeginnings(plugin.Prefix)},
 			{name: "list", value: false, help: "list the transforms", short: "compile"},
 			{name: "application", value: []string{}, help: "take `FILE` as a recording of the application, and all operands as replays; repeatable", short: "compare", complete: ofFiles(".txt", ".zst", ".bin")},
 			{name: "names", value: "", help: "call the sides `A,B` instead of after their files", short: "compare"},

@@ -100,7 +100,7 @@ func TestOptionsOfCommands(t *testing.T) {
 
 // A name has one text, except where its meaning or its default differs.
 func TestOneMeaning(t *testing.T) {
-	several := []string{"o", "root", "runs", "format", "ranks", "strict", "limit"}
+	several := []string{"o", "root", "runs", "format", "ranks", "strict", "limit", "with"}
 	texts := map[string]string{}
 	for _, g := range optionGroups {
 		for _, o := range g.options {

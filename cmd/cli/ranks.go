@@ -45,6 +45,8 @@ func placeOf(c *cli.Context, o *replay.Options) (*launcher.Place, error) {
 		wrong = "--backend " + o.Backend.String()
 	case len(o.Beside) > 0:
 		wrong = "several backends"
+	case o.Change != nil:
+		wrong = "--with"
 	case o.Device != nil:
 		wrong = "a modelled device"
 	}

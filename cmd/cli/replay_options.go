@@ -166,6 +166,25 @@ func rootsOf(o *replay.Options) (all []*string) {
 	return all
 }
 
+// changeBy sets a program that changes events while the replay runs.
+func changeBy(c *cli.Context, o *replay.Options, text string) error {
+	if !plugin.Is(text) {
+		return usage(c, "--with: want %sPROGRAM, not %q; pianola compile --with applies transforms", plugin.Prefix, text)
+	}
+	p, err := parseProgram(c, text)
+	if err != nil {
+		return err
+	}
+	o.Change = func(ctx context.Context, t format.Trace) (replay.Changer, error) {
+		changes, err := p.Changes(ctx, t)
+		if err != nil {
+			return nil, err // a nil interface, not a nil pointer in one
+		}
+		return changes, nil
+	}
+	return nil
+}
+
 // commonOptions parses the options of a replay that a command has.
 func commonOptions(c *cli.Context) (o replay.Options, err error) {
 	for _, s := range rowsOf(commandName(c.Command)) {
@@ -194,6 +213,11 @@ func replayOptions(c *cli.Context) (o replay.Options, err error) {
 	if o, err = commonOptions(c); err != nil {
 		return o, err
 	}
+	if text := c.String("with"); text != "" {
+		if err := changeBy(c, &o, text); err != nil {
+			return o, err
+		}
+	}
 	o.Keep = c.Bool("keep")
 	backend, given, roots := o.Backend, c.StringSlice("root"), rootsOf(&o)
 	switch {
@@ -211,6 +235,8 @@ func replayOptions(c *cli.Context) (o replay.Options, err error) {
 		return o, usage(c, "--prepare only: the backend %s has no files", backend)
 	case o.Prepare == fileset.PrepareOnly && c.IsSet("log"):
 		return o, usage(c, "--log: nothing is replayed")
+	case o.Change != nil && o.Backend.Has().Simulated:
+		return o, usage(c, "--with: the backend %s does not play in real time", backend)
 	}
 	for i, dir := range given {
 		*roots[i] = dir

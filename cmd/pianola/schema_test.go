@@ -177,6 +177,7 @@ func TestSchemas(t *testing.T) {
 		{"baseline", `pianola compare -q --save base.json p[1-6].log; cat base.json`},
 		{"compare", `pianola compare --json --baseline base.json m[1-6].log`},
 		{"replay", `pianola replay --json app.bin`},
+		{"replay", `pianola replay --json --with exec:cat app.bin`},
 		{"replay", `pianola replay --json --backend memory --runs 2 app.bin`},
 		{"replay", `pianola replay --json --copies 2 --runs 2 app.bin app2.bin`},
 		{"replay", `pianola replay --json --backend posix --backend posix --backend 'null if class == read' app.bin`},

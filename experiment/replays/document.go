@@ -56,7 +56,8 @@ type runDocument struct {
 	OrderWaitSeconds float64              `json:"order_wait_seconds"`
 	FloorSeconds     *float64             `json:"floor_seconds"` // null where the trace does not tell
 	LateDecodes      int64                `json:"late_decodes"`
-	MemoryBytes      int64                `json:"memory_bytes"` // 0 without --memory
+	Changes          *changesDocument     `json:"changes,omitempty"` // with --with
+	MemoryBytes      int64                `json:"memory_bytes"`      // 0 without --memory
 	Prepared         preparedDocument     `json:"prepared"`
 	Differences      []differenceDocument `json:"differences"`
 	Notes            []string             `json:"remarks,omitempty"` // how rings differed from the recorded ones
@@ -72,6 +73,14 @@ type besideDocument struct {
 	Backend string       `json:"backend"`
 	Root    string       `json:"root,omitempty"`
 	Run     *runDocument `json:"run"`
+}
+
+type changesDocument struct {
+	Inserted      int64   `json:"inserted"`
+	Altered       int64   `json:"altered"`
+	Removed       int64   `json:"removed"`
+	Late          int64   `json:"late"`
+	WaitedSeconds float64 `json:"waited_seconds"`
 }
 
 type differenceDocument struct {
@@ -100,6 +109,9 @@ func (r *run) document() *runDocument {
 		Differences:      []differenceDocument{},
 		Notes:            r.Notes,
 		Profile:          r.profile.Document(),
+	}
+	if c := &r.Changes; r.Options.Change != nil {
+		d.Changes = &changesDocument{c.Inserted, c.Altered, c.Removed, c.Late, c.Waited.Seconds()}
 	}
 	for i := range r.Ranks {
 		one := &r.Ranks[i]

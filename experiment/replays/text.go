@@ -120,6 +120,9 @@ func (r *run) write(b *bytes.Buffer) {
 	indented(b, rows)
 	r.writeDifferences(b)
 	writeLeft(b, []*run{r})
+	if c := &r.Changes; r.Options.Change != nil {
+		fmt.Fprintf(b, "changed by the program: %d calls inserted, %d altered, %d removed; waited for it: %d times, %v\n", c.Inserted, c.Altered, c.Removed, c.Late, c.Waited.Round(time.Microsecond))
+	}
 	for _, note := range r.Notes {
 		fmt.Fprintln(b, note)
 	}

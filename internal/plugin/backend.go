@@ -86,17 +86,22 @@ func (p *Program) backend(ctx context.Context, h *format.Header, strings []strin
 			a.text[k] = make([]byte, 0, lineSize)
 		}
 	}
-	w := script.NewIntermediateWriter(o, h)
-	if len(h.Append(nil)) == 0 {
-		_, err = io.WriteString(o, script.IntermediateLine)
-	}
 	// Play reports why the program stopped reading.
-	if err = cmp.Or(err, w.Flush()); err != nil && !errors.Is(err, unix.EPIPE) {
+	if err = writeHeader(o, h); err != nil && !errors.Is(err, unix.EPIPE) {
 		r.closeInput()
 		return nil, r.end(p.named(err))
 	}
 	r.awaitRead()
 	return o, nil
+}
+
+// writeHeader writes the lines before the events of an intermediate script.
+func writeHeader(to io.Writer, h *format.Header) (err error) {
+	w := script.NewIntermediateWriter(to, h)
+	if len(h.Append(nil)) == 0 {
+		_, err = io.WriteString(to, script.IntermediateLine)
+	}
+	return cmp.Or(err, w.Flush())
 }
 
 // Write gives the program text.

@@ -3,6 +3,7 @@
 //
 //	Generate            program ──► recording
 //	Filter   trace ──► program ──► trace
+//	Changes  events ──► program ──► events, while a replay runs
 //	Backend  event ──► program ──► result
 //
 // Filter works on compiled traces: a program reads what print shows, canonical

@@ -36,23 +36,33 @@ func newPlaces(f *feed) *places {
 // at returns which event of its thread a line is, -1 if it is none. Other notes are
 // errors, because the trace would lose them.
 func (p *places) at(e *format.Event) (int64, error) {
+	_, at, err := position(e, atNote)
+	if err == nil && at >= 0 && (int(e.TID) > len(p.feed.fed) || at >= p.feed.fed[e.TID-1].Load()) {
+		return -1, fmt.Errorf("at=%d:%d: no such event", e.TID, at)
+	}
+	return at, err
+}
+
+// position returns the key of the note KEY=THREAD:EVENT of a line, one of some keys, and the
+// event; -1 if the line has no notes.
+func position(e *format.Event, keys ...string) (key string, event int64, err error) {
 	if e.Notes == nil {
-		return -1, nil
+		return "", -1, nil
 	}
-	key, note, rest := format.CutNote(e.Notes.Text)
-	thread, event, _ := bytes.Cut(note, []byte(":"))
-	switch at := number(event); {
-	case string(key) != atNote || len(rest) > 0:
-		return -1, fmt.Errorf("unknown note in {%.100s}", e.Notes.Text)
-	case at < 0:
-		return -1, fmt.Errorf("malformed note at=%s", note)
+	name, note, rest := format.CutNote(e.Notes.Text)
+	thread, at, _ := bytes.Cut(note, []byte(":"))
+	switch key, event = string(name), number(at); {
+	case !slices.Contains(keys, key) || len(rest) > 0:
+		err = fmt.Errorf("unknown note in {%.100s}", e.Notes.Text)
+	case event < 0:
+		err = fmt.Errorf("malformed note %s=%s", key, note)
 	case number(thread) != int64(e.TID):
-		return -1, fmt.Errorf("at=%s in a line of thread %d", note, e.TID)
-	case int(e.TID) > len(p.feed.fed) || at >= p.feed.fed[e.TID-1].Load():
-		return -1, fmt.Errorf("at=%s: no such event", note)
-	default:
-		return at, nil
+		err = fmt.Errorf("%s=%s in a line of thread %d", key, note, e.TID)
 	}
+	if err != nil {
+		return "", -1, err
+	}
+	return key, event, nil
 }
 
 // number returns the value of decimal digits, -1 for other text.

@@ -92,7 +92,8 @@ const (
 	durableCommit
 )
 
-// Regrouped is the Dur of the entry of an event whose place a call of a Group took.
+// Regrouped is the Dur of the entry of an event whose place a call of a Group or of a Change
+// took.
 const Regrouped = math.MinInt64
 
 // groupSize is at least the memory of a Group, in bytes.
@@ -101,7 +102,7 @@ const groupSize = 128
 // makeCommits finds the logs of the trace, and takes the commits out of what threads wait for.
 // Where calls take their recorded durations and nothing else changes, so do the groups.
 func (e *Engine) makeCommits() error {
-	if e.Commits == Recorded || e.Order != Resource || e.Timing == Schedule || e.Peers != nil || e.Recorded && e.Model == nil {
+	if e.Commits == Recorded || e.Order != Resource || e.Timing == Schedule || e.Peers != nil || e.Changes != nil || e.Recorded && e.Model == nil {
 		return nil
 	}
 	waits := make([][]format.Wait, len(e.Workers))
@@ -320,7 +321,7 @@ func (w *Worker) lead(q *logQueue) bool {
 	due := at
 	if made.Needed(like) {
 		r := made.Make(like)
-		if !w.call(&r, made.Of.Event, made.Of, made.Of.Wrote, due, &g.write) {
+		if !w.call(&r, made.Of.Thread, made.Of.Event, made.Of.Wrote, due, &g.write) {
 			return false
 		}
 		due += g.write.Dur + e.scale(like.Between)
@@ -329,7 +330,7 @@ func (w *Worker) lead(q *logQueue) bool {
 		}
 	}
 	if r := like.Sync; like.Syncs() {
-		if !w.call(&r, made.Of.Event+made.Of.Events-1, made.Of, made.Of.Synced, due, &g.sync) {
+		if !w.call(&r, made.Of.Thread, made.Of.Event+made.Of.Events-1, made.Of.Synced, due, &g.sync) {
 			return false
 		}
 		due = w.resume(due + g.sync.Dur)
@@ -453,8 +454,8 @@ func (w *Worker) awaitDurable() {
 // idleLog is how long no thread commits to a log until awaitDurable gives up, in nanoseconds.
 const idleLog = 100_000_000
 
-// call makes a call for several commits, in the place of a recorded event of a group.
-func (w *Worker) call(r *format.Record, event int64, of *commits.Group, recorded, due int64, entry *Entry) bool {
+// call makes a call that the trace does not have, in the place of an event of a thread.
+func (w *Worker) call(r *format.Record, thread int32, event, recorded, due int64, entry *Entry) bool {
 	e := w.e
 	begin := e.Now()
 	w.FirstCall, w.LastCall, w.Ran, w.current = 0, 0, 0, due
@@ -467,7 +468,7 @@ func (w *Worker) call(r *format.Record, event int64, of *commits.Group, recorded
 		issued, end = begin, e.Now()
 	}
 	if e.covers[r.Op] {
-		end = w.served(served{of.Thread, event, r.Op, got, issued, end, recorded})
+		end = w.served(served{thread, event, r.Op, got, issued, end, recorded})
 	}
 	dur := max(end-issued-e.Cost-w.Ran, 0)
 	w.end, w.last = end, end-e.start

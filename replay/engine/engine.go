@@ -42,17 +42,18 @@ type Engine struct {
 	Workers []*Worker    // by the number of the thread, from 0
 	Logs    []Log        // the same
 
-	executor   Executor
-	operation  *[format.NumOps]Operation // of the executor
-	covers     [format.NumOps]bool       // of the model
-	slots      slotPool
-	processors *processors   // for which the threads compete; nil if they do not
-	plan       *commits.Plan // how threads commit; nil for as recorded
-	logs       []*logQueue   // those of the plan
-	start      int64         // when the first event may be due, by the clock
-	begin      chan struct{}
-	ready      sync.WaitGroup
-	running    sync.WaitGroup
+	executor    Executor
+	operation   *[format.NumOps]Operation // of the executor
+	covers      [format.NumOps]bool       // of the model
+	slots       slotPool
+	processors  *processors   // for which the threads compete; nil if they do not
+	plan        *commits.Plan // how threads commit; nil for as recorded
+	logs        []*logQueue   // those of the plan
+	changeBytes atomic.Int64  // memory of the changes
+	start       int64         // when the first event may be due, by the clock
+	begin       chan struct{}
+	ready       sync.WaitGroup
+	running     sync.WaitGroup
 
 	notesLock sync.Mutex
 	notes     []string

@@ -88,8 +88,9 @@ type Options struct {
 	Threads int   // the limit of threads alive at a time; a ring counts as one
 	Memory  int64 // bytes: a quarter is for the log, another for a total order
 
-	Peers     Peers // nil if this process plays all threads
-	LogsOfAll bool  // there is room for the logs of all threads
+	Changes   Changer // changes events while the replay runs; nil for none
+	Peers     Peers   // nil if this process plays all threads
+	LogsOfAll bool    // there is room for the logs of all threads
 }
 
 // Model is a model of a device, which delays the ends of calls. Workers of several traces

@@ -79,6 +79,7 @@ type Counts struct {
 	Late        stats.Histogram // delay between due time and issue of events, in nanoseconds
 	OrderWait   time.Duration   // sum of the waits of threads for events of others
 	LateReads   int64           // batches of records that could not be read ahead
+	Changes     Changes         // by a Changer
 	Differences []Difference    // of each thread separately
 }
 
@@ -93,6 +94,7 @@ func (e *Engine) Count() Counts {
 		c.Scheduled = max(c.Scheduled, w.scheduled)
 		c.OrderWait += time.Duration(w.orderWait)
 		c.LateReads += w.lateReads
+		c.Changes.Add(&w.changed)
 		if e.answered {
 			c.Left += w.length - w.Event
 		} else {

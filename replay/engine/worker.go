@@ -20,6 +20,7 @@ type Worker struct {
 	family
 	waiting
 	committing
+	changing
 	awaitedEvents
 	times
 
@@ -145,7 +146,7 @@ func (w *Worker) prepare(p SlotState) error {
 		return err
 	}
 	w.lateReads = 0
-	return nil
+	return w.startChanges()
 }
 
 // play is the hot path.
@@ -176,6 +177,9 @@ func (w *Worker) play() {
 			continue
 		}
 		r := &w.batch[w.at]
+		if w.Event == w.nextChange && !w.takeChange(r) {
+			return
+		}
 		inside := r.Op == format.OpRingSubmit && w.waitsInside(r)
 		if e.processors != nil {
 			w.computeFirst(r)
@@ -183,6 +187,10 @@ func (w *Worker) play() {
 		if w.Event == w.waits[w.wait].Event && !inside && !w.awaitEdges() {
 			return
 		}
+		if w.change != nil && !w.playBefore() {
+			return
+		}
+		r = &w.batch[w.at] // reading ahead moves it
 		if !e.plays(r.Op) {
 			w.Failf(unplayable, w.Event, w.Number, r.Op)
 			return
@@ -213,16 +221,20 @@ func (w *Worker) play() {
 			w.held, w.after = 0, 0
 		}
 		var got int64
-		if bookkeeping[r.Op] {
+		removed := w.change != nil && w.change.Removed
+		switch {
+		case removed:
+			got = r.Ret
+		case bookkeeping[r.Op]:
 			got = w.playProcess(r)
-		} else {
+		default:
 			got = w.player.Play(r)
 		}
 		issued, end := w.FirstCall, w.LastCall
 		if end == 0 {
 			issued, end = begin, e.Now()
 		}
-		if e.covers[r.Op] {
+		if e.covers[r.Op] && !removed {
 			c := served{thread: w.Number, event: w.Event, op: r.Op, got: got, issued: issued, end: end}
 			if e.Recorded {
 				c.recorded = w.nanos[w.at]
@@ -255,6 +267,9 @@ func (w *Worker) play() {
 			return
 		}
 		w.log.entries = append(w.log.entries, Entry{issued - e.start, dur, got, waited})
+		if w.change != nil {
+			w.endChange(r)
+		}
 		same := got == r.Ret || w.score(r, w.Event, got)
 		w.at++
 		if w.Event++; w.Event > w.targets[w.target] {
