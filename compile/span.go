@@ -119,17 +119,23 @@ func (ss *spans) placeSpans(t *thread, seemed, did int64) {
 	g.all, g.from = g.all[:0], max(did, from)
 }
 
-// placeSpan puts a span into the trace. It starts at start, if nothing is within it.
+// placeSpan puts a span into the trace. It starts at start, if nothing is within it. It has a
+// nanosecond at least, also where others had the processor for all of its time: a reader of
+// the trace finds what is within it by the times.
 func (ss *spans) placeSpan(t *thread, e *format.Event, start, end int64) {
 	first := sort.Search(len(t.moments.all), func(i int) bool { return t.moments.all[i].recorded >= e.Start })
 	if first < len(t.moments.all) && (first > 0 || !t.moments.early) {
 		within := &t.moments.all[first]
 		start = within.start - (within.recorded - e.Start)
 	}
-	if first > 0 {
-		start = max(start, t.moments.all[first-1].end)
+	if n := len(t.moments.all); n > 0 {
+		end = max(end, t.moments.all[n-1].end)
 	}
-	start = min(start, end)
+	if first > 0 {
+		before := t.moments.all[first-1].end
+		start, end = max(start, before), max(end, before+1)
+	}
+	start = min(start, end-1)
 	t.moments.all = t.moments.all[:first]
 	t.moments.add(moment{e.Start, start, end}, ss.budget)
 

@@ -32,6 +32,9 @@ func (t *thread) onTrace(at int64) int64 {
 func (p *pass) emit(s *simEvent) {
 	t, e, out := s.t, s.e, s.out
 	compute, debt := t.compute(e.Start)
+	if n := len(t.moments.all); n > 0 {
+		compute = max(compute, t.moments.all[n-1].end-t.now) // spans before it have some time
+	}
 	out.Compute = compute
 	out.Off = format.Off{}
 	if !t.off.IsZero() || !e.Off.IsZero() {
