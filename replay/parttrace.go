@@ -55,7 +55,7 @@ func ownPart(t format.Trace, s *ranks.Session) *partTrace {
 // consecutive ranks, so that neighbours stay together. A thread without a rank
 // is with the thread that created it, else with player 0.
 func playersOf(h *format.Header, players int) []int {
-	all := RecordedRanks(h)
+	all := RanksOf(h)
 	of := make([]int, max(len(h.Threads), 1))
 	for i := range h.Threads {
 		if place, ranked := slices.BinarySearch(all, h.Threads[i].Rank()); ranked {
@@ -67,8 +67,8 @@ func playersOf(h *format.Header, players int) []int {
 	return of
 }
 
-// RecordedRanks returns the ranks of the application in a trace, in order.
-func RecordedRanks(h *format.Header) (all []int32) {
+// RanksOf returns the recorded ranks of a trace in order.
+func RanksOf(h *format.Header) (all []int32) {
 	for i := range h.Threads {
 		if rank := h.Threads[i].Rank(); rank >= 0 {
 			all = append(all, rank)

@@ -155,9 +155,9 @@ func init() {
 		{"Ranks", []*option{
 			{name: "ranks", value: false, help: "record the ranks of a parallel program, under its launcher; -o names a directory with a recording for each node", long: "record", with: "ranks"},
 			{name: "ranks", value: false, help: "write the part of the trace that each rank replays: -o names a directory with rank-0.bin, …", long: "compile"},
-			{name: "ranks", value: false, help: "replay together with the other ranks that srun, mpiexec or another launcher has started", long: "replay"},
-			{name: "rendezvous", value: "", help: "with --ranks, meet the others at `PLACE`: a directory that all see, or the URL of a NATS server, such as nats://host:4222 (default: PMI-1, or MASTER_ADDR)", long: "replay", complete: ofDirs, own: true, needs: "ranks"},
-			{name: "rendezvous-timeout", value: defaultJoinTimeout, help: "with --ranks, wait `D` for the others", long: "replay", own: true, check: above0, needs: "ranks"},
+			{name: "ranks", value: false, help: "replay together with the other ranks that srun, mpiexec or another launcher has started", long: "replay", with: "play-layer"},
+			{name: "rendezvous", value: "", help: "with --ranks, meet the others at `PLACE`: a directory that all see, or the URL of a NATS server, such as nats://host:4222 (default: PMI-1, or MASTER_ADDR)", long: "replay", with: "play-layer", complete: ofDirs, own: true, needs: "ranks"},
+			{name: "rendezvous-timeout", value: defaultJoinTimeout, help: "with --ranks, wait `D` for the others", long: "replay", with: "play-layer", own: true, check: above0, needs: "ranks"},
 		}},
 		{"Pace", []*option{
 			{name: "timing", value: "compute", help: "issue an event `WHEN`: compute (its recorded compute after the thread's last event), schedule (at its recorded time), afap (at once)", long: "replay bench lab", oneOf: engine.Timings.All, with: "play-layer",

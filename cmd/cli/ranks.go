@@ -91,7 +91,7 @@ func writeRanks(dir string, f *os.File, limit int64) error {
 	if err != nil {
 		return err
 	}
-	ranks := len(replay.RecordedRanks(t.Header()))
+	ranks := len(replay.RanksOf(t.Header()))
 	if ranks == 0 {
 		return errors.New("--ranks: no thread of the trace has a rank")
 	}
@@ -112,8 +112,12 @@ func writeRanks(dir string, f *os.File, limit int64) error {
 
 // join joins the other ranks. The context of c ends when one of them fails.
 func join(c *cli.Context, o *replay.Options, place *launcher.Place) error {
+	meet := c.String("rendezvous")
+	if meet == "" && c.IsSet("play-layer") {
+		meet = o.Root // the player has the connection to the launcher
+	}
 	s, err := ranks.NewSession(c.Context, ranks.Config{
-		Rank: place.Rank, Size: place.Size, Node: place.Node, Job: place.Job, Rendezvous: c.String("rendezvous"), Wait: c.Duration("rendezvous-timeout"),
+		Rank: place.Rank, Size: place.Size, Node: place.Node, Job: place.Job, Rendezvous: meet, Wait: c.Duration("rendezvous-timeout"),
 	})
 	if err != nil {
 		return rendezvousHint(told(place.Rank, err))

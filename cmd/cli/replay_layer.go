@@ -1,19 +1,24 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/urfave/cli/v2"
 
+	"pianola/format"
 	"pianola/format/bin"
+	"pianola/format/layer"
 	"pianola/format/provenance"
 	"pianola/internal/files"
 	"pianola/internal/plugin"
 	"pianola/replay"
 	"pianola/replay/fileset"
+	"pianola/replay/ranks"
 	"pianola/replay/sandbox"
 	"pianola/replay/spans"
 )
@@ -51,11 +56,40 @@ func replayLayer(c *cli.Context) error {
 	if o.Prepare != fileset.PrepareAuto && o.Prepare != fileset.PrepareNever {
 		return usage(c, "--prepare: auto or never with --play-layer")
 	}
-	t, err := recordings.OpenTrace(c.Args().First(), o.Limits.Complete(1).Memory, nil)
+	place, err := placeOf(c, &o)
+	if err != nil {
+		return err
+	}
+	if place == nil {
+		return replaySpans(c, l, program, o, nil)
+	}
+	if o.Root == "" {
+		return usage(c, "--ranks: --play-layer needs --root, a directory that all ranks see")
+	}
+	if err := os.MkdirAll(o.Root, 0o777); err != nil {
+		return err
+	}
+	if err := join(c, &o, place); err != nil {
+		return err
+	}
+	return leave(&o, replaySpans(c, l, program, o, replay.ThreadsOf(place.Rank, place.Size)))
+}
+
+// replaySpans replays the spans of the threads that choose selects; nil selects all.
+func replaySpans(c *cli.Context, l *layer.Layer, program *plugin.Program, o replay.Options, choose func(*format.Header) func(thread int32) bool) error {
+	t, err := recordings.OpenTrace(c.Args().First(), o.Limits.Complete(1).Memory, choose)
 	if err != nil {
 		return withHint(err)
 	}
 	defer t.Close()
+	if s := o.Session; s != nil {
+		if n := len(replay.RanksOf(t.Header())); n != s.Size {
+			return fmt.Errorf("%s: recorded with %d ranks, and replayed by %d: --play-layer needs as many", c.Args().First(), n, s.Size)
+		}
+		if err := agree(c, s, t.Trace); err != nil {
+			return err
+		}
+	}
 	calls, err := spans.New(t.Trace, l, o.Limits.Complete(1).Memory)
 	if err != nil {
 		return fmt.Errorf("%s: layer %s: %w", c.Args().First(), l.Name, err)
@@ -68,16 +102,39 @@ func replayLayer(c *cli.Context) error {
 			defer sandbox.Remove(o.Root)
 		}
 	}
-	if o.Prepare == fileset.PrepareAuto {
+	if err := prepareSpans(c, t.Trace, calls.Paths(), o); err != nil {
+		return err
+	}
+	if o.Session != nil && !c.IsSet("plugin-timeout") {
+		program.Timeout += 2 * calls.Recorded() // a call can wait for other ranks
+	}
+	return playLayer(c, t.Trace, calls, program, o)
+}
+
+// prepareSpans makes the files with these names, and those of the other ranks.
+func prepareSpans(c *cli.Context, t *bin.Trace, names []string, o replay.Options) error {
+	s := o.Session
+	if s != nil {
+		all, err := ranks.CollectJSON(c.Context, s, names)
+		if err != nil {
+			return err
+		}
+		names = slices.Concat(all...)
+	}
+	if o.Prepare == fileset.PrepareAuto && isRankZero(&o) {
 		prepared := session.Bytes("preparing files")
-		o.Progress = showPreparation(prepared)
-		err = spans.Prepare(c.Context, t.Trace, calls.Paths(), o)
+		o.Progress, o.Session = showPreparation(prepared), nil
+		err := spans.Prepare(c.Context, t, names, o)
 		prepared.Finish()
 		if err != nil {
 			return err
 		}
 	}
-	return playLayer(c, t.Trace, calls, program, o)
+	if s == nil {
+		return nil
+	}
+	_, err := s.Gather(c.Context, nil) // the files are there
+	return err
 }
 
 // playLayer replays the spans with prepared files, and prints their results.
@@ -90,7 +147,11 @@ func playLayer(c *cli.Context, t *bin.Trace, calls *spans.Replay, program *plugi
 	if program.Dir, err = filepath.Abs(o.Root); err != nil {
 		return err
 	}
-	log, err := session.files.CreateIf(c.String("log"), files.Private)
+	name := c.String("log")
+	if o.Session != nil && name != "" {
+		name = fmt.Sprintf("%s-%d", name, o.Session.Rank)
+	}
+	log, err := session.files.CreateIf(name, files.Private)
 	if err != nil {
 		return err
 	}
@@ -106,15 +167,26 @@ func playLayer(c *cli.Context, t *bin.Trace, calls *spans.Replay, program *plugi
 	if err != nil && len(r.Functions) == 0 {
 		return interrupted(err)
 	}
-	var perr error
-	if c.Bool("json") {
-		perr = printJSON(r.Document())
-	} else {
-		perr = r.WriteText(session.Stdout("text"))
+	if o.Session != nil {
+		if err != nil {
+			return interrupted(err)
+		}
+		all, err := ranks.CollectJSON(c.Context, o.Session, r)
+		if err != nil {
+			return err
+		}
+		for _, other := range all[min(1, len(all)):] {
+			r.Add(other)
+		}
+	}
+	if isRankZero(&o) {
+		if c.Bool("json") {
+			err = cmp.Or(printJSON(r.Document()), err)
+		} else {
+			err = cmp.Or(r.WriteText(session.Stdout("text")), err)
+		}
 	}
 	switch {
-	case perr != nil:
-		return perr
 	case err != nil:
 		return interrupted(err)
 	case log != nil:

@@ -50,7 +50,7 @@ func (w waiting) Run() int {
 // short.
 var long = []string{
 	"bench", "compare_groups", "compile_with", "import_strace_live", "lab", "lab_feign", "model", "plugin_disk", "plugin_go", "plugin_rank",
-	"record_bench", "record_gcc", "record_git", "record_hdf5", "record_mpi", "record_python3", "record_runs", "record_sqlite3", "record_tar", "record_zst",
+	"record_bench", "record_gcc", "record_git", "record_hdf5", "record_mpi", "record_mpi_replay", "record_python3", "record_runs", "record_sqlite3", "record_tar", "record_zst",
 }
 
 // texts are the scripts whose commands read text and write text. The goroutines of such a

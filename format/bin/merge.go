@@ -17,7 +17,9 @@ import (
 func (t *Trace) Events() format.Reader {
 	m := t.merge()
 	for i := range t.threads {
-		m.add(int32(i + 1))
+		if t.reads == nil || t.reads(int32(i+1)) {
+			m.add(int32(i + 1))
+		}
 	}
 	return m
 }

@@ -21,7 +21,8 @@ type Trace struct {
 	header  *format.Header
 	lengths part // of the strings
 	strings []string
-	threads []threadParts // thread n is threads[n-1]
+	threads []threadParts           // thread n is threads[n-1]
+	reads   func(thread int32) bool // of OpenPart; nil for all
 	sum     uint32
 }
 
@@ -58,8 +59,8 @@ func (t *threadParts) waits() int64 { return t.rows(kindEdges) + t.rows(kindHeld
 func Open(r io.ReaderAt, size, limit int64) (*Trace, error) { return OpenPart(r, size, limit, nil) }
 
 // OpenPart is Open for a caller that reads some threads only: choose is called with the header,
-// and returns a function that tells which. The parts of other threads are not verified. If
-// choose is nil, all threads are read.
+// and returns a function that tells which. The parts of other threads are not verified, and
+// Events leaves them out. If choose is nil, all threads are read.
 func OpenPart(r io.ReaderAt, size, limit int64, choose func(*format.Header) func(thread int32) bool) (*Trace, error) {
 	f, err := readFixed(r, size)
 	if err != nil {
@@ -88,14 +89,13 @@ func OpenPart(r io.ReaderAt, size, limit int64, choose func(*format.Header) func
 	if err != nil {
 		return nil, err
 	}
-	var reads func(thread int32) bool
 	if choose != nil {
-		reads = choose(t.header)
-		if err := verifyOf(r, rest, reads); err != nil {
+		t.reads = choose(t.header)
+		if err := verifyOf(r, rest, t.reads); err != nil {
 			return nil, err
 		}
 	}
-	if err := t.distribute(rest, reads); err != nil {
+	if err := t.distribute(rest, t.reads); err != nil {
 		return nil, at(&f.index, err)
 	}
 	return t, nil

@@ -132,8 +132,9 @@ func (l *Layer) Player(w io.Writer) error {
 		fmt.Fprintf(&b, "#include <%s>\n", name)
 	}
 	b.WriteString(before)
-	fmt.Fprintf(&b, "#define LAYER \"%s\"\n\n%s\n#ifndef EXPLAIN\n#define EXPLAIN() (void)0\n#endif\n\n", l.Name, l.Support)
 	types := l.handleTypes()
+	fmt.Fprintf(&b, "#define LAYER \"%s\"\nenum handle_type { HANDLE_%s };\n\n%s\n#ifndef EXPLAIN\n#define EXPLAIN() (void)0\n#endif\n\n",
+		l.Name, strings.Join(append(types, ""), ", HANDLE_"), l.Support)
 	for _, g := range l.Globals {
 		fmt.Fprintf(&b, "extern __attribute__((weak)) %s %s;\n", g.C, g.Name)
 	}
@@ -261,6 +262,8 @@ func (f *Function) player(b *strings.Builder, types []string) {
 		switch i := f.Index(p.Arg); {
 		case i < 0:
 			fmt.Fprintf(b, "\tvoid *%s = (void *)(%s);\n", p.Arg, p.Expr)
+		case strings.Contains(p.Expr, "call_"): // which knows what was passed
+			fmt.Fprintf(b, "\t__auto_type %s = %s;\n", p.Arg, p.Expr)
 		case f.Args[i].Kind == Pointer || f.Args[i].Kind == String:
 			fmt.Fprintf(b, "\tvoid *%s = is_null(call_, %d) ? NULL : (void *)(%s);\n", p.Arg, i, p.Expr)
 		default:
@@ -325,13 +328,18 @@ func (f *Function) declare(b *strings.Builder, types []string, i int, how passin
 	case passHandle:
 		fmt.Fprintf(b, "\t%s %s = (%s)handle(call_, %d, %d, %d);\n", a.C, a.Name, a.C, i, slices.Index(types, f.taken(a.Name).Type), pointer(a.Kind))
 	case passHandleAt:
-		fmt.Fprintf(b, "\t%s %s_ = (%s)handle(call_, %d, %d, 0);\n", elementOf(a.C), a.Name, elementOf(a.C), i, slices.Index(types, f.taken("*"+a.Name).Type))
+		fmt.Fprintf(b, "\t%s %s_ = (%s)handle(call_, %d, %d, %d);\n", elementOf(a.C), a.Name, elementOf(a.C), i, slices.Index(types, f.taken("*"+a.Name).Type), pointer(a.To.Kind))
 	case passText:
 		fmt.Fprintf(b, "\tconst char *%s = text(call_, %d);\n", a.Name, i)
 	case passArray:
-		elem := elementOf(a.C)
+		elem, least := elementOf(a.C), "0"
+		for _, r := range f.Arrays {
+			if r.Arg == a.Name && r.count.Of == CountArg {
+				least = fmt.Sprintf("%d * number(call_, %d)", r.count.Times, r.count.Arg)
+			}
+		}
 		fmt.Fprintf(b, "\t%s %s_[MOST_NUMBERS] = {0}, *%s = NULL;\n", elem, a.Name, a.Name)
-		fmt.Fprintf(b, "\tstruct value *%s__ = array(call_, %d);\n", a.Name, i)
+		fmt.Fprintf(b, "\tstruct value *%s__ = array(call_, %d, %s);\n", a.Name, i, least)
 		fmt.Fprintf(b, "\tif (%s__->kind == NUMBERS) {\n\t\t%s = %s_;\n", a.Name, a.Name, a.Name)
 		fmt.Fprintf(b, "\t\tfor (size_t i_ = 0; i_ < %s__->count; i_++)\n\t\t\t%s_[i_] = (%s)%s__->numbers[i_];\n\t}\n", a.Name, a.Name, elem, a.Name)
 	case passNumber:

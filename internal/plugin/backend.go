@@ -56,6 +56,7 @@ type Answer struct {
 	Result  int64  // or -errno; of a span what the function returned
 	Dur     int64  // nanoseconds that the call took, by the program's account; format.Unknown where it gave none
 	Refused string // why the program did not play the span, or ""
+	Remark  string // how it played the span otherwise than it was recorded, or ""
 }
 
 const (

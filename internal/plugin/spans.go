@@ -15,7 +15,7 @@ import (
 // The header line "spans" has it.
 const SpanVersion = "1"
 
-// maxRefusal bounds why a program did not play a span, in bytes.
+// maxRefusal bounds why a program did not play a span, and a remark, in bytes.
 const maxRefusal = 200
 
 // Spans runs the program for the spans of a recording with a header. It must be closed.
@@ -47,7 +47,7 @@ func (o *Backend) PlaySpan(thread int32, e *format.Event) (Answer, error) {
 
 var errSpanAnswer = errors.New("expected a number and seconds in <>, or ? and a reason")
 
-// spanAnswer parses "RESULT <SECONDS>", RESULT, or "? REASON".
+// spanAnswer parses "RESULT <SECONDS>", RESULT, either with "? REMARK" behind it, or "? REASON".
 func spanAnswer(b []byte) (Answer, error) {
 	first, rest, _ := bytes.Cut(b, []byte(" "))
 	rest = bytes.TrimSpace(rest)
@@ -62,7 +62,9 @@ func spanAnswer(b []byte) (Answer, error) {
 	if err != nil {
 		return Answer{}, errSpanAnswer
 	}
-	a := Answer{Result: got, Dur: format.Unknown}
+	rest, remark, _ := bytes.Cut(rest, []byte("? "))
+	rest = bytes.TrimSpace(rest)
+	a := Answer{Result: got, Dur: format.Unknown, Remark: format.Visible(string(remark[:min(len(remark), maxRefusal)]))}
 	if len(rest) == 0 {
 		return a, nil
 	}

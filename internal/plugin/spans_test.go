@@ -41,6 +41,8 @@ func TestSpanAnswer(t *testing.T) {
 		{"72057594037927936 <0.000001000>", Answer{Result: 72057594037927936, Dur: 1000}, true},
 		{"-9223372036854775808", Answer{Result: -1 << 63, Dur: format.Unknown}, true},
 		{"? why\x1b not", Answer{Result: format.NoResult, Dur: format.Unknown, Refused: format.Visible("why\x1b not")}, true},
+		{"1 <0.000001000> ? by half\x1b", Answer{Result: 1, Dur: 1000, Remark: format.Visible("by half\x1b")}, true},
+		{"1 ? by half", Answer{Result: 1, Dur: format.Unknown, Remark: "by half"}, true},
 		{"?", Answer{Result: format.NoResult, Dur: format.Unknown, Refused: "no reason given"}, true},
 		{text: ""},
 		{text: "x"},

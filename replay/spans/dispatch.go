@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 	"unsafe"
 
 	"pianola/format"
@@ -85,7 +84,6 @@ func (r *Replay) dispatch(stopped <-chan struct{}) error {
 	return r.outermost(func(t *thread, e *format.Event) error {
 		it := &item{event: e.Clone(), place: -1, gap: e.Start - t.end}
 		t.end = e.End()
-		r.result.Recorded = max(r.result.Recorded, time.Duration(t.end))
 		if i, ok := r.byName[e.Span.Function]; ok {
 			it.place = i
 		}

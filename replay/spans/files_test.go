@@ -84,7 +84,7 @@ func TestReport(t *testing.T) {
 	r := &Result{
 		Layer: "hdf5", Elapsed: 3 * time.Millisecond, Recorded: 2 * time.Millisecond, Inside: 5, Outside: 1, OutNanos: 4000,
 		Functions: []Function{{Name: "H5Fopen", Kind: "open", Calls: 2, Refused: 1, Differed: 1, Nanos: 1_500_000, Recorded: 1_000_000, First: &Difference{Thread: 1, Call: `H5Fopen("a")`, Recorded: 7, Got: -1}}, {Name: "H5Fclose", Calls: 1, Nanos: 500_000}, {Name: "H5Dread", Calls: 2, Nanos: 2_000_000, Bytes: 3_000_000, Moving: 1_500_000}},
-		Reasons:   []Reason{{"no", 1}}, Lateness: stats.Quantiles{P50: 1234, P99: 20_000, Max: 30_000},
+		Reasons:   []Reason{{"no", 1}}, Remarks: []Reason{{"bytes", 2}}, Lateness: stats.Quantiles{P50: 1234, P99: 20_000, Max: 30_000},
 	}
 	var b strings.Builder
 	require.NoError(t, r.WriteText(&b))
@@ -94,6 +94,7 @@ H5Fclose       1           0       0         0        0.000        0.500        
 H5Dread        2           0       0         0        0.000        2.000  3000000  2.00 GB
 all            5           1       0         1        1.000        4.000  3000000  2.00 GB
 not played: 1 calls: no
+played otherwise: 2 calls: bytes
 differed: 1 × H5Fopen: first H5Fopen("a") of thread 1: recorded 7, which succeeded, got -1
 run time: recorded 2ms, replayed 3ms
 system calls: 5 within these calls; 1 others, of 4µs, are not replayed
@@ -103,4 +104,23 @@ lateness: p50 1.23µs, p99 20µs, max 30µs
 	require.Contains(t, string(testkit.JSON(t, r.Document())), `"played": 5`)
 	require.Contains(t, string(testkit.JSON(t, r.Document())), `"bytes_per_second": 2000000000`)
 	require.Contains(t, string(testkit.JSON(t, (&Result{}).Document())), `"functions": []`)
+}
+
+// The results of ranks add up, except for times that pass for all of them.
+func TestAdd(t *testing.T) {
+	first := &Difference{Call: "MPI_Send(1)"}
+	r := &Result{
+		Functions: []Function{{Name: "MPI_Send", Calls: 1, Nanos: 10, Bytes: 5}}, Reasons: []Reason{{"a", 1}, {"b", 1}},
+		Lateness: stats.Quantiles{P50: 1, P99: 9, Max: 10}, Elapsed: 5, Recorded: 7, Nested: 1, Inside: 2, Outside: 3, OutNanos: 4,
+	}
+	r.Add(&Result{
+		Functions: []Function{{Name: "MPI_Recv", Calls: 2}, {Name: "MPI_Send", Calls: 3, Refused: 4, Failed: 5, Differed: 6, Nanos: 7, Recorded: 8, Bytes: 9, Moving: 10, First: first}},
+		Reasons:   []Reason{{"b", 5}}, Remarks: []Reason{{"c", 1}},
+		Lateness: stats.Quantiles{P50: 2, P99: 3, Max: 20}, Elapsed: 6, Recorded: 6, Nested: 10, Inside: 20, Outside: 30, OutNanos: 40,
+	})
+	require.Equal(t, &Result{
+		Functions: []Function{{Name: "MPI_Send", Calls: 4, Refused: 4, Failed: 5, Differed: 6, Nanos: 17, Recorded: 8, Bytes: 14, Moving: 10, First: first}, {Name: "MPI_Recv", Calls: 2}},
+		Reasons:   []Reason{{"b", 6}, {"a", 1}}, Remarks: []Reason{{"c", 1}},
+		Lateness: stats.Quantiles{P50: 2, P99: 9, Max: 20}, Elapsed: 6, Recorded: 7, Nested: 11, Inside: 22, Outside: 33, OutNanos: 44,
+	}, r)
 }

@@ -16,6 +16,7 @@ type document struct {
 	Functions       []row              `json:"functions"`
 	All             row                `json:"all"`
 	NotPlayed       []reason           `json:"not_played"`
+	Remarks         []reason           `json:"remarks"`
 	Lateness        map[string]float64 `json:"lateness_seconds"`
 	Elapsed         float64            `json:"elapsed_seconds"`
 	RecordedElapsed float64            `json:"recorded_elapsed_seconds"`
@@ -49,8 +50,8 @@ func (r *row) rate() {
 }
 
 type reason struct {
-	Reason string `json:"reason"`
-	Count  int64  `json:"count"`
+	Text  string `json:"reason"`
+	Count int64  `json:"count"`
 }
 
 // Document returns the result, to be written as JSON.
@@ -58,7 +59,7 @@ func (r *Result) Document() any { return r.document() }
 
 func (r *Result) document() *document {
 	d := &document{
-		Layer: r.Layer, Functions: []row{}, NotPlayed: []reason{}, All: row{Function: "all"},
+		Layer: r.Layer, Functions: []row{}, NotPlayed: []reason{}, Remarks: []reason{}, All: row{Function: "all"},
 		Elapsed: r.Elapsed.Seconds(), RecordedElapsed: r.Recorded.Seconds(), Nested: r.Nested,
 		CallsInside: r.Inside, CallsOutside: r.Outside, OutsideSeconds: format.Seconds(r.OutNanos),
 		Lateness: map[string]float64{"p50": format.Seconds(r.Lateness.P50), "p99": format.Seconds(r.Lateness.P99), "max": format.Seconds(r.Lateness.Max)},
@@ -81,7 +82,10 @@ func (r *Result) document() *document {
 	}
 	d.All.rate()
 	for _, why := range r.Reasons {
-		d.NotPlayed = append(d.NotPlayed, reason{why.Text, why.Count})
+		d.NotPlayed = append(d.NotPlayed, reason(why))
+	}
+	for _, what := range r.Remarks {
+		d.Remarks = append(d.Remarks, reason(what))
 	}
 	return d
 }
@@ -105,6 +109,9 @@ func (r *Result) WriteText(w io.Writer) error {
 	b.WriteString(table.Format(rows, table.FirstLeft))
 	for _, why := range r.Reasons {
 		fmt.Fprintf(&b, "not played: %d calls: %s\n", why.Count, why.Text)
+	}
+	for _, what := range r.Remarks {
+		fmt.Fprintf(&b, "played otherwise: %d calls: %s\n", what.Count, what.Text)
 	}
 	for _, f := range r.Functions {
 		if f.First != nil {

@@ -65,6 +65,7 @@ type Result struct {
 	Layer     string
 	Functions []Function      // those that were called, in the order of the layer
 	Reasons   []Reason        // why spans were not played, the most frequent first
+	Remarks   []Reason        // how spans were played otherwise than recorded, the most frequent first
 	Lateness  stats.Quantiles // nanoseconds
 	Elapsed   time.Duration   // from the start to the end of the last span
 	Recorded  time.Duration   // the same in the recording, from the start of the trace
@@ -91,7 +92,7 @@ type Function struct {
 	First *Difference // the first of Differed; nil if there is none
 }
 
-// Reason is a reason why spans were not played.
+// Reason is what a player says about spans.
 type Reason struct {
 	Text  string
 	Count int64
@@ -142,6 +143,7 @@ type Replay struct {
 	logged  [1]format.Event
 	calls   []Function // by the place of the function in the layer
 	reasons map[string]int64
+	remarks map[string]int64
 	args    []int64 // of the span that is accounted for
 }
 
@@ -150,13 +152,17 @@ type Replay struct {
 func New(s Source, l *layer.Layer, memory int64) (*Replay, error) {
 	r := &Replay{
 		layer: l, memory: memory, header: s.Header(), source: s, byName: map[string]int{}, places: map[string]string{}, players: map[int32]Player{},
-		calls: make([]Function, len(l.Functions)), reasons: map[string]int64{},
+		calls: make([]Function, len(l.Functions)), reasons: map[string]int64{}, remarks: map[string]int64{},
 	}
 	for i, f := range l.Functions {
 		r.byName[f.Name] = i
 	}
 	return r, r.survey(memory)
 }
+
+// Recorded returns the time in the recording from the start of the trace to the end of the last
+// span.
+func (r *Replay) Recorded() time.Duration { return r.result.Recorded }
 
 // Paths returns the files that the spans name, as the application does, in no order.
 func (r *Replay) Paths() []string { return slices.Collect(maps.Keys(r.places)) }
@@ -276,6 +282,7 @@ func (r *Replay) survey(memory int64) error {
 		total += 1 + n - len(t.outer)
 		t.outer = append(t.outer[:n], outer{t.spans, e.Start, e.End()})
 		t.spans++
+		r.result.Recorded = max(r.result.Recorded, time.Duration(e.End()))
 		if int64(total)*outerBytes > memory {
 			return fmt.Errorf("the spans take more than %d bytes: %w", memory, replay.ErrLimit)
 		}
@@ -318,12 +325,27 @@ func (r *Replay) collect() *Result {
 			r.result.Functions = append(r.result.Functions, f)
 		}
 	}
-	for text, n := range r.reasons {
-		r.result.Reasons = append(r.result.Reasons, Reason{text, n})
-	}
-	slices.SortFunc(r.result.Reasons, func(a, b Reason) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Text, b.Text))
-	})
+	r.result.Reasons, r.result.Remarks = sorted(r.reasons), sorted(r.remarks)
 	r.result.Layer = r.layer.Name
 	return &r.result
+}
+
+// maxReasons bounds the texts of a player.
+const maxReasons = 100
+
+func count(counts map[string]int64, text string) {
+	if counts[text] > 0 || len(counts) < maxReasons {
+		counts[text]++
+	}
+}
+
+// sorted returns the texts, the most frequent first.
+func sorted(counts map[string]int64) (list []Reason) {
+	for text, n := range counts {
+		list = append(list, Reason{text, n})
+	}
+	slices.SortFunc(list, func(a, b Reason) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Text, b.Text))
+	})
+	return list
 }

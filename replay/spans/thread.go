@@ -113,12 +113,8 @@ func (r *Replay) refused(it *item, why string) {
 	if it.place >= 0 {
 		r.calls[it.place].Refused++
 	}
-	if r.reasons[why] > 0 || len(r.reasons) < maxReasons {
-		r.reasons[why]++
-	}
+	count(r.reasons, why)
 }
-
-const maxReasons = 100
 
 // account counts a span that was played.
 func (r *Replay) account(it *item, got plugin.Answer, begin int64) error {
@@ -130,6 +126,9 @@ func (r *Replay) account(it *item, got plugin.Answer, begin int64) error {
 	c.Calls++
 	c.Nanos += got.Dur
 	c.Recorded += max(e.Dur, 0)
+	if got.Remark != "" {
+		count(r.remarks, got.Remark)
+	}
 	args := r.numbers(f, e.Span.Args)
 	failed := f.Failed(args, got.Result)
 	if failed {

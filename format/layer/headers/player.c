@@ -23,6 +23,7 @@ enum kind { UNREAD, NUMBER, TEXT, NUMBERS };
 struct value {
 	enum kind kind;
 	int cut;            /* the text is only the beginning */
+	int pointed;        /* the number is what an address points to */
 	long long number;   /* of NUMBER: an integer, an address, or what an address points to */
 	char *text;
 	long long *numbers;
@@ -38,6 +39,7 @@ struct call {
 	long long result;
 	int failed;
 	const char *refusal; /* why it is not played */
+	const char *remark;  /* how it is played otherwise than it was recorded */
 	long long got;
 	struct timespec begin, end;
 };
@@ -48,6 +50,12 @@ static void refuse(const char *why)
 {
 	if (!current->refusal)
 		current->refusal = why;
+}
+
+__attribute__((unused)) static void remark(const char *what)
+{
+	if (!current->remark)
+		current->remark = what;
 }
 
 static void fail(const char *text, ...)
@@ -114,6 +122,13 @@ struct handle {
 static struct handle *handles[BUCKETS];
 static pthread_mutex_t handling = PTHREAD_MUTEX_INITIALIZER;
 
+/* What a layer can have of its own: KEYED, how it tells handles apart that are alike, and
+   UNMAPPED, what it takes for a handle that no call has made. */
+enum use { MAKE, LOOK, END };
+static long long keyed(int type, long long recorded, enum use use);
+static long long unmapped(int type, int pointer, long long recorded);
+#define UNKNOWN_HANDLE "a handle comes from a call that was not recorded or not played"
+
 static struct handle **place(int type, long long recorded)
 {
 	uint64_t hash = ((uint64_t)recorded + (uint64_t)type) * 0x9e3779b97f4a7c15;
@@ -126,6 +141,7 @@ static struct handle **place(int type, long long recorded)
 static void define(int type, long long recorded, long long actual)
 {
 	pthread_mutex_lock(&handling);
+	recorded = keyed(type, recorded, MAKE);
 	struct handle **at = place(type, recorded);
 	if (!*at && !(*at = calloc(1, sizeof **at)))
 		fail("no memory");
@@ -136,7 +152,7 @@ static void define(int type, long long recorded, long long actual)
 __attribute__((unused)) static void undefine(int type, long long recorded)
 {
 	pthread_mutex_lock(&handling);
-	struct handle **at = place(type, recorded), *old = *at;
+	struct handle **at = place(type, keyed(type, recorded, END)), *old = *at;
 	if (old) {
 		*at = old->next;
 		free(old);
@@ -159,7 +175,7 @@ __attribute__((unused)) static long long number(struct call *c, int i) { return 
 
 __attribute__((unused)) static int is_null(struct call *c, int i)
 {
-	return i < c->count && c->args[i].kind == NUMBER && c->args[i].number == 0;
+	return i < c->count && c->args[i].kind == NUMBER && !c->args[i].pointed && c->args[i].number == 0;
 }
 
 __attribute__((unused)) static const char *text(struct call *c, int i)
@@ -172,22 +188,28 @@ __attribute__((unused)) static const char *text(struct call *c, int i)
 	return v->text;
 }
 
-__attribute__((unused)) static struct value *array(struct call *c, int i)
+__attribute__((unused)) static struct value *array(struct call *c, int i, long long least)
 {
-	return is_null(c, i) ? &c->args[i] : argument(c, i, NUMBERS);
+	struct value *v = is_null(c, i) ? &c->args[i] : argument(c, i, NUMBERS);
+	if (v->kind == NUMBERS && (long long)v->count < least)
+		refuse("an array was recorded only in part");
+	return v;
+}
+
+__attribute__((unused)) static long long mapped(int type, int pointer, long long recorded)
+{
+	long long actual = 0;
+	pthread_mutex_lock(&handling);
+	struct handle *h = *place(type, keyed(type, recorded, LOOK));
+	if (h)
+		actual = h->actual;
+	pthread_mutex_unlock(&handling);
+	return h ? actual : unmapped(type, pointer, recorded);
 }
 
 __attribute__((unused)) static long long handle(struct call *c, int i, int type, int pointer)
 {
-	long long recorded = number(c, i), actual = recorded;
-	pthread_mutex_lock(&handling);
-	struct handle *h = *place(type, recorded);
-	if (h)
-		actual = h->actual;
-	pthread_mutex_unlock(&handling);
-	if (!h && (pointer || recorded > 0))
-		refuse("a handle comes from a call that was not recorded or not played");
-	return actual;
+	return mapped(type, pointer, number(c, i));
 }
 
 static void begin_call(struct call *c) { clock_gettime(CLOCK_MONOTONIC, &c->begin); }
@@ -199,6 +221,28 @@ struct function { const char *name; void (*play)(struct call *); };
 struct global { int type; const char *name; const void *variable; size_t size; };
 
 /* FUNCTIONS */
+
+#ifndef BEFORE /* comes before each call */
+#define BEFORE(function) (void)0
+#endif
+
+#ifndef KEYED
+static long long keyed(int type, long long recorded, enum use use)
+{
+	(void)type, (void)use;
+	return recorded;
+}
+#endif
+
+#ifndef UNMAPPED
+static long long unmapped(int type, int pointer, long long recorded)
+{
+	(void)type;
+	if (pointer || recorded > 0)
+		refuse(UNKNOWN_HANDLE);
+	return recorded;
+}
+#endif
 
 static int knows_globals;
 
@@ -315,6 +359,7 @@ static const char *parse_value(char **at, struct value *v, long long **pool)
 		return parse_text(at, v);
 	case '&':
 		++*at;
+		v->pointed = 1;
 		break;
 	case '[':
 		v->kind = NUMBERS, v->numbers = *pool;
@@ -390,7 +435,8 @@ static void answer(struct call *c)
 		n += snprintf(line + n, sizeof line - n, "? %s\n", c->refusal);
 	} else {
 		long long took = (c->end.tv_sec - c->begin.tv_sec) * 1000000000LL + c->end.tv_nsec - c->begin.tv_nsec;
-		n += snprintf(line + n, sizeof line - n, "%lld <%lld.%09lld>\n", c->got, took / 1000000000, took % 1000000000);
+		n += snprintf(line + n, sizeof line - n, "%lld <%lld.%09lld>%s%s\n", c->got, took / 1000000000, took % 1000000000,
+			c->remark ? " ? " : "", c->remark ? c->remark : "");
 	}
 	if (write(answers, line, n) != n)
 		_exit(1);
@@ -403,13 +449,15 @@ static void play(char *line, unsigned long thread)
 	static __thread struct call *c;
 	if (!c && (!(pool = malloc(sizeof *pool * MOST_ARGS * (MOST_NUMBERS + 1))) || !(c = malloc(sizeof *c))))
 		fail("no memory");
-	c->thread = thread, c->refusal = NULL;
+	c->thread = thread, c->refusal = c->remark = NULL;
 	sourced = roomed = 0;
 	current = c;
 	const char *wrong = parse(line, c, pool);
 	if (wrong)
 		fail("%s: %s", line, wrong);
 	struct function *f = bsearch(c->function, functions, sizeof functions / sizeof *functions, sizeof *functions, by_name);
+	if (f)
+		BEFORE(f->name);
 	if (f)
 		f->play(c);
 	else
