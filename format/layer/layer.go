@@ -20,6 +20,7 @@ type Layer struct {
 	Globals   []Global    `json:"globals,omitempty"`
 	Pointers  *Pointers   `json:"pointers,omitempty"`
 	Support   string      `json:"support,omitempty"` // C that a player of the layer needs (Player)
+	Setup     string      `json:"setup,omitempty"`   // C that a player runs at its start
 	Functions []*Function `json:"functions"`         // in the order of the annotated header
 }
 
@@ -52,6 +53,9 @@ type Function struct {
 
 	Pass []Pass `json:"pass,omitempty"` // what a player passes where it can't pass what was recorded
 	Play string `json:"play,omitempty"` // what a player calls instead, or NoPlay
+
+	Before string `json:"before,omitempty"` // C that a player runs before the call
+	After  string `json:"after,omitempty"`  // and after it
 
 	bytes, failed expr
 }

@@ -27,7 +27,7 @@ const playerMark = "/* FUNCTIONS */\n"
 const maxSupport = 1 << 20
 
 func (l *Layer) checkPlayer() error {
-	if len(l.Globals) > maxFunctions || len(l.Support) > maxSupport {
+	if len(l.Globals) > maxFunctions || len(l.Support)+len(l.Setup) > maxSupport {
 		return fmt.Errorf("layer %s has too much for a player", l.Name)
 	}
 	for _, g := range l.Globals {
@@ -44,6 +44,9 @@ func (l *Layer) checkPlayer() error {
 }
 
 func (f *Function) checkPlay() error {
+	if len(f.Before)+len(f.After) > maxSupport {
+		return errors.New("too much C before and after the call")
+	}
 	for _, v := range append([]Value{f.Result}, values(f.Args)...) {
 		if !isType(v.C) {
 			return fmt.Errorf("%.*q is not a C type", maxText, v.C)
@@ -153,6 +156,7 @@ func (l *Layer) Player(w io.Writer) error {
 	if len(played) == 0 {
 		return fmt.Errorf("layer %s has no function that a player can call", l.Name)
 	}
+	fmt.Fprintf(&b, "\nstatic void setup(void)\n{\n%s}\n", l.Setup)
 	slices.Sort(played)
 	b.WriteString("\nstatic const struct function functions[] = { /* sorted by name */\n")
 	for _, name := range played {
@@ -353,12 +357,13 @@ func (f *Function) declare(b *strings.Builder, types []string, i int, how passin
 // writeCall writes the call, and the use of its result and of handles.
 func (f *Function) writeCall(b *strings.Builder, types []string, call string) {
 	void := f.Result.Kind == Void
-	b.WriteString("\tbegin_call(call_);\n")
+	b.WriteString(f.Before + "\tbegin_call(call_);\n")
 	if void {
 		fmt.Fprintf(b, "\t%s;\n\tend_call(call_);\n\tcall_->got = 0;\n", call)
 	} else {
 		fmt.Fprintf(b, "\t__auto_type got_ = %s;\n\tend_call(call_);\n\tcall_->got = (long long)got_;\n", call)
 	}
+	b.WriteString(f.After)
 	if f.Error != "" {
 		inner := ""
 		if !void {

@@ -101,7 +101,7 @@ func describe(name string, includes []string) (*layer.Layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &description{Layer: l, includes: includes, dir: filepath.Dir(name)}
+	d := &description{Layer: l, includes: includes, dir: filepath.Dir(name), own: &own{map[string][]ownText{}, map[string]string{}}}
 	if err := d.add(notes, protos); err != nil {
 		return nil, err
 	}
@@ -117,6 +117,7 @@ type description struct {
 	includes []string
 	dir      string
 	depth    int
+	own      *own
 }
 
 // maxImports is how deep headers import others.
@@ -143,7 +144,7 @@ func (d *description) add(notes []annotation, protos []prototype) error {
 			if a.above && a.line > p.line {
 				break // of the next one
 			}
-			if err := specific(f, a); err != nil {
+			if err := d.specific(f, a); err != nil {
 				return fmt.Errorf("line %d: %s: %w", a.line, p.name, err)
 			}
 		}
@@ -201,6 +202,10 @@ func (d *description) general(a annotation) error {
 			return fmt.Errorf("line %d: %w", a.line, err)
 		}
 		d.Support += string(text)
+	case "annotations":
+		if err := d.own.read(filepath.Join(d.dir, strings.Trim(a.rest, `"`))); err != nil {
+			return fmt.Errorf("line %d: %w", a.line, err)
+		}
 	case "import":
 		if d.depth == maxImports {
 			return fmt.Errorf("line %d: imports are more than %d deep", a.line, maxImports)
@@ -214,7 +219,7 @@ func (d *description) general(a annotation) error {
 		if err != nil {
 			return fmt.Errorf("line %d: %s: %w", a.line, name, err)
 		}
-		inner := &description{Layer: d.Layer, includes: d.includes, dir: filepath.Dir(name), depth: d.depth + 1}
+		inner := &description{Layer: d.Layer, includes: d.includes, dir: filepath.Dir(name), depth: d.depth + 1, own: d.own}
 		return inner.add(notes, protos)
 	default:
 		return fmt.Errorf("line %d: //%s belongs to no prototype", a.line, a.word)
@@ -223,7 +228,10 @@ func (d *description) general(a annotation) error {
 }
 
 // specific takes an annotation of a function.
-func specific(f *layer.Function, a annotation) error {
+func (d *description) specific(f *layer.Function, a annotation) error {
+	if d.own.texts[a.word] != nil {
+		return d.own.apply(d.Layer, f, a)
+	}
 	fields := strings.Fields(a.rest)
 	want := func(n int) error {
 		if len(fields) != n {
@@ -299,7 +307,10 @@ type annotation struct {
 }
 
 // ofLayer are the annotations that belong to no prototype.
-var ofLayer = []string{"layer", "#include", "global", "pointers", "support", "import"}
+var ofLayer = []string{"layer", "#include", "global", "pointers", "support", "import", "annotations"}
+
+// ofFunction are the others.
+var ofFunction = []string{"span", "path", "name", "text", "bytes", "error", "define", "map", "undefine", "play", "pass", "always", "number", "array"}
 
 // annotations returns those of a header, and its includes.
 func annotations(name string) (list []annotation, err error) {

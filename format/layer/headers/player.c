@@ -563,6 +563,7 @@ int main(int argc, char **argv)
 	answers = fcntl(1, F_DUPFD_CLOEXEC, 3);
 	if (in < 0 || null < 0 || answers < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0)
 		fail("open the standard streams: %s", strerror(errno));
+	setup();
 	FILE *lines = fdopen(in, "r");
 	char *line = NULL;
 	size_t size = 0;
