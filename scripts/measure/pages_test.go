@@ -221,10 +221,10 @@ func whatIfTable(t *testing.T) [][]string {
 
 // works are figures of the five works, and where the measured ones are.
 var works = []struct {
-	text, there       string
-	study, row, side  string
-	figure            string
-	to                string // the figure is the ratio to this side; "" for itself
+	text, there      string
+	study, row, side string
+	figure           string
+	to               string // the figure is the ratio to this side; "" for itself
 }{
 	{"graph, replay by program: read time", "0.997", "data-intensive", "ingest", "replayed", "read, s", "recorded"},
 	{"write time", "0.977", "data-intensive", "ingest", "replayed", "write, s", "recorded"},
