@@ -194,7 +194,7 @@ func completeOperand(a *cli.App, c *cli.Command, before []string, begin string) 
 		return ofWords(shippedNames()...)(begin, "")
 	case (name == "layer check" || name == "layer player") && len(before) == 0:
 		return ofLayers(begin, "")
-	case name == "layer check" && len(before) == 1, name == "model check" && len(before) == 0:
+	case (name == "layer check" || name == "layer new") && len(before) == 1, name == "model check" && len(before) == 0:
 		return completion{kind: "files"}
 	}
 	return completion{kind: cmp.Or(operandFiles[commandName(c)], "words")}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -21,7 +22,7 @@ func layerCommand() *cli.Command {
 	return noun(&cli.Command{
 		Name:      "layer",
 		Usage:     "show layers: libraries above the system calls, such as HDF5",
-		UsageText: "pianola layer [list | check NAME [LIBRARY] | player NAME]",
+		UsageText: "pianola layer [list | check NAME [LIBRARY] | player NAME | new NAME HEADER]",
 		Description: "A layer describes a library above the system calls: its functions, and which of their arguments are\n" +
 			"paths, handles and numbers of bytes. record --layer records the calls of the library, and replay\n" +
 			"--play-layer replays them. Without a command, layer lists the layers that ship.\n" +
@@ -53,6 +54,12 @@ func layerCommand() *cli.Command {
 		UsageText:   "pianola layer player [OPTION]… NAME",
 		Description: "Writes C for replay --play-layer (docs/reference/layers.md).\n\nExample: pianola layer player -o player.c hdf5",
 		Action:      writePlayer,
+	}), command(&cli.Command{
+		Name: "new", HelpName: "layer new",
+		Usage:       "begin a layer of your own",
+		UsageText:   "pianola layer new [OPTION]… NAME HEADER",
+		Description: "Writes a copy of a C header with guessed annotations, to be corrected (docs/reference/layers.md).\n\nExample: pianola layer new -o queue.h queue /usr/include/queue.h",
+		Action:      draftLayer,
 	}))
 }
 
@@ -129,6 +136,27 @@ func writePlayer(c *cli.Context) error {
 		if why := f.Unplayed(); why != "" {
 			session.Say("layer: %s is not played: %s", f.Name, why)
 		}
+	}
+	return w.Commit()
+}
+
+// draftLayer annotates a header. The library of NAME is libNAME.so.
+func draftLayer(c *cli.Context) error {
+	if c.NArg() != 2 {
+		return usage(c, "want a name and a header, got %d operands", c.NArg())
+	}
+	name, path := c.Args().First(), c.Args().Get(1)
+	header, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer header.Close()
+	w, err := session.files.Create(c.String("o"), files.Public)
+	if err != nil {
+		return err
+	}
+	if err := layer.Draft(w, name, "lib"+name+".so*", header); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	return w.Commit()
 }

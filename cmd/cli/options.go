@@ -79,7 +79,7 @@ func init() {
 			{name: "o", alias: "output", value: "trace.bin", help: "write the trace to `FILE`; with --script and without -o, no trace is written", short: "compile", complete: ofFiles(".bin"), output: true},
 			{name: "o", alias: "output", value: "", help: "leave the recordings, the trace, all logs and the page in `DIR`, which is created if missing", short: "bench", complete: ofDirs, output: true},
 			{name: "o", alias: "output", value: "", help: "write the model to `FILE`", short: "model-fit", complete: ofFiles(".json"), output: true},
-			{name: "o", alias: "output", value: "-", help: "write to `FILE` (- for standard output)", short: "convert layer-player", complete: ofFiles(), output: true},
+			{name: "o", alias: "output", value: "-", help: "write to `FILE` (- for standard output)", short: "convert layer-player layer-new", complete: ofFiles(), output: true},
 			{name: "log", alias: "o output", value: "", help: "write the replayed events to `FILE`, a script; several traces, copies or runs go to FILE-TRACE-COPY-RUN", short: "replay", complete: ofFiles(".log", ".txt"), with: "play-layer", own: true, output: true},
 			{name: "try", value: []string{}, help: "try the candidate `NAME[=ARG]`; + joins several into one; repeatable", short: "lab", complete: ofCandidates},
 			{name: "grid", value: false, help: "take the arguments of --try as lists, such as 2,4,8, and try all combinations", short: "lab", needs: "try"},
