@@ -58,6 +58,15 @@ func TestClients(t *testing.T) {
 	require.NotContains(t, none.String(), "held=", "the threads of a program take as long as they did")
 }
 
+// A reply takes the processor for long if the kernel delivers it at once. That is no wait.
+func TestLongReply(t *testing.T) {
+	busy := strings.Replace(asked, "unix:b+21 wait=900000", "unix:b+21", 1)
+	_, report := compiled(t, busy, compile.Options{})
+	_, longer := compiled(t, strings.ReplaceAll(busy, "= 20 <0.000001000>", "= 20 <0.000051000>"), compile.Options{})
+	require.Equal(t, report.Floor.Waits, longer.Floor.Waits)
+	require.Equal(t, report.Floor.Total, longer.Floor.Total, "events begin when they did")
+}
+
 // A recording that was made while other programs had the processors says for how much of the time.
 func TestCrowded(t *testing.T) {
 	_, report := compiled(t, asked, compile.Options{})

@@ -163,8 +163,8 @@ func (w *ties) left(f fact) {
 	case known:
 		t.off.Wait += held
 		return
-	case rest < format.Waited:
-		return
+	case rest < format.Waited, w.learned.serves && e.Sends() && e.FileType() == format.TypeSock:
+		return // a server's send takes the processor; one that waits is rare
 	case blocked(e):
 		t.off.Wait += rest
 		off.Wait = rest

@@ -128,7 +128,7 @@ func TestChangesOfCompute(t *testing.T) {
 	}
 }
 
-// What goes wrong with changes ends the run, and what was done is in its result.
+// Faults in changes end the run. Its result has all that was done.
 func TestChangesFail(t *testing.T) {
 	fault := errors.New("the program has failed")
 	before := func(r format.Record) map[int32][]format.Change {

@@ -50,7 +50,7 @@ func (o *Options) CheckBeside() error {
 	case len(o.Beside) == 0:
 		return nil
 	case simulated:
-		return errors.New("the simulated backend has a clock of its own, so no other can play beside it")
+		return errors.New("the simulated backend has a clock of its own, so no other backend can play with it")
 	case o.Session != nil || o.Device != nil || o.Prepare == fileset.PrepareOnly:
 		return errors.New("several processes, a modelled device, and a preparation without a replay go with one backend only")
 	case o.Change != nil:

@@ -76,7 +76,7 @@ func TestWritePart(t *testing.T) {
 	require.Equal(t, file, out.Bytes())
 	require.ErrorIs(t, WritePart(&out, bytes.NewReader(part), size-1, DefaultLimit, nil), io.ErrUnexpectedEOF)
 
-	// Only threads can be elsewhere.
+	// Only threads can be in other files.
 	for i := range part[:headerSize] {
 		damaged := bytes.Clone(part)
 		damaged[i] ^= 2

@@ -463,7 +463,7 @@ func (c *Changes) number(s []byte) (int64, error) {
 	}
 	n, ok := c.numbers[string(s)]
 	if !ok {
-		return 0, fmt.Errorf("%.100q is no name of the trace", s)
+		return 0, fmt.Errorf("%.100q is not a name of the trace", s)
 	}
 	return n, nil
 }

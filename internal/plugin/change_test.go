@@ -144,7 +144,7 @@ func TestChangesFaults(t *testing.T) {
 		`sed -u '/at=1:9/{p;s/.*/fsync ( 3 ) = 0/}'`:        "exec:test:14: a new line after the last event of thread 1",
 		`sed -u 's/pread64/preed64/'`:                       "exec:test:3: unknown operation preed64",
 		`sed -u 's/pread64 ( 3 10/stat ( nosuch/'`:          "stat: too many arguments",
-		`sed -u 's/pread64 ( 3 10 [0-9]*/stat ( "nosuch"/'`: `exec:test:3: "nosuch" is no name of the trace`,
+		`sed -u 's/pread64 ( 3 10 [0-9]*/stat ( "nosuch"/'`: `exec:test:3: "nosuch" is not a name of the trace`,
 		`sed -u 's/pread64 ( 3 10 [0-9]*/exit ( 0/'`:        "exec:test:3: exit can't change while a replay runs",
 		`head -n 4`:                        "closed its output before the replay had ended",
 		`cat >/dev/null; exit 3`:           "exit status 3",

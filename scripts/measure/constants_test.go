@@ -41,7 +41,6 @@ var constants = []struct {
 	}},
 	{"a change that a study makes, or a goal", map[string]string{
 		"docs/internals/compare.md": "10 %, 20 %",
-		"docs/internals/lab.md":     "10 ms, 15 ms, 200 times",
 		"docs/internals/record.md":  "0.35 µs, 1 %",
 	}},
 	{"a figure of one of the five works", map[string]string{

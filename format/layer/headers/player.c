@@ -122,7 +122,7 @@ struct handle {
 static struct handle *handles[BUCKETS];
 static pthread_mutex_t handling = PTHREAD_MUTEX_INITIALIZER;
 
-/* What a layer can have of its own: KEYED, how it tells handles apart that are alike, and
+/* A layer can have of its own KEYED, how it tells handles apart that are alike, and
    UNMAPPED, what it takes for a handle that no call has made. */
 enum use { MAKE, LOOK, END };
 static long long keyed(int type, long long recorded, enum use use);
