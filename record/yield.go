@@ -16,7 +16,7 @@ import (
 // recorder runs would else wait for a time slice of some milliseconds. It is used by one
 // goroutine.
 type Background struct {
-	nice int // that of the user
+	nice int // where the buffer fills, and at the end
 	away bool
 }
 
@@ -49,17 +49,34 @@ func Yield(nice int, processors []int) error {
 	if nice == 0 {
 		return nil
 	}
-	return yield(nice)
+	return yield(nice, 0)
 }
 
-// NewBackground is Yield, and then lets the process give way. nice is its value while the buffer
-// fills. Without the right to take it back (CAP_SYS_NICE, RLIMIT_NICE), it doesn't give way.
+// NewBackground is Yield, and then lets the process give way until End. It doesn't give way without
+// the right to take a nice value back (CAP_SYS_NICE, RLIMIT_NICE), nor with another policy than the
+// usual one, which the user has chosen.
 func NewBackground(nice int, processors []int) (*Background, error) {
-	if err := Yield(nice, processors); err != nil || !mayRaise() {
+	if err := Yield(nice, processors); err != nil {
 		return nil, err
 	}
-	b := &Background{nice: nice, away: true}
-	return b, yield(max(nice, awayNice))
+	own, err := unix.SchedGetAttr(0, 0)
+	if err != nil {
+		return nil, fmt.Errorf("read the nice value of the recorder: %w", err)
+	}
+	if own.Policy != unix.SCHED_NORMAL || !mayTake(int(own.Nice)) {
+		return nil, nil
+	}
+	b := &Background{nice: int(own.Nice), away: true}
+	return b, yield(max(b.nice, awayNice), slice)
+}
+
+// End gives all threads the nice value and the time slice that they had, for what the process does
+// after the recording. It does nothing on nil.
+func (b *Background) End() error {
+	if b == nil {
+		return nil
+	}
+	return yield(b.nice, 0)
 }
 
 // Look takes how many of the bytes of the buffer are in use. It does nothing on nil.
@@ -70,16 +87,16 @@ func (b *Background) Look(used, size int) error {
 	switch share := float64(used) / float64(size); {
 	case b.away && share > urgent:
 		b.away = false
-		return yield(b.nice)
+		return yield(b.nice, slice)
 	case !b.away && share < calm:
 		b.away = true
-		return yield(max(b.nice, awayNice))
+		return yield(max(b.nice, awayNice), slice)
 	}
 	return nil
 }
 
-// yield sets the nice value and the time slice of all threads of the process.
-func yield(nice int) error {
+// yield sets the nice value and the time slice of all threads of the process; 0 for the usual slice.
+func yield(nice int, slice time.Duration) error {
 	a := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL, Nice: int32(nice), Runtime: uint64(slice)}
 	if err := eachThread(func(tid int) error { return unix.SchedSetAttr(tid, &a, 0) }); err != nil {
 		return fmt.Errorf("set nice value %d of the recorder: %w", nice, err)
@@ -87,10 +104,10 @@ func yield(nice int) error {
 	return nil
 }
 
-// mayRaise reports whether the process may take a lower nice value than it has.
-func mayRaise() bool {
+// mayTake reports whether the process may take a nice value, however high its own is.
+func mayTake(nice int) bool {
 	var limit unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_NICE, &limit) == nil && limit.Cur >= 20 {
+	if unix.Getrlimit(unix.RLIMIT_NICE, &limit) == nil && limit.Cur >= uint64(20-nice) {
 		return true
 	}
 	var data [2]unix.CapUserData

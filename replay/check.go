@@ -16,6 +16,9 @@ func (e *playing) check() (err error) {
 	if e.Engine.Only, err = e.selected(e.Trace); err != nil {
 		return err
 	}
+	if e.Engine.Only != nil && e.Timing == engine.Compute && checkDurations(e.Trace) != nil {
+		e.Note("the trace has no durations, so events that this backend does not play take no time")
+	}
 	if e.usesRecordedDurations() {
 		if err := checkDurations(e.Trace); err != nil {
 			return err

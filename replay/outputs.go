@@ -75,9 +75,10 @@ func (o *Options) selected(t format.Trace) (filter.Selection, error) {
 	if !ok {
 		return nil, fmt.Errorf("filter %q: it takes a compiled trace, whose events can be read in their order", o.only)
 	}
-	expr := o.only
-	if o.Backend.Has().Files { // it knows by them which descriptors a process has
-		expr = fmt.Sprintf("class == %s || (%s)", format.ClassProcess, expr)
+	selected, err := filter.Select(read, o.only, o.Limits.Memory/4)
+	if err != nil || !o.Backend.Has().Files {
+		return selected, err
 	}
-	return filter.Select(read, expr, o.Limits.Memory/4)
+	// It knows by events of processes which descriptors these have.
+	return filter.Select(read, fmt.Sprintf("class == %s || (%s)", format.ClassProcess, o.only), o.Limits.Memory/4)
 }

@@ -112,6 +112,7 @@ func TestBesideErrors(t *testing.T) {
 		{written(), Options{Backend: Null, Beside: reads}, "it takes a compiled trace"},
 		{ringed, Options{Backend: Null, Beside: reads}, "a backend gets all events of a trace with rings"},
 		{readable{written()}, Options{Backend: Null, Beside: []Output{{Backend: Null, Only: "op == unlink"}}}, `filter "op == unlink" selects no event of the trace`},
+		{readable{written()}, Options{Backend: Null, Beside: []Output{{Backend: Memory, Only: "op == unlink"}}}, `filter "op == unlink" selects no event of the trace`},
 		{readable{written()}, Options{Backend: Null, Beside: []Output{{Backend: Null, Only: "op = unlink"}}}, `at byte 3`},
 	} {
 		_, err := Run(t.Context(), test.of, test.o)

@@ -59,7 +59,7 @@ type optionGroup struct {
 }
 
 // working are the commands that work with recordings.
-const working = "record compile replay profile compare bench lab model model-fit model-check convert layer layer-list layer-check layer-player workload workload-list workload-show doctor"
+const working = "record compile replay profile compare bench lab model model-fit model-check convert layer layer-list layer-check layer-player layer-new workload workload-list workload-show doctor"
 
 // optionGroups is the table of options, in the order of help. A name has several rows where
 // its meaning, or its default, differs between commands. init fills it, because completion

@@ -110,10 +110,14 @@ func openReplayed(c *cli.Context, o replay.Options, place *launcher.Place) (*rep
 	}
 	names := map[string]int{}
 	for _, file := range c.Args().Slice() {
+		whole := file
 		file = operandOf(file, place)
 		t, err := recordings.OpenTrace(file, memory, choose)
 		if err != nil {
 			return set, withHint(err)
+		}
+		if n := len(replay.RanksOf(t.Header())); file != whole && place.Size > 1 && n != place.Size {
+			return set, errors.Join(fmt.Errorf("%s: recorded with %d ranks, and replayed by %d: parts of ranks need as many", whole, n, place.Size), t.Close())
 		}
 		name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 		if names[name]++; names[name] > 1 {
@@ -139,19 +143,23 @@ func openReplayed(c *cli.Context, o replay.Options, place *launcher.Place) (*rep
 // logName returns the name of the log of a copy and a run, from 0: the given one, or one
 // derived from it if there are several.
 func logName(c *cli.Context, trace string, copies, copy, run int) string {
-	file := c.String("log")
-	ext := filepath.Ext(file)
-	stem := strings.TrimSuffix(file, ext)
+	var parts []string
 	if c.NArg() > 1 {
-		stem += "-" + trace
+		parts = append(parts, trace)
 	}
 	if copies > 1 {
-		stem += fmt.Sprintf("-%d", copy+1)
+		parts = append(parts, fmt.Sprint(copy+1))
 	}
 	if c.Int("runs") > 1 {
-		stem += fmt.Sprintf("-%d", run+1)
+		parts = append(parts, fmt.Sprint(run+1))
 	}
-	return stem + ext
+	return numbered(c.String("log"), parts...)
+}
+
+// numbered returns the name of one of several files: out-1.txt for out.txt.
+func numbered(file string, parts ...string) string {
+	ext := filepath.Ext(file)
+	return strings.Join(append([]string{strings.TrimSuffix(file, ext)}, parts...), "-") + ext
 }
 
 func (set *replayedSet) close() {

@@ -3,10 +3,12 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -61,7 +63,7 @@ func replayLayer(c *cli.Context) error {
 		return err
 	}
 	if place == nil {
-		return replaySpans(c, l, program, o, nil)
+		return replaySpans(c, c.Args().First(), l, program, o, nil)
 	}
 	if o.Root == "" {
 		return usage(c, "--ranks: --play-layer needs --root, a directory that all ranks see")
@@ -72,27 +74,36 @@ func replayLayer(c *cli.Context) error {
 	if err := join(c, &o, place); err != nil {
 		return err
 	}
-	return leave(&o, replaySpans(c, l, program, o, replay.ThreadsOf(place.Rank, place.Size)))
+	return leave(&o, replaySpans(c, operandOf(c.Args().First(), place), l, program, o, replay.ThreadsOf(place.Rank, place.Size)))
 }
 
 // replaySpans replays the spans of the threads that choose selects; nil selects all.
-func replaySpans(c *cli.Context, l *layer.Layer, program *plugin.Program, o replay.Options, choose func(*format.Header) func(thread int32) bool) error {
-	t, err := recordings.OpenTrace(c.Args().First(), o.Limits.Complete(1).Memory, choose)
+func replaySpans(c *cli.Context, file string, l *layer.Layer, program *plugin.Program, o replay.Options, choose func(*format.Header) func(thread int32) bool) error {
+	t, err := recordings.OpenTrace(file, o.Limits.Complete(1).Memory, choose)
 	if err != nil {
 		return withHint(err)
 	}
 	defer t.Close()
 	if s := o.Session; s != nil {
 		if n := len(replay.RanksOf(t.Header())); n != s.Size {
-			return fmt.Errorf("%s: recorded with %d ranks, and replayed by %d: --play-layer needs as many", c.Args().First(), n, s.Size)
+			return fmt.Errorf("%s: recorded with %d ranks, and replayed by %d: --play-layer needs as many", file, n, s.Size)
 		}
 		if err := agree(c, s, t.Trace); err != nil {
 			return err
 		}
 	}
 	calls, err := spans.New(t.Trace, l, o.Limits.Complete(1).Memory)
+	if s := o.Session; s != nil && (err == nil || errors.Is(err, spans.ErrNoSpans)) { // not all ranks need to have calls
+		some, gatherErr := ranks.CollectJSON(c.Context, s, err == nil)
+		if gatherErr != nil {
+			return gatherErr
+		}
+		if slices.Contains(some, true) {
+			err = nil
+		}
+	}
 	if err != nil {
-		return fmt.Errorf("%s: layer %s: %w", c.Args().First(), l.Name, err)
+		return fmt.Errorf("%s: layer %s: %w", file, l.Name, err)
 	}
 	if o.Root == "" {
 		if o.Root, err = newRoot(c, o.Keep); err != nil {
@@ -106,7 +117,8 @@ func replaySpans(c *cli.Context, l *layer.Layer, program *plugin.Program, o repl
 		return err
 	}
 	if o.Session != nil && !c.IsSet("plugin-timeout") {
-		program.Timeout += 2 * calls.Recorded() // a call can wait for other ranks
+		// A call can wait for other ranks.
+		program.Timeout += time.Duration(2 * float64(calls.Recorded()) / min(cmp.Or(o.Speed, 1), 1))
 	}
 	return playLayer(c, t.Trace, calls, program, o)
 }
@@ -148,8 +160,8 @@ func playLayer(c *cli.Context, t *bin.Trace, calls *spans.Replay, program *plugi
 		return err
 	}
 	name := c.String("log")
-	if o.Session != nil && name != "" {
-		name = fmt.Sprintf("%s-%d", name, o.Session.Rank)
+	if o.Session != nil && name != "" && name != "-" {
+		name = numbered(name, fmt.Sprint(o.Session.Rank))
 	}
 	log, err := session.files.CreateIf(name, files.Private)
 	if err != nil {
@@ -167,10 +179,7 @@ func playLayer(c *cli.Context, t *bin.Trace, calls *spans.Replay, program *plugi
 	if err != nil && len(r.Functions) == 0 {
 		return interrupted(err)
 	}
-	if o.Session != nil {
-		if err != nil {
-			return interrupted(err)
-		}
+	if o.Session != nil && err == nil {
 		all, err := ranks.CollectJSON(c.Context, o.Session, r)
 		if err != nil {
 			return err
@@ -179,7 +188,7 @@ func playLayer(c *cli.Context, t *bin.Trace, calls *spans.Replay, program *plugi
 			r.Add(other)
 		}
 	}
-	if isRankZero(&o) {
+	if err != nil || isRankZero(&o) { // one that fails has its own calls only
 		if c.Bool("json") {
 			err = cmp.Or(printJSON(r.Document()), err)
 		} else {

@@ -175,6 +175,9 @@ func changeBy(c *cli.Context, o *replay.Options, text string) error {
 	if err != nil {
 		return err
 	}
+	if p.Only != "" {
+		return usage(c, "--with: %s: a program that changes events of a replay gets all of them", text)
+	}
 	o.Change = func(ctx context.Context, t format.Trace) (replay.Changer, error) {
 		changes, err := p.Changes(ctx, t)
 		if err != nil {

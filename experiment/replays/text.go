@@ -68,6 +68,9 @@ func (p *played) write(b *bytes.Buffer) error {
 func (p *played) writeBeside(b *bytes.Buffer) {
 	for _, other := range p.beside {
 		for _, r := range other.runs {
+			for _, note := range r.Notes {
+				fmt.Fprintf(b, "%s: %s\n", strings.TrimSpace(other.label()), note)
+			}
 			for i := range r.Differences {
 				fmt.Fprintf(b, "%s differed: %s\n", strings.TrimSpace(other.label()), &r.Differences[i])
 			}

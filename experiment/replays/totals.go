@@ -117,10 +117,12 @@ func (p *played) totalRow() []string {
 	for _, r := range p.runs {
 		events = append(events, r.counts())
 		late = append(late, r.Lateness.P99)
+	}
+	for _, r := range p.complete() {
 		elapsed = append(elapsed, int64(r.Elapsed))
 	}
 	time, ratio, verdict := table.Missing, table.Missing, "interrupted"
-	if c := p.compare(); c == nil && len(p.complete()) > 0 {
+	if c := p.compare(); c == nil && len(elapsed) > 0 {
 		time, verdict = millis(stats.Median(elapsed)), table.Missing
 	} else if c != nil {
 		v := &c.Rows[profile.NumCategories]

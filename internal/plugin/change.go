@@ -320,6 +320,8 @@ func (c *Changes) take(e *format.Event) (marked bool, err error) {
 	switch {
 	case err != nil:
 		return false, err
+	case t.known == c.trace.Len(e.TID):
+		return false, fmt.Errorf("a new line after the last event of thread %d", e.TID)
 	case c.inserted > maxInserted:
 		return false, fmt.Errorf("more than %d new lines since the last line with %s", maxInserted, fedLine)
 	case key == "":

@@ -150,6 +150,7 @@ func TestChangesFaults(t *testing.T) {
 		`cat >/dev/null; exit 3`:           "exit status 3",
 		`cat; exit 3`:                      "after 13 lines: exit status 3",
 		`head -n 2; yes 'fsync ( 3 ) = 0'`: "exec:test:8195: more than 8192 new lines since the last line with # fed: ",
+		`head -n 2; yes '#'`:               "more than 4194304 empty lines",
 		`exec sleep 1000`:                  "no progress for",
 	} {
 		t.Run(command, func(t *testing.T) {

@@ -359,6 +359,9 @@ func (r *recording) await(ctx context.Context, failed <-chan struct{}) error {
 }
 
 func (r *recording) close() {
+	if r.drain != nil {
+		_ = r.drain.gives.End()
+	}
 	if r.signals != nil {
 		r.signals.Release()
 	}

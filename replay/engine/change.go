@@ -121,9 +121,16 @@ func (w *Worker) playBefore() bool {
 			return false
 		}
 		due := e.Now()
-		if e.Timing == Compute {
+		switch e.Timing {
+		case Compute:
 			due = max(w.due+e.scale(r.Compute), w.after)
-			w.waitUntil(due, e.Margin)
+		case Schedule:
+			w.recorded += r.Compute
+			due = e.start + e.scale(w.recorded)
+		}
+		if w.waitUntil(due, e.Margin); e.Stopped() {
+			w.made = w.made[:len(w.made)-1]
+			return false
 		}
 		if e.operation[r.Op].Prepares {
 			w.player.Prepare(r)

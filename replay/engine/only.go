@@ -10,11 +10,11 @@ import (
 // Unplayed is the Ret of the entry of an event that Options.Only leaves out.
 const Unplayed = math.MinInt64 + 1
 
-// narrow has the engine play the events of Options.Only. The others take their recorded
-// time, so that those after them are due when they would be, unless all are played as fast as
-// possible. Threads commit in the recorded groups.
+// narrow has the engine play the events of Options.Only. With compute between the events, the
+// others take their recorded time, so that those after them are due when they would be. Threads
+// commit in the recorded groups.
 func (e *Engine) narrow(x Executor) Executor {
-	if e.Commits = Recorded; e.Timing != AFAP {
+	if e.Commits = Recorded; e.Timing == Compute {
 		e.Model, e.Options.Recorded = unplayedTime{}, true
 	}
 	return narrowed{x, e.Only}

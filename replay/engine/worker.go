@@ -261,7 +261,9 @@ func (w *Worker) play() {
 		default:
 			w.due = w.resume(w.due)
 		}
-		w.noteLateness(due, begin)
+		if got != Unplayed {
+			w.noteLateness(due, begin)
+		}
 		w.byOp[r.Op].Executed++
 		if w.log.full() && !w.spill() {
 			return

@@ -226,7 +226,7 @@ var works = []struct {
 	figure           string
 	to               string // the figure is the ratio to this side; "" for itself
 }{
-	{"graph, replay by program: read time", "0.997", "data-intensive", "ingest", "replayed", "read, s", "recorded"},
+	{"graph, replay by recording: read time", "0.997", "data-intensive", "ingest", "replayed", "read, s", "recorded"},
 	{"write time", "0.977", "data-intensive", "ingest", "replayed", "write, s", "recorded"},
 	{"run time", "0.955", "data-intensive", "ingest", "replayed", runTime, "recorded"},
 	{"hydrodynamics: read time", "1.44", "data-intensive", "hydro", "replayed", "read, s", "recorded"},
@@ -242,7 +242,7 @@ var works = []struct {
 	{"run time with prefetch, 10 ms a seek", "0.5", "prefetch", seeks, "2 announced", runTime, "as it is"},
 	{"predicted", "–", "prefetch", seeks, "prefetch=4", "share of as it is", ""},
 	{"engine alone by the program", "0.025", "prefetch", seeks, "engine alone", runTime, "as it is"},
-	{"HDF5 checkpoint with a buffer: run time", "0.86", "flash", "checkpoints", "buffer of 512 KiB", runTime, "as it is"},
+	{"HDF5 checkpoint, predicted with buffer: run time", "0.86", "flash", "checkpoints", "buffer of 512 KiB", runTime, "as it is"},
 	{"time in writes", "–", "flash", "checkpoints", "buffer of 512 KiB", "write, s", "as it is"},
 	{"HDF5 writes 10x10, native, µs", "18", "hdf5-samples", "write of 10x10", "native, fast disk", perCall, ""},
 	{"connector", "<5", "hdf5-samples", "write of 10x10", "connector, fast disk", perCall, ""},
@@ -351,7 +351,7 @@ func overview(t *testing.T) [][]string {
 		{accuracy("cost of a recorded event", "cost-of-recording"), cost},
 		{accuracy("speed of a replay", "speed"), speed["replay"]},
 		{accuracy("speed of fio", "speed"), speed["fio"]},
-		{accuracy("error on slower storage", "other-storage"), off(t, onSlower)},
-		{accuracy("error on faster storage", "other-storage"), off(t, onFaster)},
+		{accuracy("error on slower storage", "servers"), off(t, onSlower)},
+		{accuracy("error on faster storage", "group-commit"), off(t, onFaster)},
 	}
 }
