@@ -289,7 +289,7 @@ func (c *cursor) next() error {
 		return c.nextCall()
 	}
 	for {
-		if err := c.step(); err != nil || c.entries[c.entry].Dur != engine.Regrouped && c.entries[c.entry].Ret != engine.Unplayed {
+		if err := c.step(); err != nil || c.entries[c.entry].Dur != engine.Omitted {
 			return err
 		}
 		if err := c.load(); err != nil {

@@ -144,18 +144,17 @@ func (w *Worker) playBefore() bool {
 	return true
 }
 
-// endChange takes an event that was altered or removed out of the log, after its entry.
+// endChange counts the change of an event after its entry. A call that was altered goes to the made
+// ones.
 func (w *Worker) endChange(r *format.Record) {
 	entry := &w.log.entries[len(w.log.entries)-1]
 	switch {
 	case w.change.Removed:
 		w.changed.Removed++
-		w.byOp[r.Op].Executed--
-		entry.Dur = Regrouped
 	case w.change.Altered:
 		w.changed.Altered++
 		w.made = append(w.made, Made{*r, *entry})
-		entry.Dur = Regrouped
+		entry.Dur = Omitted
 	}
 	w.change = nil
 }

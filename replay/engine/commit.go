@@ -92,9 +92,9 @@ const (
 	durableCommit
 )
 
-// Regrouped is the Dur of the entry of an event whose place a call of a Group or of a Change
-// took.
-const Regrouped = math.MinInt64
+// Omitted is the Dur of the entry of an event that has no line in the log: it was not played, or a
+// call of a Group or of a Change took its place.
+const Omitted = math.MinInt64
 
 // groupSize is at least the memory of a Group, in bytes.
 const groupSize = 128
@@ -489,7 +489,7 @@ func (w *Worker) skip() bool {
 		}
 		r := &w.batch[w.at]
 		w.byOp[r.Op].Regrouped++
-		w.log.entries = append(w.log.entries, Entry{w.last, Regrouped, r.Ret, 0})
+		w.log.entries = append(w.log.entries, Entry{w.last, Omitted, r.Ret, 0})
 		w.at++
 	}
 	return true

@@ -7,7 +7,7 @@ import (
 	"pianola/format/filter"
 )
 
-// Unplayed is the Ret of the entry of an event that Options.Only leaves out.
+// Unplayed is the result of an event that Options.Only leaves out.
 const Unplayed = math.MinInt64 + 1
 
 // narrow has the engine play the events of Options.Only. With compute between the events, the

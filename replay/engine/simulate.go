@@ -113,7 +113,7 @@ func (m *simulation) completeAll() {
 
 // complete corrects the end of a thread's last event, which can have waited for completions.
 func (m *simulation) complete(w *Worker, end int64) {
-	if n := len(w.log.entries); n > 0 && w.ring == nil && w.log.entries[n-1].Dur != Regrouped {
+	if n := len(w.log.entries); n > 0 && w.ring == nil && w.log.entries[n-1].Dur != Omitted {
 		w.last = end
 		w.log.entries[n-1].Dur = end - w.log.entries[n-1].Start
 	}
@@ -142,7 +142,7 @@ func (m *simulation) play() error {
 	}
 	entry := Entry{at.Start, at.End - at.Start, r.Ret, at.Waited}
 	if at.Regrouped {
-		entry.Dur = Regrouped
+		entry.Dur = Omitted
 		m.slot.byOp[r.Op].Regrouped++
 	} else {
 		m.slot.byOp[r.Op].Executed++

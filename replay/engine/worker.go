@@ -221,9 +221,9 @@ func (w *Worker) play() {
 			w.held, w.after = 0, 0
 		}
 		var got int64
-		removed := w.change != nil && w.change.Removed
+		omitted := w.change != nil && w.change.Removed
 		switch {
-		case removed:
+		case omitted:
 			got = r.Ret
 		case bookkeeping[r.Op]:
 			got = w.playProcess(r)
@@ -234,7 +234,7 @@ func (w *Worker) play() {
 		if end == 0 {
 			issued, end = begin, e.Now()
 		}
-		if e.covers[r.Op] && !removed {
+		if e.covers[r.Op] && !omitted {
 			c := served{thread: w.Number, event: w.Event, op: r.Op, got: got, issued: issued, end: end}
 			if e.Recorded {
 				c.recorded = w.nanos[w.at]
@@ -261,10 +261,16 @@ func (w *Worker) play() {
 		default:
 			w.due = w.resume(w.due)
 		}
-		if got != Unplayed {
+		if got == Unplayed {
+			omitted = true
+		} else {
 			w.noteLateness(due, begin)
 		}
-		w.byOp[r.Op].Executed++
+		if omitted {
+			dur = Omitted
+		} else {
+			w.byOp[r.Op].Executed++
+		}
 		if w.log.full() && !w.spill() {
 			return
 		}
@@ -272,7 +278,7 @@ func (w *Worker) play() {
 		if w.change != nil {
 			w.endChange(r)
 		}
-		same := got == r.Ret || w.score(r, w.Event, got)
+		same := omitted || got == r.Ret || w.score(r, w.Event, got)
 		w.at++
 		if w.Event++; w.Event > w.targets[w.target] {
 			w.publish()
