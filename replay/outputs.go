@@ -75,10 +75,9 @@ func (o *Options) selected(t format.Trace) (filter.Selection, error) {
 	if !ok {
 		return nil, fmt.Errorf("filter %q: it takes a compiled trace, whose events can be read in their order", o.only)
 	}
-	selected, err := filter.Select(read, o.only, o.Limits.Memory/4)
-	if err != nil || !o.Backend.Has().Files {
-		return selected, err
+	var always []format.Class
+	if o.Backend.Has().Files { // it knows by events of processes which descriptors these have
+		always = []format.Class{format.ClassProcess}
 	}
-	// It knows by events of processes which descriptors these have.
-	return filter.Select(read, fmt.Sprintf("class == %s || (%s)", format.ClassProcess, o.only), o.Limits.Memory/4)
+	return filter.Select(read, o.only, o.Limits.Memory/4, always...)
 }

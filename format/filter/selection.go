@@ -3,6 +3,7 @@ package filter
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"pianola/format"
 	"pianola/format/process"
@@ -30,8 +31,9 @@ const maxFiles = 1 << 20
 
 // Select returns the events of a trace for which an expression is true, in at most so many
 // bytes of memory. The numbers of threads and processes are those of the trace, and a file
-// without a name of the application has the one below the root. No event is an error.
-func Select(t Trace, expr string, memory int64) (Selection, error) {
+// without a name of the application has the one below the root. No event is an error. Events of the
+// classes always are selected, too.
+func Select(t Trace, expr string, memory int64, always ...format.Class) (Selection, error) {
 	f, err := Parse(expr)
 	if err != nil {
 		return nil, err
@@ -68,9 +70,9 @@ func Select(t Trace, expr string, memory int64) (Selection, error) {
 		if around != nil {
 			about.Spans = around.Of(e)
 		}
-		if f(&about) {
+		wanted := f(&about)
+		if some = some || wanted; wanted || slices.Contains(always, e.Op.Info().Class) {
 			s[e.TID-1][at>>6] |= 1 << (at & 63)
-			some = true
 		}
 		follower.Apply(fact)
 		return nil
