@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pianola/format"
 	"pianola/format/bin"
 	"pianola/format/provenance"
 	"pianola/internal/console"
@@ -78,6 +79,15 @@ func operandOf(name string, place *launcher.Place) string {
 		}
 	}
 	return name
+}
+
+// needRanks returns an error for a trace that was recorded with another number of ranks than that
+// of those that replay it; who says what needs as many.
+func needRanks(file string, h *format.Header, size int, who string) error {
+	if n := len(replay.RanksOf(h)); n != size {
+		return fmt.Errorf("%s: recorded with %d ranks, and replayed by %d: %s as many", file, n, size, who)
+	}
+	return nil
 }
 
 // writeRanks writes the part of a trace that each of its ranks replays into a directory. Rank 0

@@ -116,8 +116,10 @@ func openReplayed(c *cli.Context, o replay.Options, place *launcher.Place) (*rep
 		if err != nil {
 			return set, withHint(err)
 		}
-		if n := len(replay.RanksOf(t.Header())); file != whole && place.Size > 1 && n != place.Size {
-			return set, errors.Join(fmt.Errorf("%s: recorded with %d ranks, and replayed by %d: parts of ranks need as many", whole, n, place.Size), t.Close())
+		if file != whole && place.Size > 1 {
+			if err := needRanks(whole, t.Header(), place.Size, "parts of ranks need"); err != nil {
+				return set, errors.Join(err, t.Close())
+			}
 		}
 		name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 		if names[name]++; names[name] > 1 {

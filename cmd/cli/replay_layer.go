@@ -85,8 +85,8 @@ func replaySpans(c *cli.Context, file string, l *layer.Layer, program *plugin.Pr
 	}
 	defer t.Close()
 	if s := o.Session; s != nil {
-		if n := len(replay.RanksOf(t.Header())); n != s.Size {
-			return fmt.Errorf("%s: recorded with %d ranks, and replayed by %d: --play-layer needs as many", file, n, s.Size)
+		if err := needRanks(file, t.Header(), s.Size, "--play-layer needs"); err != nil {
+			return err
 		}
 		if err := agree(c, s, t.Trace); err != nil {
 			return err
