@@ -23,14 +23,7 @@ type Series struct {
 const plotPoints = 1000
 
 // categoryColors are those of the HTML page.
-var categoryColors = [NumIO]picture.Color{
-	Reads:        {Light: picture.RGB(0x0072b2), Dark: picture.RGB(0x56b4e9)},
-	Writes:       {Light: picture.RGB(0xd55e00), Dark: picture.RGB(0xf0883e)},
-	Syncs:        {Light: picture.RGB(0x009e73), Dark: picture.RGB(0x2fc99a)},
-	Metadata:     {Light: picture.RGB(0xb0568f), Dark: picture.RGB(0xdf95c1)},
-	MappedReads:  {Light: picture.RGB(0x4a9010), Dark: picture.RGB(0x9be15d)},
-	MappedWrites: {Light: picture.RGB(0x8c2d19), Dark: picture.RGB(0xffc94d)},
-}
+var categoryColors = [NumIO]picture.Color(picture.Palette)
 
 // beyond is what axes have beyond the largest value, so that the ends of lines are seen.
 const beyond = 1.02

@@ -77,6 +77,17 @@ func RGB(rgb uint32) color.RGBA {
 	return color.RGBA{uint8(rgb >> 16), uint8(rgb >> 8), uint8(rgb), 0xff}
 }
 
+// Palette are colours for lines in their order, which colour-blind readers can tell apart. They are
+// those of the categories of calls in the HTML page.
+var Palette = [...]Color{
+	{RGB(0x0072b2), RGB(0x56b4e9)},
+	{RGB(0xd55e00), RGB(0xf0883e)},
+	{RGB(0x009e73), RGB(0x2fc99a)},
+	{RGB(0xb0568f), RGB(0xdf95c1)},
+	{RGB(0x4a9010), RGB(0x9be15d)},
+	{RGB(0x8c2d19), RGB(0xffc94d)},
+}
+
 // The colours of everything but the lines are those of the HTML page.
 var (
 	paper = Color{RGB(0xffffff), RGB(0x181c22)}

@@ -14,12 +14,6 @@ import (
 	"pianola/profile/picture"
 )
 
-// palette are the colours of sides, in their order, which colour-blind readers can tell apart.
-var palette = []picture.Color{
-	{Light: picture.RGB(0x0072b2), Dark: picture.RGB(0x56b4e9)}, {Light: picture.RGB(0xd55e00), Dark: picture.RGB(0xf0883e)},
-	{Light: picture.RGB(0x009e73), Dark: picture.RGB(0x2fc99a)}, {Light: picture.RGB(0xb0568f), Dark: picture.RGB(0xdf95c1)},
-}
-
 // samplesOf is the file into which the commands of a side can write samples of the figure of
 // the picture, a number a line. Those of the last round are kept.
 func samplesOf(dir string, s side) string { return filepath.Join(dir, "samples of "+s.name) }
@@ -34,7 +28,7 @@ func (r *result) draw(p part, dir, out string) error {
 		if f == nil {
 			continue
 		}
-		l := picture.Line{Name: s.name, Value: digits(f.Median), Color: palette[i%len(palette)], Shape: picture.Bars}
+		l := picture.Line{Name: s.name, Value: digits(f.Median), Color: picture.Palette[i%len(picture.Palette)], Shape: picture.Bars}
 		samples, err := readSamples(samplesOf(dir, s))
 		if err != nil {
 			return err
