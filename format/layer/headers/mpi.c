@@ -23,8 +23,8 @@ static long long unmapped(int type, int pointer, long long recorded)
 	return recorded;
 }
 
-/* Requests that are done at once share a handle of the library. They are told apart by their
-   number. */
+/* A request that completes immediately gets a handle that the library shares between such
+   requests. The number of the request distinguishes it from the others. */
 #define KEYED
 static long long keyed(int type, long long recorded, enum use use)
 {
