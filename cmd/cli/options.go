@@ -143,7 +143,7 @@ func init() {
 			{name: "play-layer", value: "", help: "replay the recorded calls of the library `NAME` instead of system calls, by a player (pianola layer player): --backend exec:PLAYER", short: "replay", complete: ofLayers, with: "play-layer"},
 		}},
 		{"The recorder", []*option{
-			{name: "tracer", value: "auto", help: "observe calls with `HOW`: ebpf, ptrace, or auto (ebpf if possible, else ptrace)", long: "record", also: "bench", oneOf: []string{"auto", "ebpf", "ptrace"}, with: "ranks", excludes: "workload trace"},
+			{name: "tracer", value: "auto", help: "observe calls with `HOW`: ebpf, in-process, ptrace, or auto (ebpf if possible, else in-process)", long: "record", also: "bench", oneOf: []string{"auto", "ebpf", "in-process", "ptrace"}, with: "ranks", excludes: "workload trace"},
 			{name: "ring", value: format.SizeText(record.DefaultRingBytes), help: "give the buffer between kernel and recorder `SIZE` of memory", long: "record", also: "bench", with: "ranks", check: size(record.MinRingBytes, record.MaxRingBytes), excludes: "workload trace"},
 			{name: "nice", value: 0, help: "run the recorder, not the command, with the nice value `N`, from -20 to 19", long: "record", also: "bench", with: "ranks", check: between(-20, 19), excludes: "workload trace"},
 			{name: "cpu", value: "", help: "run the recorder, not the command, on the processors `LIST`, such as 0-3,8", long: "record", also: "bench", with: "ranks", excludes: "workload trace"},

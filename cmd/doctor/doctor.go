@@ -103,11 +103,11 @@ func recorderFindings(ctx context.Context) (_ []finding, recorded bool, _ error)
 	for _, p := range problems {
 		found = append(found, finding{What: "record with eBPF: " + p.What, Optional: err == nil, Found: p.Err.Error(), Hint: p.Hint})
 	}
-	f := finding{What: "record with ptrace", OK: err == nil}
+	f := finding{What: "record in the process", OK: err == nil}
 	if err != nil {
 		f.Found, f.Hint = err.Error(), ptraceHint(err)
 	} else {
-		f.Found = fmt.Sprintf("Linux %s; an event costs the application %.0f µs", s.Kernel, float64(cost.Inside+cost.Outside)/1e3)
+		f.Found = fmt.Sprintf("Linux %s; an event costs the application %d ns", s.Kernel, cost.Inside+cost.Outside)
 	}
 	return append(found, f), false, nil
 }

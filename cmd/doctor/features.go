@@ -73,7 +73,7 @@ func features(recorded bool) []feature {
 
 // eBPFFeatures are those of recording.
 func eBPFFeatures(recorded bool) []feature {
-	all := []feature{has("recording with eBPF", recorded, "", "record uses ptrace, which stops the program at every recorded call", "")}
+	all := []feature{has("recording with eBPF", recorded, "", "record makes system calls of the program jumps to code that records them, and stops it at the rest", "")}
 	kernel, err := ebpf.Features()
 	if err != nil {
 		return append(all, has("type information of the kernel", false, err.Error(), "recording with eBPF", "use a kernel built with CONFIG_DEBUG_INFO_BTF"))
@@ -151,7 +151,7 @@ func line(root, name string) string {
 
 // userNamespace says whether the capabilities of the process count for eBPF.
 func userNamespace() feature {
-	return has("first user namespace", !ebpf.InUserNamespace(), "", "the kernel refuses eBPF to root of another one: record uses ptrace", "record outside of the container")
+	return has("first user namespace", !ebpf.InUserNamespace(), "", "the kernel refuses eBPF to root of another one: record works in the process", "record outside of the container")
 }
 
 // ptraceScope says whether a process may trace its children.
@@ -159,7 +159,7 @@ func ptraceScope(root string) feature {
 	scope := line(root, "proc/sys/kernel/yama/ptrace_scope")
 	restricted, _ := strconv.Atoi(scope)
 	found := cmp.Or(scope, "no Yama")
-	return has("kernel.yama.ptrace_scope", restricted < 2, found, "only root can record with ptrace, and with 3 not even root", "set kernel.yama.ptrace_scope to 1")
+	return has("kernel.yama.ptrace_scope", restricted < 2, found, "only root can record in the process or with ptrace, and with 3 not even root", "set kernel.yama.ptrace_scope to 1")
 }
 
 func unprivileged(root string) feature {

@@ -124,7 +124,7 @@ func readLock(_ *tracer, t *thread) {
 	var l flock
 	switch t.Args[1] {
 	case format.FGetlk, format.FSetlk, format.FSetlkw, format.FOfdGetlk, format.FOfdSetlk, format.FOfdSetlkw:
-		t.unreadable(readStruct(t.TID, t.Args[2], &l))
+		t.unreadable(readStruct(t, t.Args[2], &l))
 		t.Args[2] = uint64(l.whence)
 	}
 	t.Args[3], t.Args[4], t.Args[5] = uint64(l.kind), uint64(l.start), uint64(l.len)
@@ -132,13 +132,13 @@ func readLock(_ *tracer, t *thread) {
 
 func readPair(_ *tracer, t *thread) {
 	var fds uint64
-	t.unreadable(readStruct(t.TID, t.Args[0], &fds))
+	t.unreadable(readStruct(t, t.Args[0], &fds))
 	t.Args[0] = fds
 }
 
 func readCloneArgs(_ *tracer, t *thread) {
 	var a struct{ flags, pidfd, childTID, parentTID, exitSignal uint64 }
-	t.unreadable(readStruct(t.TID, t.Args[0], &a))
+	t.unreadable(readStruct(t, t.Args[0], &a))
 	t.Args[0] = a.flags | a.exitSignal // one word, as clone has it
 }
 
@@ -152,7 +152,10 @@ func readOffsets(args uint8) reader {
 			}
 			offset := int64(-1)
 			if t.Args[i] != 0 {
-				t.unreadable(readStruct(t.TID, t.Args[i], &offset))
+				t.unreadable(readStruct(t, t.Args[i], &offset))
+				if t.written != nil { // as it is after the call, which has moved it on
+					offset -= max(t.Ret, 0)
+				}
 			}
 			t.Args[i] = uint64(offset)
 		}
@@ -165,7 +168,7 @@ func readOffsets(args uint8) reader {
 func readAddress(_ *tracer, t *thread) {
 	var address [unix.SizeofSockaddrUnix]byte
 	n := uint32(t.Args[2])
-	if n <= 2 || n > uint32(len(address)) || !readSlice(t.TID, t.Args[1], address[:n]) ||
+	if n <= 2 || n > uint32(len(address)) || !readSlice(t, t.Args[1], address[:n]) ||
 		binary.NativeEndian.Uint16(address[:]) != unix.AF_UNIX || address[2] == 0 {
 		t.foreign = true
 		return
@@ -180,7 +183,7 @@ func readAttrArgs(_ *tracer, t *thread) {
 		_           uint64 // address of the value
 		size, flags uint32
 	}
-	t.unreadable(readStruct(t.TID, t.Args[4], &a))
+	t.unreadable(readStruct(t, t.Args[4], &a))
 	t.Args[4], t.Args[5] = uint64(a.size), uint64(a.flags)
 }
 
@@ -196,12 +199,12 @@ func readAccessList(_ *tracer, t *thread) {
 	value, size := t.Args[2], t.Args[3]
 	t.Args[5] = 0
 	var name [len(format.AccessList) + 1]byte
-	if size < header+3*entryBytes || size > most || !readStruct(t.TID, t.Args[1], &name) || string(name[:]) != format.AccessList+"\x00" {
+	if size < header+3*entryBytes || size > most || !readStruct(t, t.Args[1], &name) || string(name[:]) != format.AccessList+"\x00" {
 		return
 	}
 	var first entry
 	var last [2]entry
-	if !readStruct(t.TID, value+header, &first) || !readStruct(t.TID, value+size-2*entryBytes, &last) {
+	if !readStruct(t, value+header, &first) || !readStruct(t, value+size-2*entryBytes, &last) {
 		t.unreadable(false)
 		return
 	}
@@ -219,7 +222,7 @@ func readRange(_ *tracer, t *thread) {
 			fd                 int64
 			offset, length, to uint64
 		}
-		t.unreadable(readStruct(t.TID, pointer, &r))
+		t.unreadable(readStruct(t, pointer, &r))
 		t.Args[2], t.Args[3], t.Args[4], t.Args[5] = uint64(int32(r.fd)), r.offset, r.length, r.to
 	case format.Fideduperange:
 		var r struct {
@@ -228,14 +231,14 @@ func readRange(_ *tracer, t *thread) {
 			fd             int64  // of the first
 			to             uint64
 		}
-		t.unreadable(readStruct(t.TID, pointer, &r))
+		t.unreadable(readStruct(t, pointer, &r))
 		t.Args[2], t.Args[3], t.Args[4], t.Args[5] = uint64(int32(r.fd)), r.offset, r.length, r.to
 	case format.FsIocResvsp64, format.FsIocUnresvsp64, format.FsIocZeroRange:
 		var r struct {
 			_, whence     int16
 			start, length int64
 		}
-		t.unreadable(readStruct(t.TID, pointer, &r))
+		t.unreadable(readStruct(t, pointer, &r))
 		t.Args[2], t.Args[3], t.Args[4] = uint64(r.whence), uint64(r.start), uint64(r.length)
 	}
 }
@@ -247,7 +250,7 @@ func readChild(_ *tracer, t *thread) {
 		pid int32
 	}
 	if t.Args[2] != 0 {
-		t.unreadable(readStruct(t.TID, t.Args[2], &info))
+		t.unreadable(readStruct(t, t.Args[2], &info))
 	}
 	t.Args[5] = uint64(info.pid)
 }

@@ -14,7 +14,7 @@ import (
 func readStat(arg int8) reader {
 	return func(_ *tracer, t *thread) {
 		var st unix.Stat_t
-		if readStruct(t.TID, t.Args[arg], &st) {
+		if readStruct(t, t.Args[arg], &st) {
 			t.details.Mode, t.details.Size = st.Mode, uint64(st.Size)
 			t.Flags |= bpf.CFlagFLAG_STAT
 		}
@@ -24,7 +24,7 @@ func readStat(arg int8) reader {
 func readStatx(arg int8) reader {
 	return func(_ *tracer, t *thread) {
 		var st unix.Statx_t
-		if readStruct(t.TID, t.Args[arg], &st) {
+		if readStruct(t, t.Args[arg], &st) {
 			t.details.Mode, t.details.Size = uint32(st.Mode), st.Size
 			t.Flags |= bpf.CFlagFLAG_STAT
 		}
@@ -37,7 +37,7 @@ func readTarget(arg int8) reader {
 		n := min(int(t.Ret), unix.PathMax)
 		from := len(t.Text)
 		t.Text = append(t.Text, zeroes[:n]...)
-		if readMemory(t.TID, t.Args[arg], t.Text[from:]) != n {
+		if t.peek(t.Args[arg], t.Text[from:]) != n {
 			t.Text = t.Text[:from]
 			return
 		}
@@ -48,18 +48,38 @@ func readTarget(arg int8) reader {
 
 // readOpened describes the file behind the resulting descriptor.
 func readOpened(tr *tracer, t *thread) {
-	var st unix.Statx_t
-	if !tr.statDescriptor(t.TID, t.Ret, unix.STATX_BASIC_STATS, &st) {
-		return // it may be closed again
+	var own unix.Statx_t
+	st, d := &own, &t.details
+	if w := t.written; w != nil {
+		if !w.file {
+			return
+		}
+		st, d.Cached = &w.opened, w.cached
+		tr.learnMinor(t, st)
+	} else {
+		if !tr.statDescriptor(t.TID, t.Ret, unix.STATX_BASIC_STATS, st) {
+			return // it may be closed again
+		}
+		d.Cached = cachedPages(t.TID, t.Ret, st.Mode)
+		t.process.setType(t.Ret, tr.fileType(t.TID, st))
 	}
-	t.process.setType(t.Ret, tr.fileType(t.TID, &st))
-	d := &t.details
 	d.Mode, d.Size, d.Blocks, d.Ino, d.Nlink = uint32(st.Mode), st.Size, st.Blocks, st.Ino, st.Nlink
 	d.Dev = st.Dev_major<<20 | st.Dev_minor
-	d.Cached = cachedPages(t.TID, t.Ret, st.Mode)
 	t.Flags |= bpf.CFlagFLAG_STAT | bpf.CFlagFLAG_FILE
 	if t.absent {
 		d.Created = 1
+	}
+}
+
+// learnMinor has the tracer know the device of a file that was opened in the process, if the
+// descriptor still leads there.
+func (tr *tracer) learnMinor(t *thread, opened *unix.Statx_t) {
+	var st unix.Statx_t
+	if _, known := tr.storages[opened.Dev_minor]; known || opened.Dev_major != 0 || opened.Mode&unix.S_IFMT != unix.S_IFREG {
+		return
+	}
+	if tr.statDescriptor(t.TID, t.Ret, unix.STATX_TYPE, &st) && st.Dev_major == 0 && st.Dev_minor == opened.Dev_minor {
+		tr.storageOf(t.TID, &st)
 	}
 }
 
@@ -71,6 +91,9 @@ func lookFor(at *format.Layout) reader {
 		return nil
 	}
 	return func(tr *tracer, t *thread) {
+		if t.written != nil { // the record says it
+			return
+		}
 		if at.OpenFlags >= 0 && t.Args[at.OpenFlags]&unix.O_CREAT == 0 {
 			return
 		}
@@ -87,7 +110,7 @@ type openHow struct{ flags, mode, resolve uint64 }
 
 func readOpenHow(tr *tracer, t *thread) {
 	var how openHow
-	t.unreadable(readStruct(t.TID, t.Args[2], &how))
+	t.unreadable(readStruct(t, t.Args[2], &how))
 	t.Args[2], t.Args[3], t.Args[4] = how.flags, how.mode, how.resolve
 	if how.flags&unix.O_CREAT != 0 {
 		t.absent = tr.isAbsent(t, int32(t.Args[0]))

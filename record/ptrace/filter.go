@@ -15,6 +15,7 @@ import (
 const (
 	dataNr       = 0
 	dataArch     = 4
+	dataIP       = 8  // of the instruction after the call
 	dataArgument = 16 // the first; 8 bytes each
 )
 
@@ -82,30 +83,58 @@ func filter(a format.Arch, memory bool) []unix.SockFilter {
 			spans = append(spans, span{uint32(nr), w})
 		}
 	}
-	return append([]unix.SockFilter{
+	code := append([]unix.SockFilter{
 		load(dataArch),
 		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: auditArch[a], Jt: 1},
 		give(unix.SECCOMP_RET_TRACE | stopCompat),
 		load(dataNr),
-	}, choose(a, spans)...)
+	}, choose(spans)...)
+	var at [stopUntimed + 1]int
+	for w := stop; w <= stopUntimed; w++ {
+		at[w] = len(code)
+		code = append(append(code, passBlob(a)...), perform(a, w)...)
+	}
+	for i := range code {
+		if jump := &code[i]; jump.Code == unix.BPF_JMP|unix.BPF_JA {
+			jump.K = uint32(at[jump.K] - i - 1)
+		}
+	}
+	return code
 }
 
-// choose returns the code that finds the number's span.
-func choose(a format.Arch, spans []span) []unix.SockFilter {
+// choose returns the code that finds the number's span. Its jumps without a condition lead to
+// actions.
+func choose(spans []span) []unix.SockFilter {
 	if len(spans) == 1 {
-		return perform(a, spans[0].action)
+		if spans[0].action == pass {
+			return []unix.SockFilter{give(unix.SECCOMP_RET_ALLOW)}
+		}
+		return []unix.SockFilter{{Code: unix.BPF_JMP | unix.BPF_JA, K: uint32(spans[0].action)}}
 	}
 	middle := len(spans) / 2
-	below, above := choose(a, spans[:middle]), choose(a, spans[middle:])
+	below, above := choose(spans[:middle]), choose(spans[middle:])
 	code := []unix.SockFilter{{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, K: spans[middle].first, Jt: uint8(len(below))}}
 	return append(append(code, below...), above...)
+}
+
+// passBlob returns the code that lets calls of the blob pass.
+func passBlob(a format.Arch) []unix.SockFilter {
+	if a != format.AMD64 {
+		return nil
+	}
+	return []unix.SockFilter{
+		load(dataIP + 4),
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: 0, Jf: 4},
+		load(dataIP),
+		{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: ^uint32(blobBytes - 1)},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: blobAddr, Jf: 1},
+		give(unix.SECCOMP_RET_ALLOW),
+	}
 }
 
 // perform returns the code of an action.
 func perform(a format.Arch, w action) []unix.SockFilter {
 	switch w {
-	case pass:
-		return []unix.SockFilter{give(unix.SECCOMP_RET_ALLOW)}
 	case stop:
 		return []unix.SockFilter{give(unix.SECCOMP_RET_TRACE | stopCall)}
 	case stopFile:

@@ -25,6 +25,12 @@ func (t *thread) readString(n int, address uint64) {
 		t.details.State[n] = bpf.CStringStateSTRING_NULL
 		return
 	}
+	if w := t.written; w != nil {
+		p := &w.pieces[n]
+		t.Text = append(t.Text, p.bytes...)
+		t.details.State[n], t.details.Len[n] = bpf.CStringState(p.state), uint16(len(p.bytes))
+		return
+	}
 	from, state := len(t.Text), bpf.CStringStateSTRING_UNREADABLE
 	for size := uint64(firstBytes); ; size = pageBytes {
 		// No read goes beyond a page, because the next may not be there.
@@ -35,7 +41,7 @@ func (t *thread) readString(n int, address uint64) {
 		}
 		at := len(t.Text)
 		t.Text = append(t.Text, zeroes[:size]...)
-		got := readMemory(t.TID, address, t.Text[at:])
+		got := t.peek(address, t.Text[at:])
 		t.Text = t.Text[:at+got]
 		if end := bytes.IndexByte(t.Text[at:], 0); end >= 0 {
 			t.Text, state = t.Text[:at+end], bpf.CStringStateSTRING_WHOLE
@@ -50,11 +56,19 @@ func (t *thread) readString(n int, address uint64) {
 	t.details.State[n], t.details.Len[n] = state, uint16(len(t.Text)-from)
 }
 
+// peek reads memory of the thread's program, or what the record of a call has of it.
+func (t *thread) peek(address uint64, into []byte) int {
+	if t.written != nil {
+		return t.written.peek(address, into)
+	}
+	return readMemory(t.TID, address, into)
+}
+
 // readSlice fills into from a thread's memory.
-func readSlice[T any](tid int32, address uint64, into []T) bool {
+func readSlice[T any](t *thread, address uint64, into []T) bool {
 	var one T
 	b := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(into))), len(into)*int(unsafe.Sizeof(one)))
-	return readMemory(tid, address, b) == len(b)
+	return t.peek(address, b) == len(b)
 }
 
 // readMemory reads from a thread's memory as much as there is of it, and
@@ -72,8 +86,13 @@ func readMemory(tid int32, address uint64, into []byte) int {
 	return int(n)
 }
 
+// asMemory returns the memory of *v.
+func asMemory[T any](v *T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v))
+}
+
 // readStruct fills *into from a thread's memory.
-func readStruct[T any](tid int32, address uint64, into *T) bool {
-	bytes := unsafe.Slice((*byte)(unsafe.Pointer(into)), unsafe.Sizeof(*into))
-	return address != 0 && readMemory(tid, address, bytes) == len(bytes)
+func readStruct[T any](t *thread, address uint64, into *T) bool {
+	bytes := asMemory(into)
+	return address != 0 && t.peek(address, bytes) == len(bytes)
 }

@@ -76,6 +76,7 @@ func (tr *tracer) settle(t *thread, code uint64) {
 		return
 	}
 	t.settled = true
+	tr.retire(t)
 	if code&dumpedCore == 0 { // which the thread itself has written
 		tr.settleBytes(t)
 	}
@@ -84,6 +85,7 @@ func (tr *tracer) settle(t *thread, code uint64) {
 		return
 	}
 	tr.keep(usesOf(t.TID, p.maps))
+	p.clear()
 	delete(tr.processes, p.id)
 }
 

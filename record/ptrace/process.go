@@ -26,6 +26,8 @@ type process struct {
 	types []uint8
 
 	maps []mapping
+
+	memory *space // as far as calls in it are recorded in the process; nil before one could be
 }
 
 // maxTypes is the number of descriptors of a process whose types are kept.
@@ -46,19 +48,42 @@ func (tr *tracer) processOf(tid int32) *process {
 			}
 		}
 	}
-	p := &process{id: tid, maps: tr.heirs[tid]}
+	p := &process{id: tid, maps: tr.heirs[tid], memory: tr.copyOf(tid)}
 	delete(tr.heirs, tid)
 	tr.processes[tid] = p
 	return p
 }
 
 // clear drops what execve has closed and unmapped.
-func (p *process) clear() { p.types, p.maps = nil, nil }
+func (p *process) clear() {
+	p.types, p.maps = nil, nil
+	if p.memory != nil {
+		p.memory.close()
+		p.memory = nil
+	}
+}
+
+// space returns the memory of the process.
+func (p *process) space() *space {
+	if p.memory == nil {
+		p.memory = new(space)
+	}
+	return p.memory
+}
+
+// kinds returns the types of descriptors, which the process shares with the tracer where it has
+// an area.
+func (p *process) kinds() []uint8 {
+	if p.memory != nil && p.memory.shared != nil {
+		return p.memory.types()
+	}
+	return p.types
+}
 
 // typeOf returns the type of a descriptor of a stopped thread as
 // record.Call.Type has it.
 func (tr *tracer) typeOf(t *thread, fd uint32) uint32 {
-	if types := t.process.types; int(fd) < len(types) && types[fd] != 0 {
+	if types := t.process.kinds(); int(fd) < len(types) && types[fd] != 0 {
 		return uint32(types[fd])
 	}
 	var st unix.Statx_t
@@ -70,7 +95,12 @@ func (tr *tracer) typeOf(t *thread, fd uint32) uint32 {
 
 // setType notes the type of a descriptor, and returns it.
 func (p *process) setType(fd int64, typ uint8) uint32 {
-	if fd < maxTypes {
+	if fd >= maxTypes {
+		return uint32(typ)
+	}
+	if types := p.kinds(); int(fd) < len(types) {
+		types[fd] = typ
+	} else {
 		if more := int(fd) + 1 - len(p.types); more > 0 {
 			p.types = append(p.types, make([]uint8, more)...)
 		}
@@ -91,8 +121,9 @@ func (p *process) forget(c *record.Call, info *format.Info) {
 		last = c.Args[1]
 	}
 	first, last = uint64(uint32(first)), uint64(uint32(last))
-	if n := uint64(len(p.types)); first < n && first <= last {
-		clear(p.types[first:min(last+1, n)])
+	types := p.kinds()
+	if n := uint64(len(types)); first < n && first <= last {
+		clear(types[first:min(last+1, n)])
 	}
 }
 
@@ -138,6 +169,11 @@ func (tr *tracer) storageOf(tid int32, st *unix.Statx_t) storage {
 			s = storages[int64(fs.Type)]
 		}
 		tr.storages[st.Dev_minor] = s
+		for _, p := range tr.processes {
+			if p.memory != nil {
+				tr.noteMinor(p.memory, st.Dev_minor, s)
+			}
+		}
 	}
 	return s
 }

@@ -44,7 +44,7 @@ type ioEvent struct {
 // readParams reads struct io_uring_params, which the kernel is given.
 func readParams(tr *tracer, t *thread) {
 	var params struct{ _, completions, flags, _, idle uint32 }
-	t.unreadable(readStruct(t.TID, t.Args[1], &params))
+	t.unreadable(readStruct(t, t.Args[1], &params))
 	t.Args[1], t.Args[2], t.Args[3] = uint64(params.flags), uint64(params.completions), uint64(params.idle)
 }
 
@@ -61,7 +61,7 @@ func noList(_ *tracer, t *thread) { t.Args[4] = 0 }
 // madeContext reads the context that the kernel returned.
 func madeContext(tr *tracer, t *thread) {
 	var context uint64
-	t.unreadable(readStruct(t.TID, t.Args[1], &context))
+	t.unreadable(readStruct(t, t.Args[1], &context))
 	t.Args[1] = context
 	tr.lastRing++
 	tr.contexts[contextID{t.process.id, context}] = tr.lastRing
@@ -90,7 +90,7 @@ func readSubmitted(tr *tracer, t *thread) {
 		return
 	}
 	var ring struct{ _, _, head, _ uint32 } // struct aio_ring
-	readStruct(t.TID, t.Args[0], &ring)
+	readStruct(t, t.Args[0], &ring)
 	s := &tr.submission
 	for i := range min(t.Args[1], maxRequests) {
 		var at uint64
@@ -98,7 +98,7 @@ func readSubmitted(tr *tracer, t *thread) {
 		now := tr.now()
 		*s = record.Submission{CSubmission: bpf.CSubmission{Start: uint64(now), Begun: uint64(now), Batch: uint64(tr.lastBatch), Tid: uint32(t.TID), Ring: t.Pos, Reaped: ring.head,
 			Index: uint32(i), Process: uint32(t.process.id), Flags: bpf.CFlagFLAG_AIO}}
-		if !readStruct(t.TID, t.Args[2]+8*i, &at) || !readStruct(t.TID, at, &cb) {
+		if !readStruct(t, t.Args[2]+8*i, &at) || !readStruct(t, at, &cb) {
 			s.Flags |= bpf.CFlagFLAG_UNREADABLE
 		}
 		s.Key, s.Flags = at, s.Flags|bpf.CFlag(tr.typeOf(t, cb.fd)<<bpf.CBitsTYPE_SHIFT)
@@ -122,7 +122,7 @@ func (tr *tracer) sumVector(t *thread, address, n uint64) (sum uint64, ok bool) 
 		return 0, false
 	}
 	v := tr.segments[:n]
-	if n > 0 && !readSlice(t.TID, address, v) {
+	if n > 0 && !readSlice(t, address, v) {
 		return 0, false
 	}
 	for _, s := range v {
@@ -139,7 +139,7 @@ func readEvents(tr *tracer, t *thread) {
 	c := &tr.completion
 	for i := range min(t.Ret, maxRequests) {
 		var e ioEvent
-		if !readStruct(t.TID, t.Args[3]+32*uint64(i), &e) {
+		if !readStruct(t, t.Args[3]+32*uint64(i), &e) {
 			return
 		}
 		*c = record.Completion{CCompletion: bpf.CCompletion{Key: e.request, Process: uint32(t.process.id), Flags: bpf.CFlagFLAG_AIO, End: uint64(tr.now()), Ret: e.result}}

@@ -24,7 +24,17 @@ import (
 //   - pages in the page cache are noted from Linux 6.5 on;
 //   - what outlives the command can't go on without a tracer. It is recorded
 //     until it ends, and killed when a signal or ctx ends the recording.
+//   - calls are recorded in the process where that is possible.
 func Run(ctx context.Context, o record.Options, s record.Sink) (record.Result, error) {
+	return recordWith(ctx, o, s, inProcess() == nil)
+}
+
+// Stops is Run, except that the command stops at each call that is recorded.
+func Stops(ctx context.Context, o record.Options, s record.Sink) (record.Result, error) {
+	return recordWith(ctx, o, s, false)
+}
+
+func recordWith(ctx context.Context, o record.Options, s record.Sink, inProcess bool) (record.Result, error) {
 	if !hooked.Load() {
 		return record.Result{}, errors.New("internal error: ptrace.Main was not called")
 	}
@@ -40,7 +50,7 @@ func Run(ctx context.Context, o record.Options, s record.Sink) (record.Result, e
 		// The thread is not used again: the kernel kills what is left of the
 		// command with it.
 		runtime.LockOSThread()
-		r, err := trace(ctx, &o, s)
+		r, err := trace(ctx, &o, s, inProcess)
 		done <- outcome{r, err}
 	}()
 	end := <-done
@@ -54,10 +64,14 @@ type outcome struct {
 }
 
 // trace is Run, on a thread of its own.
-func trace(ctx context.Context, o *record.Options, s record.Sink) (r record.Result, err error) {
+func trace(ctx context.Context, o *record.Options, s record.Sink, inProcess bool) (r record.Result, err error) {
 	records := newRecords(s)
 	tr := newTracer(records)
 	tr.memory = o.Memory
+	if inProcess {
+		all := inlinePlans(o.Memory)
+		tr.inline = &all
+	}
 	defer ignoreStops()()
 	if r.Cost, err = tr.start(o); err != nil {
 		return r, err
@@ -67,7 +81,7 @@ func trace(ctx context.Context, o *record.Options, s record.Sink) (r record.Resu
 		return r, tr.abandon(err)
 	}
 	defer signals.Release()
-	if err = s.WriteHeader(record.StartHeader(o, int(tr.command), "ptrace", r.Cost)); err != nil {
+	if err = s.WriteHeader(record.StartHeader(o, int(tr.command), tr.name(), r.Cost)); err != nil {
 		return r, tr.abandon(err)
 	}
 	if err = record.Yield(o.Nice, o.Processors); err != nil {
@@ -79,7 +93,8 @@ func trace(ctx context.Context, o *record.Options, s record.Sink) (r record.Resu
 	}
 	defer unix.Close(pidfd)
 
-	stop, written, watched := make(chan struct{}), make(chan outcome, 1), make(chan struct{})
+	stop, written, watched, drained := make(chan struct{}), make(chan outcome, 1), make(chan struct{}), make(chan struct{})
+	stopDrains := make(chan struct{})
 	go func() {
 		err := records.run(stop)
 		written <- outcome{err, time.Now()}
@@ -89,8 +104,19 @@ func trace(ctx context.Context, o *record.Options, s record.Sink) (r record.Resu
 		close(watched)
 	}()
 	tr.began = time.Now()
+	if tr.inline != nil {
+		tr.clock.start(tr.began, tr.firstTick, tr.made)
+		go func() {
+			tr.drains(stopDrains)
+			close(drained)
+		}()
+	} else {
+		close(drained)
+	}
 	tr.resume(tr.threads[tr.command], 0)
 	err = tr.all()
+	close(stopDrains)
+	<-drained
 	close(stop)
 	<-watched
 	r.Status, r.Elapsed = record.ExitStatus(tr.status), tr.elapsed
@@ -107,6 +133,14 @@ func trace(ctx context.Context, o *record.Options, s record.Sink) (r record.Resu
 	r.Coverage = records.writer.Account()
 	tr.addMissing(&r.Coverage)
 	return r, s.WriteHeader(records.writer.EndHeader(&r, true))
+}
+
+// name is that of the recorder in the header.
+func (tr *tracer) name() string {
+	if tr.inline != nil {
+		return "in-process"
+	}
+	return "ptrace"
 }
 
 // all handles stops until there is no thread left.

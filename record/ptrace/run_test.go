@@ -64,7 +64,7 @@ func TestHeaderAndStreams(t *testing.T) {
 
 	require.Len(t, c.Headers, 2)
 	tool, _ := c.Headers[0].Value(format.MetaTool)
-	require.Equal(t, "ptrace", tool)
+	require.Equal(t, "in-process", tool)
 	cost, _ := c.Headers[0].Value(format.MetaCost)
 	require.Regexp(t, `^inside=-?\d+ outside=-?\d+ rich=0$`, cost)
 	lost, _ := c.Headers[1].Value(format.MetaLost)

@@ -38,8 +38,9 @@ type syscallInfo struct {
 	op   uint8
 	_    [3]uint8
 	arch uint32
-	_    [2]uint64 // instruction and stack pointer
-	nr   uint64    // at the end of a call, its result
+	ip   uint64
+	_    uint64 // stack pointer
+	nr   uint64 // at the end of a call, its result
 	args [6]uint64
 	data uint32
 	_    uint32
@@ -66,11 +67,12 @@ func stopEvent(s unix.WaitStatus) int { return int(s) >> 16 }
 // this program.
 const waitOptions = unix.WALL | unix.WNOTHREAD
 
+const anyThread = -1
+
 // tryWait is a wait that returns 0 at once where nothing has happened.
-func tryWait(status *unix.WaitStatus) (int32, unix.Errno) {
+func tryWait(of int, status *unix.WaitStatus) (int32, unix.Errno) {
 	var s int32
-	all := -1
-	tid, _, e := unix.RawSyscall6(unix.SYS_WAIT4, uintptr(all), uintptr(unsafe.Pointer(&s)), waitOptions|unix.WNOHANG, 0, 0, 0)
+	tid, _, e := unix.RawSyscall6(unix.SYS_WAIT4, uintptr(of), uintptr(unsafe.Pointer(&s)), waitOptions|unix.WNOHANG, 0, 0, 0)
 	*status = unix.WaitStatus(s)
 	return int32(tid), e
 }

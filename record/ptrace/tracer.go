@@ -1,7 +1,9 @@
 package ptrace
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"pianola/format/coverage"
 	"pianola/internal/futex"
 	"pianola/internal/stats"
+	"pianola/internal/ticks"
 	"pianola/record"
 )
 
@@ -34,6 +37,8 @@ type thread struct {
 	object uint64 // the first argument
 
 	process *process
+	ring    *ring    // nil where all of its calls stop
+	written *written // of a thread that stands for a ring: what the record has
 
 	// For the account of what is missing.
 	held        int64           // bytes that the kernel has counted, by recorded calls and before the recording
@@ -48,25 +53,38 @@ type thread struct {
 // to its thread, for the kernel lets no other thread control the command.
 type tracer struct {
 	records *records
-	command int32     // process id
+	inline  *[maxNr]inlinePlan // nil where all calls stop
+	command int32              // process id
+	made    time.Time
 	began   time.Time // of the recording
-	memory  bool      // calls on memory are recorded
-	running bool      // the command has begun; before, the helper measures
+
+	firstTick uint64 // of the processor's counter, when the tracer was made
+
+	memory  bool // calls on memory are recorded
+	running bool // the command has begun; before, the helper measures
 
 	// Results.
 	missing   coverage.Account // Missing only, without mapped files
-	durations [2][]int64       // of the helper's calls; awake and asleep
+	durations [numWays][]int64 // of the helper's calls
 	status    unix.WaitStatus
 	elapsed   time.Duration
 	ended     chan struct{} // closed when the command has ended
 
 	// Internal state.
+	state   sync.Mutex // guards all below but mu, from when the command runs
 	mu      sync.Mutex
 	threads map[int32]*thread // changed under mu by the tracer only
 	killing bool              // guarded by mu
 
-	awake     bool // between stops
-	quiet     bool // nothing is recorded any more
+	awake     bool     // between stops
+	stops     []stopOf // that have not been handled
+	rings     []*ring
+	copied    []byte // records that are handled
+	filled    int    // the most bytes of a ring since the last pause
+	steps     []step
+	clock     counter
+	slowCost  format.Cost // of an event that stops, if that is not the one of the recording
+	quiet     bool        // nothing is recorded any more
 	processes map[int32]*process
 	heirs     map[int32][]mapping // of processes that have not been met, by their first thread
 	files     map[fileID]*mapped
@@ -85,13 +103,26 @@ type tracer struct {
 	awaited    int64 // nanoseconds in calls that submit or await requests of libaio
 }
 
+// stopOf is a stop of a thread.
+type stopOf struct {
+	tid    int32
+	status unix.WaitStatus
+}
+
 func newTracer(r *records) *tracer {
-	return &tracer{records: r, began: time.Now(), ended: make(chan struct{}), threads: make(map[int32]*thread), awake: true,
+	now := time.Now()
+	return &tracer{records: r, made: now, began: now, firstTick: ticks.Now(), ended: make(chan struct{}), threads: make(map[int32]*thread), awake: true,
 		processes: make(map[int32]*process), heirs: make(map[int32][]mapping), files: make(map[fileID]*mapped),
 		storages: make(map[uint32]storage), contexts: make(map[contextID]int32), path: make([]byte, 0, 2*unix.PathMax)}
 }
 
-func (tr *tracer) now() int64 { return time.Since(tr.began).Nanoseconds() }
+// now returns the time of the recording, of the clock that calls in the process have.
+func (tr *tracer) now() int64 {
+	if tr.clock.rate != 0 {
+		return tr.clock.nanos(ticks.Now())
+	}
+	return time.Since(tr.began).Nanoseconds()
+}
 
 // spin is how long a tracer that is awake looks for the next stop before it
 // sleeps until one comes. Where processors are idle, to be woken up takes much
@@ -102,11 +133,17 @@ const spin = 20 * time.Microsecond
 // next handles the next stop or end of a thread. It reports false where there
 // are no threads any more.
 func (tr *tracer) next() (bool, error) {
+	if len(tr.stops) > 0 {
+		s := tr.stops[0]
+		tr.stops = slices.Delete(tr.stops, 0, 1)
+		tr.locked(func() { tr.handle(s.tid, s.status) })
+		return true, nil
+	}
 	var status unix.WaitStatus
-	tid, e := tryWait(&status)
+	tid, e := tryWait(anyThread, &status)
 	if tr.awake {
 		for start := time.Now(); tid == 0 && e == 0 && time.Since(start) < spin; {
-			tid, e = tryWait(&status)
+			tid, e = tryWait(anyThread, &status)
 		}
 	}
 	if tid == 0 && e == 0 {
@@ -118,7 +155,7 @@ func (tr *tracer) next() (bool, error) {
 	}
 	switch e {
 	case 0:
-		tr.handle(tid, status)
+		tr.locked(func() { tr.handle(tid, status) })
 		return true, nil
 	case unix.EINTR:
 		return true, nil
@@ -127,6 +164,31 @@ func (tr *tracer) next() (bool, error) {
 	}
 	return false, fmt.Errorf("wait for a stop: %w", e)
 }
+
+func (tr *tracer) locked(do func()) {
+	tr.state.Lock()
+	defer tr.state.Unlock()
+	do()
+}
+
+// await waits for the next stop of one thread. Its end is left to be handled.
+func (tr *tracer) await(tid int32) (status unix.WaitStatus, err error) {
+	for {
+		_, err := unix.Wait4(int(tid), &status, waitOptions, nil)
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return status, err
+		case status.Exited() || status.Signaled():
+			tr.stops = append(tr.stops, stopOf{tid, status})
+			return status, errGone
+		default:
+			return status, nil
+		}
+	}
+}
+
+var errGone = errors.New("the thread has ended")
 
 // handle handles a stop or the end of a thread.
 func (tr *tracer) handle(tid int32, status unix.WaitStatus) {
@@ -170,9 +232,12 @@ func (tr *tracer) handle(tid int32, status unix.WaitStatus) {
 			tr.resume(t, 0)
 		}
 	default:
-		if s := status.StopSignal(); s == syscallStop {
+		switch s := status.StopSignal(); {
+		case s == syscallStop:
 			tr.leave(t)
-		} else {
+		case s == unix.SIGTRAP && tr.trapped(t):
+			tr.resume(t, 0)
+		case !tr.delayed(t, s):
 			tr.resume(t, s)
 		}
 	}
@@ -183,6 +248,7 @@ func (tr *tracer) meet(tid int32) *thread {
 	t := &thread{Call: record.Call{TID: tid}}
 	t.Details = &t.details
 	tr.join(t)
+	tr.idle(t)
 	tr.mu.Lock()
 	tr.threads[tid] = t
 	killing := tr.killing
@@ -196,6 +262,7 @@ func (tr *tracer) meet(tid int32) *thread {
 // forget removes a thread that is gone.
 func (tr *tracer) forget(t *thread, status unix.WaitStatus) {
 	tr.futexes.Abandon(t.TID, t.place())
+	tr.retire(t)
 	tr.mu.Lock()
 	delete(tr.threads, t.TID)
 	tr.mu.Unlock()
@@ -240,19 +307,15 @@ func (tr *tracer) enter(t *thread) {
 		return
 	}
 	p := &plans[nr]
-	t.Nr, t.Flags, t.Args, t.Ret, t.Type, t.Pos, t.Channel = uint32(nr), 0, tr.info.args, 0, 0, 0, 0
-	t.absent, t.foreign, t.child, t.Text, t.details = false, false, 0, t.Text[:0], bpf.CDetails{}
-	for n, arg := range p.args {
-		if arg != 0 {
-			t.readString(n, t.Args[arg-1])
-		}
+	t.clear(uint32(nr), &tr.info.args)
+	if tr.patch(t); tr.threads[t.TID] != t {
+		return
 	}
-	if p.typed {
-		t.Type = tr.typeOf(t, uint32(t.Args[0]))
+	tr.landed(t)
+	if p.waits {
+		tr.drain() // of calls that woke others before
 	}
-	if p.atEntry != nil {
-		p.atEntry(tr, t)
-	}
+	tr.begin(t, p)
 	if t.foreign {
 		tr.resume(t, 0)
 		return
@@ -267,23 +330,29 @@ func (tr *tracer) enter(t *thread) {
 	tr.resume(t, 0)
 }
 
-// leave handles the end of a call.
-func (tr *tracer) leave(t *thread) {
-	end := tr.now()
-	if !t.inside || !getSyscall(t.TID, &tr.info) {
-		tr.resume(t, 0)
-		return
+// clear readies a thread for a call.
+func (t *thread) clear(nr uint32, args *[format.MaxArgs]uint64) {
+	t.Nr, t.Flags, t.Args, t.Ret, t.Type, t.Pos, t.Channel = nr, 0, *args, 0, 0, 0, 0
+	t.absent, t.foreign, t.child, t.Text, t.details = false, false, 0, t.Text[:0], bpf.CDetails{}
+}
+
+// begin reads what is known of a call when it begins.
+func (tr *tracer) begin(t *thread, p *plan) {
+	for n, arg := range p.args {
+		if arg != 0 {
+			t.readString(n, t.Args[arg-1])
+		}
 	}
-	t.inside = false
-	p := &plans[t.Nr]
-	if t.Ret = tr.info.result(); t.child != 0 && t.Ret > 0 {
-		t.Ret = int64(t.child) // as the recorder sees it
+	if p.typed && t.written == nil {
+		t.Type = tr.typeOf(t, uint32(t.Args[0]))
 	}
-	if p.waits {
-		tr.endWait(t, end)
-		tr.resume(t, 0)
-		return
+	if p.atEntry != nil {
+		p.atEntry(tr, t)
 	}
+}
+
+// finish reads what is known when it has ended, and hands it on.
+func (tr *tracer) finish(t *thread, p *plan, end int64) {
 	info := p.op.Info()
 	t.process.forget(&t.Call, info)
 	if t.Ret >= 0 {
@@ -296,6 +365,27 @@ func (tr *tracer) leave(t *thread) {
 		tr.holdExec(t)
 	}
 	tr.add(t, end)
+}
+
+// leave handles the end of a call.
+func (tr *tracer) leave(t *thread) {
+	end := tr.now()
+	if !t.inside || !getSyscall(t.TID, &tr.info) {
+		tr.resume(t, 0)
+		return
+	}
+	t.inside = false
+	tr.landed(t)
+	p := &plans[t.Nr]
+	if t.Ret = tr.info.result(); t.child != 0 && t.Ret > 0 {
+		t.Ret = int64(t.child) // as the recorder sees it
+	}
+	if p.waits {
+		tr.endWait(t, end)
+		tr.resume(t, 0)
+		return
+	}
+	tr.finish(t, p, end)
 	tr.resume(t, 0)
 }
 
@@ -304,7 +394,13 @@ func (tr *tracer) leave(t *thread) {
 func (tr *tracer) executed(t *thread) {
 	end := tr.now()
 	before, ok := eventMessage(t.TID)
+	for _, other := range tr.threads { // those that are gone have records
+		if other.process == t.process {
+			tr.retire(other)
+		}
+	}
 	t.process.clear()
+	tr.idle(t)
 	if !tr.running {
 		tr.running = true
 		t.inside = false
@@ -359,35 +455,59 @@ func (tr *tracer) add(t *thread, end int64) {
 	if tr.quiet || !record.Records(plans[t.Nr].op, tr.memory) {
 		return
 	}
-	t.Dur = end - t.Start
+	if t.written == nil {
+		tr.drain()
+		t.slow(tr.slowCost, end)
+	} else {
+		t.Dur = end - t.Start
+	}
 	switch plans[t.Nr].op {
 	case format.OpIOSubmit, format.OpIOGetevents, format.OpIOPgetevents:
 		tr.awaited += t.Dur
 	}
 	tr.quiet = !tr.records.add(&t.Call)
-	t.Off = format.Off{}
+	t.Off, t.Taken = format.Off{}, 0
+}
+
+// slow sets the duration of a call that stopped. Where the recording has calls that did not, its
+// cost is theirs: this takes the difference from the duration, and notes that of the time before.
+func (t *thread) slow(more format.Cost, end int64) {
+	t.Dur = max(end-t.Start-more.Inside, 0)
+	t.Taken += more.Outside
 }
 
 // measured takes a call of the helper, whose rounds the tracer spends awake and
 // asleep in turn.
 func (tr *tracer) measured(op format.Op, nanos int64) {
-	n := len(tr.durations[0]) + len(tr.durations[1])
-	if op != format.OpLseek || n == measureRounds*measureCalls {
-		return
+	n := len(tr.durations[awake]) + len(tr.durations[asleep])
+	switch {
+	case op != format.OpLseek:
+	case n == measureRounds*measureCalls:
+		tr.durations[patched] = append(tr.durations[patched], nanos)
+	default:
+		way := n / measureCalls % 2
+		tr.durations[way] = append(tr.durations[way], nanos)
+		tr.awake = (n+1)/measureCalls%2 == 0
 	}
-	way := n / measureCalls % 2
-	tr.durations[way] = append(tr.durations[way], nanos)
-	tr.awake = (n+1)/measureCalls%2 == 0
 }
 
 // cost returns what an event costs, from what the helper measured, and has the
 // tracer go on in the cheaper way.
 func (tr *tracer) cost(m measurement) format.Cost {
-	tr.awake = m.Awake <= m.Asleep
-	total, way := m.Awake, 0
-	if !tr.awake {
-		total, way = m.Asleep, 1
+	tr.awake = m[awake] <= m[asleep]
+	of := func(way int) format.Cost {
+		inside := stats.Median(tr.durations[way]) - m[free]
+		return format.Cost{Inside: inside, Outside: m[way] - m[free] - inside}
 	}
-	inside := stats.Median(tr.durations[way]) - m.Free
-	return format.Cost{Inside: inside, Outside: total - m.Free - inside}
+	stops := of(asleep)
+	if tr.awake {
+		stops = of(awake)
+	}
+	if len(tr.durations[patched]) < measureCalls {
+		tr.inline = nil
+		return stops
+	}
+	cost := of(patched)
+	tr.slowCost = format.Cost{Inside: stops.Inside - cost.Inside, Outside: stops.Outside - cost.Outside}
+	return cost
 }

@@ -50,7 +50,9 @@ func beginWait(tr *tracer, t *thread) {
 		t.foreign = true
 		return
 	}
-	tr.futexes.Begin(t.TID, t.place(), t.futex)
+	if t.written == nil { // of others, a step has done it
+		tr.futexes.Begin(t.TID, t.place(), t.futex)
+	}
 }
 
 // place is where the thread waits at a futex. Processes that share memory have
@@ -61,6 +63,9 @@ func (t *thread) place() futex.Place {
 
 // endWait records what the end of a call tells in which the thread may have waited.
 func (tr *tracer) endWait(t *thread, end int64) {
+	if t.written == nil {
+		tr.drain()
+	}
 	w, waker := t.wait, int32(0)
 	if w.Kind == bpf.CWaitKindWAIT_FUTEX {
 		if t.futex != futex.Waits {

@@ -12,20 +12,31 @@ import (
 	"pianola/record/ptrace"
 )
 
-// Ptrace is ptrace.Run. It says where that takes rights from the command: the kernel does not
-// change the user of what a tracer without privileges, or a filter, looks at.
+// InProcess is ptrace.Run, and Ptrace ptrace.Stops. They say where recording takes rights from the
+// command: the kernel does not change the user of what a tracer without privileges, or a filter,
+// looks at.
+func InProcess(ctx context.Context, o record.Options, s record.Sink) (record.Result, error) {
+	warnOfRights(&o)
+	return ptrace.Run(ctx, o, s)
+}
+
+// Ptrace is described at InProcess.
 func Ptrace(ctx context.Context, o record.Options, s record.Sink) (record.Result, error) {
+	warnOfRights(&o)
+	return ptrace.Stops(ctx, o, s)
+}
+
+func warnOfRights(o *record.Options) {
 	if path, err := o.Program(); err == nil {
 		uid, gid := os.Geteuid(), os.Getegid()
 		if o.Credential != nil {
 			uid, gid = int(o.Credential.Uid), int(o.Credential.Gid)
 		}
 		if rights := rightsOf(path, uid, gid); len(rights) > 0 {
-			console.Warn("with ptrace, %s does not get %s", path, strings.Join(rights, ", or "))
+			console.Warn("without eBPF, %s does not get %s", path, strings.Join(rights, ", or "))
 			console.Suggest("eBPF does not take them away: --tracer ebpf")
 		}
 	}
-	return ptrace.Run(ctx, o, s)
 }
 
 // rightsOf returns the rights that a user gets by executing a file.

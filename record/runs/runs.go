@@ -24,7 +24,7 @@ import (
 type Options struct {
 	Name   string          // of the command of pianola, which messages begin with
 	Record record.Options  // the account is not in it
-	Tracer record.Recorder // nil for eBPF or, if that is not possible, ptrace
+	Tracer record.Recorder // nil for eBPF or, if that is not possible, InProcess
 	Kept   output.Options  // the owner is not in it
 
 	Account *Account // that the command and Setup run as; nil for the caller
@@ -151,14 +151,14 @@ func (r *Recorder) take(program context.Context, out output.Output) (record.Resu
 		return begin()
 	}
 	run := r.Tracer
-	choose := run == nil && len(o.Layers) == 0 && o.Ranks == nil // ptrace has neither
+	choose := run == nil && len(o.Layers) == 0 && o.Ranks == nil // others have neither
 	if run == nil {
 		run = ebpf.Run
 	}
 	result, err := run(ctx, o, out)
 	if _, start := errors.AsType[*record.StartError](err); err != nil && choose && !start && !begun && ctx.Err() == nil {
-		console.Warn("%s: %v; recording with ptrace instead, which slows the command down more", r.Name, err)
-		result, err = Ptrace(ctx, o, out)
+		console.Warn("%s: %v; recording in the process instead", r.Name, err)
+		result, err = InProcess(ctx, o, out)
 	}
 	_ = begin() // it may have failed before
 	if ferr := out.Finish(err == nil); err == nil {

@@ -3,16 +3,15 @@ package engine
 import (
 	"math"
 	"math/bits"
-	"os"
 	"runtime"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 	_ "unsafe" // for go:linkname
 
 	"pianola/internal/eventcount"
 	"pianola/internal/stats"
+	"pianola/internal/ticks"
 )
 
 // Clock measures nanoseconds since its base, at the rate of CLOCK_MONOTONIC.
@@ -38,7 +37,7 @@ func (c *Clock) Now() int64 {
 	if c.rate == 0 {
 		return int64(time.Since(c.base))
 	}
-	hi, lo := bits.Mul64(ticks()-c.tick0, c.rate)
+	hi, lo := bits.Mul64(ticks.Now()-c.tick0, c.rate)
 	return c.at0 + int64(hi<<32|lo>>32)
 }
 
@@ -99,7 +98,7 @@ func nanotime() int64
 func (c *Clock) measure() {
 	tick, at := c.simultaneous()
 	c.Margin = min(max(c.lateSleep(), minMargin), maxMargin)
-	if counts() {
+	if ticks.Counts() {
 		known := counterRate.Load()
 		if known == 0 {
 			var f eventcount.Count
@@ -133,9 +132,9 @@ const calibration = 20_000_000
 func (c *Clock) simultaneous() (tick uint64, at int64) {
 	best := ^uint64(0)
 	for range 64 {
-		before := ticks()
+		before := ticks.Now()
 		now := int64(time.Since(c.base))
-		if took := ticks() - before; took < best {
+		if took := ticks.Now() - before; took < best {
 			best, tick, at = took, before+took/2, now
 		}
 	}
@@ -154,16 +153,6 @@ func (c *Clock) lateSleep() int64 {
 	}
 	slices.Sort(late)
 	return late[len(late)-2]
-}
-
-// counts reports whether the kernel keeps time by the counter that ticks reads.
-// Then the counter has one rate on all processors and never stops.
-func counts() bool {
-	if !hasTicks {
-		return false
-	}
-	source, err := os.ReadFile("/sys/devices/system/clocksource/clocksource0/current_clocksource")
-	return err == nil && strings.TrimSpace(string(source)) == "tsc"
 }
 
 // pin keeps the calling goroutine on its processor slot until unpin. Without

@@ -1,10 +1,10 @@
-package engine
+package ticks
 
-const hasTicks = true
+const available = true
 
-// ticks reads the processor's time-stamp counter. Unlike the vDSO, it does not
+// Now reads the processor's time-stamp counter. Unlike the vDSO, it does not
 // wait for the instructions before it, which takes as long as the reading
 // itself and is not needed after a system call.
 //
 //go:noescape
-func ticks() uint64
+func Now() uint64
