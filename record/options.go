@@ -155,6 +155,10 @@ type Result struct {
 	// Spans is the number of recorded calls by layer, for those of Options.Layers.
 	Spans map[string]int64
 
+	// Stopped is the number of processes whose calls could not be recorded in the process, by the
+	// reason: they stopped, which takes longer.
+	Stopped map[string]int
+
 	// Coverage is how much of the command's I/O the events hold.
 	Coverage coverage.Account
 

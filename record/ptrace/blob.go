@@ -1,8 +1,11 @@
 package ptrace
 
 import (
+	"strconv"
+
 	"pianola/bpf"
 	"pianola/format"
+	"pianola/record"
 )
 
 // Calls are recorded in the process where that is possible: a call site becomes a jump to a
@@ -126,6 +129,11 @@ type slot struct {
 	_    [4]uint64
 	tail uint64 // bytes that the tracer has read
 }
+
+const (
+	frameBytes = 80 // of the blob, below its return address
+	markBytes  = 8
+)
 
 // The marks in the blob.
 const (
@@ -254,4 +262,14 @@ func inlineOf(p *plan) (in inlinePlan) {
 		return inlinePlan{}
 	}
 	return in
+}
+
+// jumpAt is a jump, and the code that was there before.
+type jumpAt struct{ code, before [5]byte }
+
+// filtersOf returns how many seccomp filters a process has, 0 where the kernel does not say (before
+// Linux 5.9).
+func filtersOf(pid int32) int {
+	n, _ := strconv.Atoi(record.Status(int(pid), "Seccomp_filters"))
+	return n
 }

@@ -16,7 +16,7 @@
 #define NR 56(SP)
 #define BASE 64(SP)
 #define COUNT 72(SP)
-#define FRAME 80
+#define FRAME const_frameBytes
 
 #define SYS_FACCESSAT $269
 #define SYS_STATX $332

@@ -78,6 +78,7 @@ var plans = func() (all [format.MaxSys]plan) {
 	}
 	planCounts(&all)
 	planWaits(&all)
+	planEnds(&all)
 	return all
 }()
 

@@ -45,7 +45,22 @@ const (
 	stopFile           // where mmap maps a file
 	stopLarge          // where munmap takes away much
 	stopUntimed        // where futex does not wait for a limited time
+	stopEnds           // where the call makes recording in the process impossible
+	numActions
 )
+
+// endsInProcess are the calls after which a process can't be recorded in the process any more, and
+// the first argument for which that is so.
+var endsInProcess = map[int]struct {
+	argument uint32
+	why      string
+}{
+	unix.SYS_SECCOMP: {1, ownFilter}, // SECCOMP_SET_MODE_FILTER
+	unix.SYS_PRCTL:   {unix.PR_SET_SECCOMP, ownFilter},
+	archPrctl:        {archSetGS, "it uses the register GS"},
+}
+
+const ownFilter = "it has a seccomp filter of its own"
 
 // wanted returns the action at the system call nr.
 func wanted(a format.Arch, nr int, memory bool) action {
@@ -55,6 +70,8 @@ func wanted(a format.Arch, nr int, memory bool) action {
 		return stopFile
 	case op == format.OpMunmap && !memory:
 		return stopLarge
+	case a == format.HostArch && endsInProcess[nr].why != "":
+		return stopEnds
 	case a == format.HostArch && nr == unix.SYS_FUTEX:
 		return stopUntimed
 	case op == format.OpNone && a == format.HostArch && nr < len(plans) && plans[nr].reads():
@@ -89,8 +106,8 @@ func filter(a format.Arch, memory bool) []unix.SockFilter {
 		give(unix.SECCOMP_RET_TRACE | stopCompat),
 		load(dataNr),
 	}, choose(spans)...)
-	var at [stopUntimed + 1]int
-	for w := stop; w <= stopUntimed; w++ {
+	var at [numActions]int
+	for w := stop; w < numActions; w++ {
 		at[w] = len(code)
 		code = append(append(code, passBlob(a)...), perform(a, w)...)
 	}
@@ -140,10 +157,17 @@ func perform(a format.Arch, w action) []unix.SockFilter {
 	case stopFile:
 		return []unix.SockFilter{
 			load(dataArgument + 8*mmapFlags),
-			{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: unix.MAP_ANONYMOUS, Jt: 1},
+			// The loader of glibc maps libraries with MAP_DENYWRITE, which nothing else has.
+			{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: unix.MAP_ANONYMOUS | unix.MAP_DENYWRITE, Jt: 1},
 			give(unix.SECCOMP_RET_TRACE | stopCall),
 			give(unix.SECCOMP_RET_ALLOW),
 		}
+	case stopEnds:
+		code := []unix.SockFilter{load(dataArgument)}
+		for _, end := range endsInProcess {
+			code = append(code, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: end.argument, Jf: 1}, give(unix.SECCOMP_RET_TRACE|stopCall))
+		}
+		return append(code, give(unix.SECCOMP_RET_ALLOW))
 	case stopLarge:
 		return []unix.SockFilter{
 			load(dataArgument + 8*mmapSize + 4),

@@ -11,8 +11,14 @@ import (
 	"pianola/record"
 )
 
-// answer runs a filter as the kernel does.
+// answer runs a filter as the kernel does, for a call of the program.
 func answer(t *testing.T, program []unix.SockFilter, arch, nr uint32, args [6]uint64) uint32 {
+	t.Helper()
+	return answerAt(t, program, arch, nr, args, 1<<32|blobAddr)
+}
+
+// answerAt does so for a call at an address.
+func answerAt(t *testing.T, program []unix.SockFilter, arch, nr uint32, args [6]uint64, ip uint64) uint32 {
 	t.Helper()
 	var a uint32
 	for pc := 0; pc < len(program); pc++ {
@@ -23,6 +29,10 @@ func answer(t *testing.T, program []unix.SockFilter, arch, nr uint32, args [6]ui
 				a = nr
 			case in.K == dataArch:
 				a = arch
+			case in.K == dataIP:
+				a = uint32(ip)
+			case in.K == dataIP+4:
+				a = uint32(ip >> 32)
 			default:
 				place := in.K - dataArgument
 				a = uint32(args[place/8] >> (8 * (place % 8)))
@@ -45,6 +55,8 @@ func answer(t *testing.T, program []unix.SockFilter, arch, nr uint32, args [6]ui
 			} else {
 				pc += int(in.Jf)
 			}
+		case unix.BPF_JMP | unix.BPF_JA:
+			pc += int(in.K)
 		case unix.BPF_ALU | unix.BPF_AND | unix.BPF_K:
 			a &= in.K
 		case unix.BPF_RET | unix.BPF_K:
@@ -72,10 +84,13 @@ func TestFilter(t *testing.T) {
 				op := format.BySyscall(arch, nr)
 				want := uint32(unix.SECCOMP_RET_ALLOW)
 				waits := nr < format.MaxSys && stopsAt(nr)
-				if record.Records(op, memory) || op == format.OpMmap || op == format.OpMunmap || arch == format.HostArch && (waits || slices.Contains(stopped, nr)) {
+				if record.Records(op, memory) || op == format.OpMmap || op == format.OpMunmap || arch == format.HostArch && (waits || slices.Contains(stopped, nr)) || arch == format.HostArch && nr == unix.SYS_SECCOMP {
 					want = unix.SECCOMP_RET_TRACE | stopCall
 				}
 				args := [6]uint64{3, format.Ficlone}
+				if nr == unix.SYS_SECCOMP {
+					args[0] = 1
+				}
 				require.Equal(t, want, answer(t, program, auditArch[arch], uint32(nr), args), "%s %d %s", arch, nr, op)
 				require.Equal(t, uint32(unix.SECCOMP_RET_TRACE|stopCompat), answer(t, program, unix.AUDIT_ARCH_I386, uint32(nr), args))
 			}
@@ -100,6 +115,26 @@ func TestFilter(t *testing.T) {
 			require.Equal(t, frequent, answer(t, program, auditArch[arch], mmap, [6]uint64{mmapFlags: unix.MAP_PRIVATE | unix.MAP_ANONYMOUS}))
 			require.Equal(t, frequent, answer(t, program, auditArch[arch], munmap, [6]uint64{mmapSize: largeUnmapped - 1}))
 			require.Equal(t, uint32(unix.SECCOMP_RET_TRACE|stopCall), answer(t, program, auditArch[arch], munmap, [6]uint64{mmapSize: 1 << 32}))
+		}
+	}
+}
+
+// Calls of the blob pass, and those that end recording in the process stop.
+func TestFilterAndBlob(t *testing.T) {
+	program := filter(format.HostArch, false)
+	at := func(nr int, first, ip uint64) uint32 {
+		return answerAt(t, program, auditArch[format.HostArch], uint32(nr), [6]uint64{first}, ip)
+	}
+	const stops = unix.SECCOMP_RET_TRACE | stopCall
+	require.EqualValues(t, stops, at(unix.SYS_PRCTL, unix.PR_SET_SECCOMP, 0))
+	require.EqualValues(t, unix.SECCOMP_RET_ALLOW, at(unix.SYS_PRCTL, unix.PR_SET_NAME, 0))
+	require.EqualValues(t, stops, at(unix.SYS_SECCOMP, 1, 0))
+	for _, nr := range []int{unix.SYS_READ, unix.SYS_FUTEX, unix.SYS_OPENAT} {
+		require.EqualValues(t, stops, at(nr, 0, blobAddr-1))
+		require.EqualValues(t, stops, at(nr, 0, blobAddr+blobBytes))
+		if inProcess() == nil {
+			require.EqualValues(t, unix.SECCOMP_RET_ALLOW, at(nr, 0, blobAddr))
+			require.EqualValues(t, unix.SECCOMP_RET_ALLOW, at(nr, 0, blobAddr+blobBytes-1))
 		}
 	}
 }

@@ -2,6 +2,7 @@ package ptrace
 
 import (
 	"bytes"
+	"errors"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -21,6 +22,21 @@ func planCounts(plans *[format.MaxSys]plan) {
 		plans[nr].atEntry, plans[nr].atExit = readMapped, placeMapped
 		plans[unix.SYS_MUNMAP].atEntry = readUnmapped
 		plans[unix.SYS_MSYNC].atEntry = readSynced
+	}
+}
+
+// planEnds plans for the calls that end recording in the process.
+func planEnds(plans *[format.MaxSys]plan) {
+	for nr, end := range endsInProcess {
+		if nr < 0 {
+			continue
+		}
+		plans[nr].atEntry = func(tr *tracer, t *thread) {
+			t.foreign = true
+			if uint32(t.Args[0]) == end.argument {
+				tr.leaveProcess(t, errors.New(end.why))
+			}
+		}
 	}
 }
 

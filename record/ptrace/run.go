@@ -130,6 +130,7 @@ func trace(ctx context.Context, o *record.Options, s record.Sink, inProcess bool
 	if err != nil {
 		return r, err
 	}
+	r.Stopped = tr.refusals
 	r.Coverage = records.writer.Account()
 	tr.addMissing(&r.Coverage)
 	return r, s.WriteHeader(records.writer.EndHeader(&r, true))

@@ -24,12 +24,12 @@ const (
 
 // site is a call site that can become a jump.
 type site struct {
-	from  uint64 // the first byte that the jump covers
-	call  uint64 // of the system call, where it is
-	back  uint64 // where the stub returns to
-	moved []byte // instructions that the stub executes after the call
-	load  []byte // and before it
-	first []byte // the byte that is there before the jump
+	from   uint64          // the first byte that the jump covers
+	call   uint64          // of the system call, where it is
+	back   uint64          // where the stub returns to
+	moved  []byte          // instructions that the stub executes after the call
+	load   []byte          // and before it
+	before [jumpBytes]byte // what is there before the jump
 }
 
 // siteOf returns the site of a call of number nr at address call, and false if it fits no
@@ -42,9 +42,11 @@ func siteOf(code []byte, at, call, nr uint64) (s site, ok bool) {
 	if code[i-loadBytes] == 0xe9 { // its load is a jump already: the thread had executed it before
 		return s, false
 	}
-	s = site{from: call, call: call, first: []byte{0x0f}}
+	s = site{from: call, call: call}
+	copy(s.before[:], code[i:])
 	if load := code[i-loadBytes : i]; load[0] == 0xb8 && uint64(binary.LittleEndian.Uint32(load[1:])) == nr && code[i-loadBytes-1]&^0x0f != 0x40 { // no prefix
 		s.from, s.back, s.load = call-loadBytes, call+syscallBytes, slices.Clone(load)
+		copy(s.before[:], load)
 		return s, !branches(code, at, s.from)
 	}
 	end := i + syscallBytes
@@ -100,33 +102,60 @@ func movable(inst x86asm.Inst) bool {
 	return true
 }
 
-// branches reports whether what may be a branch nearby leads into the jump. Where
-// instructions begin is not known, so it takes each byte for one.
+// branches reports whether a branch nearby leads into the jump.
 func branches(code []byte, at, from uint64) bool {
-	inside := func(target int64) bool {
-		to := at + uint64(target)
-		return to > from && to < from+jumpBytes
-	}
 	for i, b := range code {
-		next := int64(i)
-		if b >= 0x70 && b < 0x80 || b >= 0xe0 && b <= 0xe3 || b == 0xeb {
-			if i+2 <= len(code) && inside(next+2+int64(int8(code[i+1]))) && !fits(at+uint64(i), from) {
-				return true
-			}
+		end, distance := i+2, int64(0)
+		switch {
+		case (b >= 0x70 && b < 0x80 || b >= 0xe0 && b <= 0xe3 || b == 0xeb) && end <= len(code):
+			distance = int64(int8(code[i+1]))
+		case b == 0xe9 && i+5 <= len(code):
+			end, distance = i+5, int64(int32(binary.LittleEndian.Uint32(code[i+1:])))
+		case b == 0x0f && i+6 <= len(code) && code[i+1]&0xf0 == 0x80:
+			end, distance = i+6, int64(int32(binary.LittleEndian.Uint32(code[i+2:])))
+		default:
+			continue
 		}
-		if b == 0xe9 && i+5 <= len(code) && inside(next+5+int64(int32(binary.LittleEndian.Uint32(code[i+1:])))) {
-			return true
-		}
-		if b == 0x0f && i+6 <= len(code) && code[i+1]&0xf0 == 0x80 && inside(next+6+int64(int32(binary.LittleEndian.Uint32(code[i+2:])))) {
+		target := at + uint64(int64(end)+distance)
+		own := at+uint64(i) >= from && at+uint64(i) < from+jumpBytes // what the jump covers
+		if target > from && target < from+jumpBytes && !own && begins(code, i, int(from-at)) {
 			return true
 		}
 	}
 	return false
 }
 
-// fits reports whether an address is within the jump: what is covered is no branch of the
-// program.
-func fits(ip, from uint64) bool { return ip >= from && ip < from+jumpBytes }
+// begins reports whether an instruction can begin at place i. Where those of a function begin is
+// not known, but whoever reads on from any byte comes upon them after a few. So it reads from
+// several, and takes those that come upon the call site.
+func begins(code []byte, i, call int) bool {
+	if i > call { // from there on it is known
+		return passes(code, call, i)
+	}
+	known := false
+	for start := range min(maxInst+1, i+1) {
+		if passes(code, start, call) {
+			known = true
+			if passes(code, start, i) {
+				return true
+			}
+		}
+	}
+	return !known
+}
+
+// passes reports whether an instruction begins at place to, where one begins at from.
+func passes(code []byte, from, to int) bool {
+	for from < to {
+		inst, err := x86asm.Decode(code[from:], 64)
+		if err != nil {
+			from++
+			continue
+		}
+		from += inst.Len
+	}
+	return from == to
+}
 
 // The places in a stub. It saves the red zone, calls the blob, and makes the call itself where
 // the blob has not, with the registers and the stack of the program.

@@ -106,6 +106,12 @@ func (s *space) slot(n int) *slot { return (*slot)(unsafe.Pointer(&s.shared[slot
 
 func slotPlace(n int) int { return atSlots + n*slotBytes }
 
+// arch_prctl(2).
+const (
+	archPrctl = unix.SYS_ARCH_PRCTL
+	archSetGS = 0x1001
+)
+
 const gsBase = unsafe.Offsetof(unix.PtraceRegs{}.Gs_base)
 
 // setSlot sets the slot of a stopped thread.
@@ -137,6 +143,7 @@ func (tr *tracer) patch(t *thread) {
 			return
 		}
 		if s.why = tr.share(t, s); s.why != nil {
+			tr.stopped(s.why)
 			return
 		}
 	}
@@ -216,7 +223,7 @@ func (tr *tracer) jump(t *thread, s *space, found *site) error {
 		stopped, busy := tr.hold(t, behind)
 		defer tr.release(stopped)
 		if busy != nil {
-			write(found.first, found.from)
+			write(found.before[:1], found.from)
 			return errors.Join(err, busy)
 		}
 		setIP(t.TID, after)
@@ -228,6 +235,7 @@ func (tr *tracer) jump(t *thread, s *space, found *site) error {
 	}
 	write(jump[1:], found.from+1)
 	write(jump[:1], found.from)
+	tr.jumps[found.from] = jumpAt{[jumpBytes]byte(jump), found.before}
 	return err
 }
 
@@ -237,6 +245,7 @@ const (
 	ipOffset   = unsafe.Offsetof(unix.PtraceRegs{}.Rip)
 	raxOffset  = unsafe.Offsetof(unix.PtraceRegs{}.Rax)
 	origOffset = unsafe.Offsetof(unix.PtraceRegs{}.Orig_rax)
+	spOffset   = unsafe.Offsetof(unix.PtraceRegs{}.Rsp)
 )
 
 func peekUser(tid int32, offset uintptr) (value uint64, ok bool) {
@@ -245,6 +254,12 @@ func peekUser(tid int32, offset uintptr) (value uint64, ok bool) {
 }
 
 func peekIP(tid int32) (uint64, bool) { return peekUser(tid, ipOffset) }
+
+// poke writes a word to a stopped thread's memory.
+func poke(tid int32, addr, word uint64) bool {
+	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_POKEDATA, uintptr(tid), uintptr(addr), uintptr(word), 0, 0)
+	return e == 0
+}
 
 func setIP(tid int32, ip uint64) {
 	_, _, _ = unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_POKEUSR, uintptr(tid), ipOffset, uintptr(ip), 0, 0)
@@ -403,7 +418,10 @@ func gapNear(tid int32, from uint64) (uint64, error) {
 // share maps the blob and the area into a process, of which a thread has stopped at a call.
 func (tr *tracer) share(t *thread, s *space) (err error) {
 	if s.copied && tr.sharesMemory(t.process) {
-		return errors.New("it shares its memory with the process that made it")
+		return errShares
+	}
+	if filtersOf(t.TID) > tr.filters {
+		return errors.New(ownFilter)
 	}
 	var own int
 	err = tr.inject(t, func(call injector) error {
@@ -455,6 +473,55 @@ func (tr *tracer) share(t *thread, s *space) (err error) {
 	t.process.types = nil
 	s.sites, s.traps = make(map[uint64]int), make(map[uint64]bool)
 	return nil
+}
+
+var errShares = errors.New("it shares its memory with the process that made it") // until execve, after vfork
+
+// stopped counts a process that can't be recorded in the process.
+func (tr *tracer) stopped(why error) {
+	if why == errShares || !tr.running {
+		return
+	}
+	if tr.refusals == nil {
+		tr.refusals = make(map[string]int)
+	}
+	tr.refusals[why.Error()]++
+}
+
+// leaveProcess gives up recording in the process of a stopped thread: its stubs make all calls
+// themselves, and its jumps are call sites again.
+func (tr *tracer) leaveProcess(t *thread, why error) {
+	s := t.process.space()
+	if s.why != nil {
+		return
+	}
+	s.why = why
+	if tr.inline != nil {
+		tr.stopped(why)
+	}
+	if s.shared == nil && !s.copied {
+		return
+	}
+	if s.shared != nil {
+		clear(s.shared[atPlans : atPlans+maxNr<<planShift])
+	}
+	memory, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", t.TID), os.O_RDWR, 0)
+	if err != nil {
+		return
+	}
+	defer memory.Close()
+	for from, jump := range tr.jumps {
+		var code [jumpBytes]byte
+		if readMemory(t.TID, from, code[:]) == len(code) && code == jump.code {
+			for _, part := range [][2]int{{0, 1}, {1, jumpBytes}, {0, 1}} { // the first byte is a breakpoint meanwhile
+				text := jump.before[part[0]:part[1]]
+				if part[1] == 1 && code[0] == 0xe9 {
+					text, code[0] = []byte{breakpoint}, breakpoint
+				}
+				_, _ = memory.WriteAt(text, int64(from)+int64(part[0]))
+			}
+		}
+	}
 }
 
 // noteMinor tells the blob of a process what files without a device are.
@@ -634,8 +701,7 @@ func (tr *tracer) delayed(t *thread, s unix.Signal) bool {
 		return false
 	}
 	place := ip - blobAddr
-	within := func() bool { return place >= blobMarks[markCalled] && place < blobMarks[markDone] }
-	if !within() || restarts(t.TID) {
+	if place < blobMarks[markCalled] || place >= blobMarks[markDone] || restarts(t.TID) {
 		return false
 	}
 	var info [128]byte
@@ -652,25 +718,31 @@ func (tr *tracer) delayed(t *thread, s unix.Signal) bool {
 	if err != nil {
 		return false
 	}
-	for within() {
-		if request(unix.PTRACE_SINGLESTEP, t.TID, 0) != 0 {
+	// The blob returns to a breakpoint.
+	sp, _ := peekUser(t.TID, spOffset)
+	var own uint64
+	place = sp + frameBytes
+	if readMemory(t.TID, place, asMemory(&own)) != 8 || !poke(t.TID, place, blobAddr+blobMarks[markCall]+markBytes+syscallBytes) {
+		return false
+	}
+	for ip != own {
+		if request(unix.PTRACE_CONT, t.TID, 0) != 0 {
 			return true
 		}
 		status, err := tr.await(t.TID)
 		if err != nil {
 			return true
 		}
-		if stopEvent(status) == unix.PTRACE_EVENT_EXIT {
+		switch fault := status.StopSignal(); {
+		case stopEvent(status) == unix.PTRACE_EVENT_EXIT:
 			tr.stops = append(tr.stops, stopOf{t.TID, status})
 			return true
-		}
-		if fault := status.StopSignal(); fault == unix.SIGSEGV || fault == unix.SIGBUS {
+		case fault == unix.SIGSEGV || fault == unix.SIGBUS:
 			setIP(t.TID, blobAddr+blobMarks[markFault])
+		case fault == unix.SIGTRAP && stopEvent(status) == 0:
+			ip = own
+			setIP(t.TID, own)
 		}
-		if ip, ok = peekIP(t.TID); !ok {
-			return true
-		}
-		place = ip - blobAddr
 	}
 	_, _ = swapMask(t.TID, mask)
 	_, _, _ = unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_SETSIGINFO, uintptr(t.TID), 0, uintptr(unsafe.Pointer(&info)), 0, 0)

@@ -14,6 +14,7 @@ func inProcess() error { return errors.New("there is no code for this processor"
 type space struct {
 	shared []byte
 	copied bool
+	used   [1]bool
 }
 
 func (*space) close()                                {}
@@ -28,3 +29,6 @@ func (tr *tracer) noteMinor(*space, uint32, storage) {}
 func seek(int, int, int)                             {}
 func slotPlace(int) int                              { return 0 }
 func (tr *tracer) copyOf(int32) *space               { return nil }
+func (tr *tracer) leaveProcess(*thread, error)       {}
+
+const archPrctl, archSetGS = -1, 0 // amd64 only

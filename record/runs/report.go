@@ -14,6 +14,13 @@ import (
 	"pianola/record"
 )
 
+// printStopped prints why calls were recorded in the slower way.
+func (r *Recorder) printStopped(result *record.Result) {
+	for _, why := range slices.Sorted(maps.Keys(result.Stopped)) {
+		console.Warn("%s: %s: %s; it stopped at each recorded call", r.Name, table.Plural(result.Stopped[why], "process"), why)
+	}
+}
+
 // printProbed prints which functions of the layers were found.
 func (r *Recorder) printProbed(result *record.Result) {
 	for _, l := range r.Record.Layers {

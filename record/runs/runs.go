@@ -167,6 +167,7 @@ func (r *Recorder) take(program context.Context, out output.Output) (record.Resu
 	r.printLost(&result)
 	if err == nil {
 		r.printProbed(&result)
+		r.printStopped(&result)
 	}
 	if ctx.Err() != nil {
 		return result, interrupt.Of(ctx) // the program's context can end a moment later
