@@ -2,9 +2,11 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pianola/format"
 	"pianola/record/ebpf"
 	"pianola/record/recordkit"
 )
@@ -61,8 +64,6 @@ func playRandom(t *testing.T, dir string, mix int, seeds []uint64, listed map[st
 	var list []string
 	for _, seed := range seeds {
 		list = append(list, fmt.Sprint(seed))
-		work := filepath.Join(dir, fmt.Sprint(seed), "w")
-		require.NoError(t, os.MkdirAll(work, 0o755))
 	}
 	faults := map[string]string{}
 	run := func(name, dir string, user uint32, args ...string) bool {
@@ -86,14 +87,28 @@ func playRandom(t *testing.T, dir string, mix int, seeds []uint64, listed map[st
 	}
 	program, err := os.Executable()
 	require.NoError(t, err)
-	if !run("record", dir, 0, "record", "-o", "trace.txt", "--", "env", randomWork+"="+strings.Join(list, ","), fmt.Sprint(randomMix, "=", mix), program) {
+	record := func(dir, tracer string) bool {
+		for _, seed := range list {
+			require.NoError(t, os.MkdirAll(filepath.Join(dir, seed, "w"), 0o755))
+		}
+		return run("record "+tracer, dir, 0, "record", "--tracer", tracer, "-o", "trace.txt", "--", "env", randomWork+"="+strings.Join(list, ","), fmt.Sprint(randomMix, "=", mix), program)
+	}
+	if !record(dir, "ebpf") {
 		return faults
 	}
 	require.FileExists(t, filepath.Join(dir, randomDone))
+	inProcess := openDir(t)
+	if !record(inProcess, "in-process") {
+		return faults
+	}
 	for _, paths := range []string{"tree", "flat"} {
-		trace := filepath.Join(dir, paths+".bin")
-		if !run("compile "+paths, dir, 0, "compile", "--strict", "--paths", paths, "-o", trace, "trace.txt") {
+		trace, other := filepath.Join(dir, paths+".bin"), filepath.Join(inProcess, paths+".bin")
+		if !run("compile "+paths, dir, 0, "compile", "--strict", "--paths", paths, "-o", trace, "trace.txt") ||
+			!run("compile in-process "+paths, inProcess, 0, "compile", "--strict", "--paths", paths, "-o", other, "trace.txt") {
 			continue
+		}
+		if mix&mixThreads == 0 { // threads take other turns in the next run
+			faults["compile in-process "+paths] += sameCalls(t, trace, other)
 		}
 		require.NoError(t, os.Chmod(trace, 0o644))
 		for _, r := range randomReplays {
@@ -105,6 +120,40 @@ func playRandom(t *testing.T, dir string, mix int, seeds []uint64, listed map[st
 	}
 	return faults
 }
+
+// sameCalls compares the traces of two recordings of the same random programs, whose calls never
+// overlap, and returns how they differ. Addresses differ, and which
+// threads the runtime of Go makes.
+func sameCalls(t *testing.T, one, other string) (differ string) {
+	calls := map[string]int{}
+	for sign, trace := range map[int]string{1: one, -1: other} {
+		text := trace + ".txt"
+		out, err := play(filepath.Dir(trace), 0, "convert", "-o", text, trace)
+		require.NoError(t, err, out)
+		for _, e := range recordkit.ReadScript(t, text) {
+			switch info := e.Op.Info(); {
+			case info.Acts.Any(format.Starts), e.Op == format.OpExit, e.Op == format.OpWait, strings.HasPrefix(e.Op.String(), "pipe_"):
+			default:
+				for i := range e.Args {
+					if info.At.Addrs>>i&1 != 0 {
+						e.Args[i] = 0
+					}
+				}
+				call := fmt.Sprintf("%s %q %d = %d", e.Op, e.Str, e.Args, e.Ret)
+				calls[temporaries.ReplaceAllString(strings.ReplaceAll(call, filepath.Base(filepath.Dir(trace)), ""), "")] += sign
+			}
+		}
+	}
+	for _, call := range slices.Sorted(maps.Keys(calls)) {
+		if n := calls[call]; n != 0 {
+			differ += fmt.Sprintf("%+d %s\n", n, call)
+		}
+	}
+	return differ
+}
+
+// temporaries matches the numbers in names of temporary files, which are in the order of their times.
+var temporaries = regexp.MustCompile(`pianola_tmp[0-9]+`)
 
 // flatLimits are the mixes of which some results differ in the mapping flat: it has
 // no directories that are missing, full or within one another.

@@ -22,7 +22,6 @@
 #define SYS_STATX $332
 #define SYS_CACHESTAT $451
 #define ENOENT $-2
-#define EFAULT $-14
 #define O_CREAT $0x40
 #define STATX_FLAGS $0x5000 // AT_EMPTY_PATH and AT_STATX_DONT_SYNC
 #define STATX_BASIC_STATS $0x7ff
@@ -158,8 +157,6 @@ piece:
 	TESTQ SI, SI
 	JEQ  null
 	MOVQ RESULT, AX
-	CMPQ AX, EFAULT
-	JEQ  unreadable
 	TESTL $const_pieceAfter, DX
 	JEQ  ofKind
 	TESTQ AX, AX
@@ -226,7 +223,6 @@ null:
 	MOVL $const_stateNull, 4(R8)
 	JMP  piece
 
-unreadable:
 	MARK(const_markFault)
 	MOVL $0, 0(R8)
 	MOVL $const_stateUnreadable, 4(R8)

@@ -105,7 +105,13 @@ func (tr *tracer) settle(t *thread, code uint64) {
 	delete(tr.processes, p.id)
 }
 
+// settleBytes does so for the bytes. A thread that is killed while it exits has no other stop, so
+// this is done when it calls exit, too.
 func (tr *tracer) settleBytes(t *thread) {
+	if t.counted {
+		return
+	}
+	t.counted = true
 	kind := coverage.Elsewhere
 	if t.compat {
 		kind = coverage.Compat

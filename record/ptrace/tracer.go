@@ -47,7 +47,8 @@ type thread struct {
 	uses        map[*mapped]use // of mapped files when execve began
 	file        *mapped         // that mmap is given
 	compat      bool            // it has made calls through the table of another architecture
-	settled     bool            // its end is in the account
+	counted     bool            // its bytes are in the account
+	settled     bool            // and its end
 }
 
 // tracer handles the stops of all threads. It belongs to one goroutine, locked
@@ -328,6 +329,7 @@ func (tr *tracer) enter(t *thread) {
 	if p.ends {
 		t.exited = true
 		tr.add(t, t.Start)
+		tr.settleBytes(t)
 	} else {
 		t.inside = true
 	}
@@ -436,6 +438,10 @@ func (tr *tracer) executed(t *thread) {
 func (tr *tracer) end(t *thread, code uint64) {
 	if t.exited {
 		return
+	}
+	if t.inside && t.child != 0 { // it was killed before the call that made a thread could return
+		t.inside, t.Ret = false, int64(t.child)
+		tr.finish(t, &plans[t.Nr], tr.now())
 	}
 	t.exited = true
 	t.Nr, t.Ret, t.Type, t.Pos, t.Channel, t.Text, t.details = exitNr, 0, 0, 0, 0, t.Text[:0], bpf.CDetails{}
