@@ -185,6 +185,7 @@ func (tr *tracer) take(r *ring, text []byte) {
 		held := t.held
 		tr.finish(t, p, end)
 		owner.held += t.held - held
+		owner.called = true
 	}
 }
 

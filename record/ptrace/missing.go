@@ -121,6 +121,7 @@ func (tr *tracer) settleBytes(t *thread) {
 	}
 	moved, ok := tr.movedBytes(t.TID)
 	switch rest := moved - t.held; {
+	case !ok && !t.called && !tr.born[t.TID]: // it was killed before it ran
 	case !ok:
 		tr.lose(kind)
 	case rest > 0:

@@ -25,6 +25,7 @@ type thread struct {
 	details     bpf.CDetails
 
 	inside bool // between the two stops of a call
+	called bool // it has events
 	exited bool // its end has been recorded
 	absent bool // the name that the call opens is not there yet
 
@@ -76,6 +77,7 @@ type tracer struct {
 	state   sync.Mutex // guards all below but mu, from when the command runs
 	mu      sync.Mutex
 	threads map[int32]*thread // changed under mu by the tracer only
+	born    map[int32]bool    // threads of which the maker's call is known
 	killing bool              // guarded by mu
 
 	awake     bool     // between stops
@@ -116,7 +118,7 @@ type stopOf struct {
 
 func newTracer(r *records) *tracer {
 	now := time.Now()
-	return &tracer{records: r, made: now, began: now, firstTick: ticks.Now(), jumps: make(map[uint64]jumpAt), filters: filtersOf(int32(os.Getpid())) + 1, ended: make(chan struct{}), threads: make(map[int32]*thread), awake: true,
+	return &tracer{records: r, made: now, began: now, firstTick: ticks.Now(), jumps: make(map[uint64]jumpAt), filters: filtersOf(int32(os.Getpid())) + 1, ended: make(chan struct{}), threads: make(map[int32]*thread), born: make(map[int32]bool), awake: true,
 		processes: make(map[int32]*process), heirs: make(map[int32][]mapping), files: make(map[fileID]*mapped),
 		storages: make(map[uint32]storage), contexts: make(map[contextID]int32), path: make([]byte, 0, 2*unix.PathMax)}
 }
@@ -215,6 +217,7 @@ func (tr *tracer) handle(tid int32, status unix.WaitStatus) {
 	case unix.PTRACE_EVENT_CLONE, unix.PTRACE_EVENT_FORK, unix.PTRACE_EVENT_VFORK:
 		if child, ok := eventMessage(tid); ok {
 			t.child = int32(child)
+			tr.born[t.child] = true
 			if stopEvent(status) == unix.PTRACE_EVENT_FORK {
 				tr.inherit(t.process, t.child)
 			}
@@ -270,6 +273,7 @@ func (tr *tracer) forget(t *thread, status unix.WaitStatus) {
 	tr.retire(t)
 	tr.mu.Lock()
 	delete(tr.threads, t.TID)
+	delete(tr.born, t.TID)
 	tr.mu.Unlock()
 	if t.TID == tr.command {
 		tr.status, tr.elapsed = status, time.Since(tr.began)
@@ -444,6 +448,9 @@ func (tr *tracer) end(t *thread, code uint64) {
 		tr.finish(t, &plans[t.Nr], tr.now())
 	}
 	t.exited = true
+	if !t.called && !tr.born[t.TID] && t.TID != tr.command {
+		return // it was killed with the thread that was making it
+	}
 	t.Nr, t.Ret, t.Type, t.Pos, t.Channel, t.Text, t.details = exitNr, 0, 0, 0, 0, t.Text[:0], bpf.CDetails{}
 	t.Args = [format.MaxArgs]uint64{code >> 8 & 0xff, code & 0x7f}
 	t.Flags = bpf.CFlagFLAG_KILLED
@@ -475,6 +482,7 @@ func (tr *tracer) add(t *thread, end int64) {
 	case format.OpIOSubmit, format.OpIOGetevents, format.OpIOPgetevents:
 		tr.awaited += t.Dur
 	}
+	t.called = true
 	tr.quiet = !tr.records.add(&t.Call)
 	t.Off, t.Taken = format.Off{}, 0
 }
