@@ -1,0 +1,312 @@
+package ptrace
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+const refused = -1
+
+// near is memory for stubs, near call sites.
+type near struct {
+	addr uint64
+	used uint64 // bytes
+}
+
+const (
+	nearBytes = 16 << 10
+	reach     = 1<<31 - 1<<20 // of a jump, with room for the library around the site
+)
+
+// firstCalls is how many calls of a process stop before its sites become jumps, because that
+// takes as long as some ten stops.
+const firstCalls = 8
+
+// patch makes the call site at which a thread has stopped a jump, so that later calls don't stop.
+// The call itself goes on as it is.
+func (tr *tracer) patch(t *thread) {
+	if tr.inline == nil || tr.inline[t.Nr].bits == 0 || !tr.running && t.Args[5] != measureMark {
+		return
+	}
+	s := t.process.space()
+	switch {
+	case s.why != nil:
+		return
+	case s.shared == nil:
+		if s.calls++; s.calls < firstCalls && tr.running {
+			return
+		}
+		if s.why = tr.share(t, s); s.why != nil {
+			tr.stopped(s.why)
+			return
+		}
+	}
+	if t.ring == nil && !tr.attach(t, s) {
+		return
+	}
+	call := tr.info.ip - syscallBytes
+	if s.sites[call] == refused {
+		return
+	}
+	// Of sites that can't be changed now, some can later.
+	stops := s.sites[call] + 1
+	s.sites[call] = stops
+	if stops&(stops-1) != 0 {
+		return
+	}
+	if err := tr.patchSite(t, s, call); err != nil && !errors.Is(err, errLater) {
+		s.sites[call] = refused
+	}
+}
+
+var (
+	errLater   = errors.New("another thread is in the call")
+	errPattern = errors.New("the call site fits no pattern")
+)
+
+// isStub reports whether the call at the end of the code is that of a stub.
+func isStub(code []byte) bool {
+	return bytes.HasSuffix(code, []byte{0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0, 0x73, syscallBytes})
+}
+
+func (tr *tracer) patchSite(t *thread, s *space, call uint64) error {
+	var code [2*sightBytes + syscallBytes]byte
+	at := call - sightBytes
+	n := readMemory(t.TID, at, code[:])
+	if n < len(code) { // the next page may not be there
+		at = call &^ (pageBytes - 1)
+		n = readMemory(t.TID, at, code[:min(uint64(len(code)), call+64-at)])
+	}
+	i := int(call - at)
+	if n < i+syscallBytes || isStub(code[:i]) {
+		return errPattern
+	}
+	found, ok := siteOf(code[:n], at, call, uint64(t.Nr))
+	if !ok {
+		return errPattern
+	}
+	return tr.jump(t, s, &found)
+}
+
+// jump writes the stub and the jump.
+func (tr *tracer) jump(t *thread, s *space, found *site) error {
+	memory, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", t.TID), os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer memory.Close()
+	stub, literal, err := tr.stubFor(t, s, memory, found.from)
+	if err != nil {
+		return err
+	}
+	if _, err = memory.WriteAt(found.stub(stub, literal), int64(stub)); err != nil {
+		return err
+	}
+	// A thread that comes by meanwhile meets the first byte as a breakpoint: see trapped. The
+	// kernel's text_poke_bp does the same.
+	s.traps[found.from] = true
+	write := func(code []byte, at uint64) {
+		if err == nil {
+			_, err = memory.WriteAt(code, int64(at))
+		}
+	}
+	jump := found.jump(stub)
+	write([]byte{breakpoint}, found.from)
+	if len(found.moved) > 0 { // a thread can stand behind the call, which the jump covers
+		behind, after := found.call+syscallBytes, found.after(stub)
+		stopped, busy := tr.hold(t, behind)
+		defer tr.release(stopped)
+		if busy != nil {
+			write(found.before[:1], found.from)
+			return errors.Join(err, busy)
+		}
+		setIP(t.TID, after)
+		for _, other := range stopped {
+			if ip, ok := peekIP(other.TID); ok && ip == behind && !restarts(other.TID) {
+				setIP(other.TID, after)
+			}
+		}
+	}
+	write(jump[1:], found.from+1)
+	write(jump[:1], found.from)
+	tr.jumps[found.from] = jumpAt{[jumpBytes]byte(jump), found.before}
+	return err
+}
+
+const breakpoint = 0xcc // int3
+
+// hold stops the other threads of a process that run, so that none of them stands behind a
+// call while that becomes a jump. One that waits in that call returns there: the site can't be
+// changed then, unless the tracer sees the call's end.
+func (tr *tracer) hold(t *thread, behind uint64) (stopped []*thread, err error) {
+	for _, other := range tr.threads {
+		if other == t || other.process != t.process || other.inside {
+			continue
+		}
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", other.TID))
+		if err != nil {
+			return stopped, errLater
+		}
+		if at := strings.LastIndexByte(string(text), ' '); !bytes.HasPrefix(text, []byte("running")) {
+			if strings.TrimSpace(string(text[at+1:])) == fmt.Sprintf("%#x", behind) {
+				return stopped, errLater
+			}
+			continue
+		}
+		if request(unix.PTRACE_INTERRUPT, other.TID, 0) != 0 {
+			return stopped, errLater
+		}
+		status, err := tr.await(other.TID)
+		if err != nil {
+			return stopped, errLater
+		}
+		if stopEvent(status) == unix.PTRACE_EVENT_STOP && status.StopSignal() == unix.SIGTRAP {
+			stopped = append(stopped, other)
+			continue
+		}
+		tr.stops = append(tr.stops, stopOf{other.TID, status}) // its own; the one that was asked for comes after it
+		if ip, ok := peekIP(other.TID); ok && ip == behind {
+			return stopped, errLater
+		}
+	}
+	return stopped, nil
+}
+
+func (tr *tracer) release(stopped []*thread) {
+	for _, t := range stopped {
+		tr.resume(t, 0)
+	}
+}
+
+// landed moves a stopped thread that has returned into a jump to the place in the stub after the
+// call.
+func (tr *tracer) landed(t *thread) {
+	if s := t.process.memory; s == nil || s.shared == nil && !s.copied {
+		return
+	}
+	ip := tr.info.ip
+	var code [jumpBytes]byte
+	if readMemory(t.TID, ip-syscallBytes, code[:]) != len(code) || code[0] != 0xe9 || restarts(t.TID) {
+		return
+	}
+	stub := ip - syscallBytes + jumpBytes + uint64(int64(int32(binary.LittleEndian.Uint32(code[1:]))))
+	var text [stubAfter]byte
+	if readMemory(t.TID, stub, text[:]) == len(text) && isStub(text[:]) {
+		setIP(t.TID, stub+stubAfter+syscallBytes)
+	}
+}
+
+// trapped takes a breakpoint that a thread met while its site became a jump. It reports whether
+// it was one.
+func (tr *tracer) trapped(t *thread) bool {
+	s := t.process.memory
+	if s == nil {
+		return false
+	}
+	ip, ok := peekIP(t.TID)
+	if !ok || !s.traps[ip-1] {
+		return false
+	}
+	setIP(t.TID, ip-1)
+	return true
+}
+
+// stubFor returns room for a stub near a site, and the address of the literal for it.
+func (tr *tracer) stubFor(t *thread, s *space, memory *os.File, from uint64) (stub, literal uint64, err error) {
+	for i := range s.near {
+		n := &s.near[i]
+		if distance := int64(n.addr - from); distance > -reach && distance < reach && n.used+stubBytes <= nearBytes {
+			n.used += stubBytes
+			return n.addr + n.used - stubBytes, n.addr, nil
+		}
+	}
+	addr, err := gapNear(t.TID, from)
+	if err != nil {
+		return 0, 0, err
+	}
+	err = tr.inject(t, func(call injector) error {
+		_, err := call(unix.SYS_MMAP, addr, nearBytes, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED_NOREPLACE, ^uint64(0), 0)
+		return err
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	if _, err = memory.WriteAt(binary.LittleEndian.AppendUint64(nil, blobAddr), int64(addr)); err != nil {
+		return 0, 0, err
+	}
+	s.near = append(s.near, near{addr, 2 * stubBytes})
+	return addr + stubBytes, addr, nil
+}
+
+// gapNear returns an address near another one at which nothing is mapped.
+func gapNear(tid int32, from uint64) (uint64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", tid))
+	if err != nil {
+		return 0, err
+	}
+	const margin = 1 << 20 // for what may grow, as a stack
+	best := uint64(0)
+	last := uint64(1 << 16)
+	closer := func(addr uint64) {
+		if d := int64(addr - from); d > -reach && d < reach && (best == 0 || max(d, -d) < max(int64(best-from), -int64(best-from))) {
+			best = addr
+		}
+	}
+	for line := range strings.Lines(string(text)) {
+		var start, end uint64
+		if _, err := fmt.Sscanf(line, "%x-%x", &start, &end); err != nil {
+			break
+		}
+		if start > last && start-last >= 2*margin+nearBytes {
+			closer(last + margin)
+			closer((start - margin - nearBytes) &^ (pageBytes - 1))
+		}
+		last = end
+	}
+	if best == 0 {
+		return 0, errors.New("no memory near the call site")
+	}
+	return best, nil
+}
+
+// leaveProcess gives up recording in the process of a stopped thread: its stubs make all calls
+// themselves, and its jumps are call sites again.
+func (tr *tracer) leaveProcess(t *thread, why error) {
+	s := t.process.space()
+	if s.why != nil {
+		return
+	}
+	s.why = why
+	if tr.inline != nil {
+		tr.stopped(why)
+	}
+	if s.shared == nil && !s.copied {
+		return
+	}
+	if s.shared != nil {
+		clear(s.shared[atPlans : atPlans+maxNr<<planShift])
+	}
+	memory, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", t.TID), os.O_RDWR, 0)
+	if err != nil {
+		return
+	}
+	defer memory.Close()
+	for from, jump := range tr.jumps {
+		var code [jumpBytes]byte
+		if readMemory(t.TID, from, code[:]) == len(code) && code == jump.code {
+			for _, part := range [][2]int{{0, 1}, {1, jumpBytes}, {0, 1}} { // the first byte is a breakpoint meanwhile
+				text := jump.before[part[0]:part[1]]
+				if part[1] == 1 && code[0] == 0xe9 {
+					text, code[0] = []byte{breakpoint}, breakpoint
+				}
+				_, _ = memory.WriteAt(text, int64(from)+int64(part[0]))
+			}
+		}
+	}
+}
