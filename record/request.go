@@ -11,8 +11,8 @@ import (
 	"pianola/format/coverage"
 )
 
-// at returns what an entry of a request has at a place.
-func at(n *bpf.CEntry, p format.Place) uint64 {
+// EntryAt returns what an entry of a request has at a place.
+func EntryAt(n *bpf.CEntry, p format.Place) uint64 {
 	switch p {
 	case format.PlaceFD:
 		return uint64(uint32(n.Fd))
@@ -250,7 +250,7 @@ func (d *decoder) request(s *Submission, c *Completion, e *format.Event) bool {
 		e.Dur, e.Ret = max(int64(c.End-s.Start), 0), c.Ret
 	}
 	for i := range info.Args {
-		e.Args[i] = d.arg(e, info, i, at(&s.Entry, asked.Args[i]))
+		e.Args[i] = d.arg(e, info, i, EntryAt(&s.Entry, asked.Args[i]))
 	}
 	n := format.Notes{Has: format.NotedBatch | format.NotedReaped | format.NotedSubmitted, Request: format.Request{
 		Ring: int32(s.Ring), Reaped: s.Reaped, Batch: int64(s.Batch), Submitted: max(int64(s.Start-s.Begun), 0)}}

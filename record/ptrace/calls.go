@@ -48,7 +48,7 @@ var readers = [format.NumReads]func(*plan, *format.Layout){
 	format.ReadChild:      func(p *plan, _ *format.Layout) { p.atExit = readChild },
 	format.ReadAddress:    func(p *plan, _ *format.Layout) { p.args, p.atEntry = [format.MaxStrings]uint8{}, readAddress },
 	format.ReadRing:       func(p *plan, _ *format.Layout) { p.atEntry, p.atExit = readParams, madeRing },
-	format.ReadRegistered: func(p *plan, _ *format.Layout) { p.args, p.atEntry = [format.MaxStrings]uint8{}, noList },
+	format.ReadRegistered: func(p *plan, _ *format.Layout) { p.args, p.atEntry = [format.MaxStrings]uint8{}, readRegistered },
 	format.ReadContext:    func(p *plan, _ *format.Layout) { p.atExit = madeContext },
 	format.ReadBatch:      planBatch,
 	format.ReadExec:       func(p *plan, _ *format.Layout) { p.atEntry = readExec },
@@ -105,6 +105,7 @@ func sumSegments(total int8) reader {
 func planBatch(p *plan, _ *format.Layout) {
 	switch p.op {
 	case format.OpUringEnter:
+		p.atEntry, p.atExit = enterUring, leaveUring
 	case format.OpIOSubmit:
 		p.atEntry = readSubmitted
 	case format.OpIOGetevents, format.OpIOPgetevents:

@@ -89,6 +89,9 @@ func isOfLibC(name string) bool {
 
 // placeMapped notes where the file of a call of mmap has come to lie.
 func placeMapped(_ *tracer, t *thread) {
+	if t.Args[mmapFlags]&unix.MAP_ANONYMOUS == 0 && t.mapsUring() {
+		return
+	}
 	start := uint64(t.Ret)
 	t.process.place(mapping{start, start + (t.Args[mmapSize]+pageBytes-1)/pageBytes*pageBytes, t.file})
 }
@@ -257,7 +260,7 @@ func (tr *tracer) addMissing(a *coverage.Account) {
 	for _, m := range tr.missing.Missing {
 		a.Add(m)
 	}
-	if len(a.Requests) > 0 { // of libaio, for of others nothing is known
+	if slices.ContainsFunc(a.Requests, func(m coverage.Missing) bool { return m.Kind == coverage.AIO }) {
 		a.Recorded.Nanos += tr.awaited
 		a.AddRequests(coverage.Missing{Kind: coverage.AIO, Amount: coverage.Amount{Nanos: tr.awaited}})
 	}

@@ -100,6 +100,9 @@ func (tr *tracer) settle(t *thread, code uint64) {
 	if p.threads--; p.threads > 0 {
 		return
 	}
+	for _, r := range p.urings {
+		tr.reapUring(t, r)
+	}
 	tr.keep(usesOf(t.TID, p.maps))
 	p.clear()
 	delete(tr.processes, p.id)

@@ -174,10 +174,10 @@ func TestEngines(t *testing.T) {
 		engine string
 		kind   coverage.Kind
 		bytes  int64
-	}{{"io_uring", coverage.Uring, coverage.Unknown}, {"mmap", coverage.Mapped, size}}
+	}{{"io_uring --sqthread_poll=1", coverage.Uring, coverage.Unknown}, {"mmap", coverage.Mapped, size}}
 	for _, test := range tests {
 		t.Run(test.engine, func(t *testing.T) {
-			o := record.Options{Command: []string{fio, "--name=n", "--filename=f", "--size=1m", "--rw=randread", "--ioengine=" + test.engine}}
+			o := record.Options{Command: append([]string{fio, "--name=n", "--filename=f", "--size=1m", "--rw=randread"}, strings.Fields("--ioengine="+test.engine)...)}
 			out, err := os.CreateTemp(t.TempDir(), "")
 			require.NoError(t, err)
 			defer out.Close()
@@ -197,37 +197,55 @@ func TestEngines(t *testing.T) {
 	}
 }
 
-// Requests of libaio are recorded, with what the kernel says of them.
+// Requests of libaio and io_uring are recorded.
 func TestRequests(t *testing.T) {
 	onDiskOnly(t)
 	fio, err := exec.LookPath("fio")
 	if err != nil {
 		t.Skip("no fio")
 	}
-	var c recordkit.Collect
-	o := record.Options{Dir: t.TempDir(), Command: []string{fio, "--name=n", "--filename=f", "--size=1m", "--bs=4k", "--rw=randrw", "--ioengine=libaio", "--iodepth=16",
-		"--iodepth_batch_submit=4", "--output=out"}}
-	r := run(t, o, &c)
-	require.Zero(t, r.Status)
-	require.Empty(t, r.Coverage.Missing)
-	require.Len(t, r.Coverage.Requests, 1)
-	m := r.Coverage.Requests[0]
-	require.Equal(t, coverage.AIO, m.Kind)
-	require.Equal(t, []int64{256, 1 << 20}, []int64{m.Calls, m.Bytes})
-	require.Positive(t, m.Nanos)
-	offsets, taken := map[int64]bool{}, map[int64]int64{}
-	for i := range c.Events {
-		e := &c.Events[i]
-		if e.Via != format.ViaCall {
-			require.Equal(t, format.ViaAIO, e.Via)
-			require.EqualValues(t, 4096, e.Ret)
-			offsets[e.Offset()] = true
-			taken[e.Notes.Request.Batch]++
-		}
-	}
-	require.Len(t, offsets, 256)
-	for _, e := range c.Of(format.OpIOSubmit) {
-		require.Equal(t, e.Ret, taken[e.Notes.Request.Batch])
+	for _, test := range []struct {
+		engine string
+		via    format.Via
+		submit format.Op
+	}{
+		{"libaio", format.ViaAIO, format.OpIOSubmit},
+		{"io_uring", format.ViaUring, format.OpUringEnter},
+		{"io_uring --registerfiles=1 --fixedbufs=1", format.ViaUring, format.OpUringEnter},
+	} {
+		t.Run(test.engine, func(t *testing.T) {
+			var c recordkit.Collect
+			o := record.Options{Dir: t.TempDir(), Command: append([]string{fio, "--name=n", "--filename=f", "--size=1m", "--bs=4k", "--rw=randrw", "--iodepth=16",
+				"--iodepth_batch_submit=4", "--output=out"}, strings.Fields("--ioengine="+test.engine)...)}
+			r := run(t, o, &c)
+			if r.Status != 0 && test.via == format.ViaUring {
+				t.Skip("fio can't")
+			}
+			require.Zero(t, r.Status)
+			require.Empty(t, r.Coverage.Missing)
+			require.Len(t, r.Coverage.Requests, 1)
+			m := r.Coverage.Requests[0]
+			require.Equal(t, []int64{256, 1 << 20}, []int64{m.Calls, m.Bytes})
+			if test.via == format.ViaAIO {
+				require.Positive(t, m.Nanos)
+			}
+			offsets, taken := map[int64]bool{}, map[int64]int64{}
+			for i := range c.Events {
+				e := &c.Events[i]
+				if e.Via != format.ViaCall {
+					require.Equal(t, test.via, e.Via)
+					require.EqualValues(t, 4096, e.Ret)
+					offsets[e.Offset()] = true
+					taken[e.Notes.Request.Batch]++
+				}
+			}
+			require.Len(t, offsets, 256)
+			for _, e := range c.Of(test.submit) {
+				if e.Notes.Known(format.NotedBatch) {
+					require.Equal(t, e.Ret, taken[e.Notes.Request.Batch])
+				}
+			}
+		})
 	}
 }
 

@@ -25,7 +25,8 @@ type process struct {
 	// threads goes unnoticed.
 	types []uint8
 
-	maps []mapping
+	maps   []mapping
+	urings map[int32]*uring // by descriptor
 
 	memory *space // as far as calls in it are recorded in the process; nil before one could be
 }
@@ -56,7 +57,7 @@ func (tr *tracer) processOf(tid int32) *process {
 
 // clear drops what execve has closed and unmapped.
 func (p *process) clear() {
-	p.types, p.maps = nil, nil
+	p.types, p.maps, p.urings = nil, nil, nil
 	if p.memory != nil {
 		p.memory.close()
 		p.memory = nil

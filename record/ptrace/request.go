@@ -8,8 +8,7 @@ import (
 )
 
 // Requests of libaio stand in the memory of the application: those of io_submit when
-// it begins, their results when io_getevents ends. Requests of io_uring do not: the
-// calls for them are recorded, and what they move is unknown.
+// it begins, their results when io_getevents ends.
 
 // maxRequests is how many requests are read of one call (MAX_REQUESTS of the eBPF
 // program).
@@ -44,19 +43,10 @@ type ioEvent struct {
 // readParams reads struct io_uring_params, which the kernel is given.
 func readParams(tr *tracer, t *thread) {
 	var params struct{ _, completions, flags, _, idle uint32 }
+	t.object = t.Args[1] // for when it is made
 	t.unreadable(readStruct(t, t.Args[1], &params))
 	t.Args[1], t.Args[2], t.Args[3] = uint64(params.flags), uint64(params.completions), uint64(params.idle)
 }
-
-// madeRing gives a ring a number. The bytes of its requests are unknown from here on.
-func madeRing(tr *tracer, t *thread) {
-	tr.lose(coverage.Uring)
-	tr.lastRing++
-	t.inBatch(tr.lastRing, 0)
-}
-
-// noList takes away the register that has no argument.
-func noList(_ *tracer, t *thread) { t.Args[4] = 0 }
 
 // madeContext reads the context that the kernel returned.
 func madeContext(tr *tracer, t *thread) {

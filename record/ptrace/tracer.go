@@ -105,6 +105,8 @@ type tracer struct {
 	contexts   map[contextID]int32 // numbers of those of libaio
 	lastRing   int32
 	lastBatch  int64
+	lastKey    uint64 // of a request of io_uring
+	strings    thread // that reads those of a request
 	submission record.Submission
 	completion record.Completion
 	awaited    int64 // nanoseconds in calls that submit or await requests of libaio

@@ -1,6 +1,8 @@
 // Command load makes system calls and says what each took.
 //
 //	load pread  THREADS CALLS         4 KiB from the page cache, as fast as it goes
+//	load fstat THREADS CALLS
+//	load open  THREADS CALLS          opens and closes a file; the time is that of both
 //	load getppid THREADS CALLS        a call that is not recorded
 //	load paced  THREADS RATE SECONDS  preads at RATE a second of all threads together
 //
@@ -25,6 +27,31 @@ func main() {
 	}
 }
 
+func pread(fd int, buf []byte) error {
+	_, err := syscall.Pread(fd, buf, 0)
+	return err
+}
+
+// kinds are the calls that a thread makes.
+var kinds = map[string]func(fd int, buf []byte) error{
+	"pread": pread, "paced": pread,
+	"fstat": func(fd int, _ []byte) error {
+		var st syscall.Stat_t
+		return syscall.Fstat(fd, &st)
+	},
+	"open": func(int, []byte) error {
+		fd, err := syscall.Open("/dev/null", syscall.O_RDONLY, 0)
+		if err != nil {
+			return err
+		}
+		return syscall.Close(fd)
+	},
+	"getppid": func(int, []byte) error {
+		_, _, _ = syscall.RawSyscall(syscall.SYS_GETPPID, 0, 0, 0)
+		return nil
+	},
+}
+
 func run(args []string) error {
 	var n [3]int
 	for i := range n {
@@ -44,9 +71,12 @@ func run(args []string) error {
 		return err
 	}
 	fd := int(f.Fd())
-	calls, kind := n[1], args[0]
+	calls, call := n[1], kinds[args[0]]
+	if call == nil {
+		return fmt.Errorf("no kind %q", args[0])
+	}
 	var gap time.Duration // between the calls of a thread
-	if kind == "paced" {
+	if args[0] == "paced" {
 		gap = time.Second * time.Duration(n[0]) / time.Duration(n[1])
 		calls = n[1] / n[0] * n[2]
 	}
@@ -62,9 +92,7 @@ func run(args []string) error {
 					for time.Since(start) < gap*time.Duration(i) {
 					}
 				}
-				if kind == "getppid" {
-					_, _, _ = syscall.RawSyscall(syscall.SYS_GETPPID, 0, 0, 0)
-				} else if _, err := syscall.Pread(fd, buf, 0); err != nil {
+				if err := call(fd, buf); err != nil {
 					panic(err)
 				}
 			}

@@ -10,6 +10,8 @@ var recordings = []study{
 			{name: "program", do: "plainly"},
 			{name: "recorded", of: "program", do: "recorded"},
 			{name: "compiled", of: "program", do: "compiled", follows: true},
+			{name: "in the process", of: "program", do: "recorded --tracer in-process"},
+			{name: "compiled of it", of: "program", do: "compiled", follows: true},
 		},
 	},
 	{
@@ -65,6 +67,8 @@ var recordings = []study{
 		about: "nanoseconds that a system call takes more while it is recorded, or watched by another program",
 		rows: []row{
 			{name: "pread of 4 KiB", words: "pread"},
+			{name: "fstat", words: "fstat"},
+			{name: "open and close", words: "open"},
 			{name: "dd bs=1", words: "dd"},
 			{name: "call that is not recorded", words: "getppid"},
 		},
@@ -72,6 +76,8 @@ var recordings = []study{
 		sides: []side{
 			{name: "nothing", do: "calls 300000"},
 			{name: "record", of: "nothing", guard: true, added: true, do: `calls 300000 "$PIANOLA" record -o trace.txt --`},
+			{name: "record in the process", of: "nothing", do: `calls 300000 "$PIANOLA" record --tracer in-process -o trace.txt --`},
+			{name: "record with ptrace", of: "nothing", do: `calls 20000 "$PIANOLA" record --tracer ptrace -o trace.txt --`},
 			{name: "record, compressed", of: "nothing", do: `calls 300000 "$PIANOLA" record -o trace.txt.zst --`},
 			{name: "record of another process", of: "nothing", do: "calls 300000 another_recorded"},
 			{name: "strace -f -r -T", of: "nothing", do: "needs strace; calls 20000 strace -f -r -T -o strace.out"},
@@ -97,6 +103,9 @@ var recordings = []study{
 			{name: "program", do: `clocks sh -c "$forks" sh "$1"`},
 			{name: "recorded", of: "program", guard: true, added: true, do: `
 				clocks "$PIANOLA" record -o "$OUT/trace.txt" -- sh -c "$forks" sh "$1"
+				recorded_time`},
+			{name: "in the process", of: "program", do: `
+				clocks "$PIANOLA" record --tracer in-process -o "$OUT/trace.txt" -- sh -c "$forks" sh "$1"
 				recorded_time`},
 		},
 	},
