@@ -73,7 +73,7 @@ func features(recorded bool) []feature {
 
 // eBPFFeatures are those of recording.
 func eBPFFeatures(recorded bool) []feature {
-	all := []feature{has("recording with eBPF", recorded, "", "record makes system calls of the program jumps to code that records them, and stops it at the rest", "")}
+	all := []feature{has("recording with eBPF", recorded, "", "record works in the process, and cannot attach, follow ranks or record libraries", "")}
 	kernel, err := ebpf.Features()
 	if err != nil {
 		return append(all, has("type information of the kernel", false, err.Error(), "recording with eBPF", "use a kernel built with CONFIG_DEBUG_INFO_BTF"))

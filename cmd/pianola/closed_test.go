@@ -19,7 +19,7 @@ func TestClosedToTheUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can run a command as another user")
 	}
-	for _, tracer := range []string{"ebpf", "ptrace"} {
+	for _, tracer := range []string{"ebpf", "in-process", "ptrace"} {
 		t.Run(tracer, func(t *testing.T) {
 			t.Parallel()
 			if tracer == "ebpf" {

@@ -47,6 +47,7 @@ const (
 	planVector                 // the third argument is a number of segments, and at most maxVector
 	planCreates                // it is openat, which can create a file
 	planFinds                  // it is open; one that can create a file is left to the tracer
+	planMaps                   // it is mmap, and the file that it maps is to be described; not of anonymous memory
 	planOpens                  // its result is a descriptor of a file that is to be described
 	planTyped                  // the type of the descriptor in its first argument is noted
 	planCloses                 // it closes its first argument
@@ -220,10 +221,12 @@ func (p *inlinePlan) piece(kind, arg, size int) bool {
 func inlinePlans(memory bool) (all [maxNr]inlinePlan) {
 	for nr := range all {
 		p := &plans[nr]
-		if w := wanted(format.HostArch, nr, memory); w != stop && w != stopUntimed {
-			continue
+		switch wanted(format.HostArch, nr, memory) {
+		case stop, stopUntimed:
+			all[nr] = inlineOf(p)
+		case stopFile:
+			all[nr] = inlinePlan{bits: planTakes | planMaps}
 		}
-		all[nr] = inlineOf(p)
 	}
 	return all
 }

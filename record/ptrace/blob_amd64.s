@@ -23,6 +23,8 @@
 #define SYS_CACHESTAT $451
 #define ENOENT $-2
 #define O_CREAT $0x40
+#define O_CREAT_EXCL $0xc0
+#define MAP_ANONYMOUS $0x20
 #define STATX_FLAGS $0x5000 // AT_EMPTY_PATH and AT_STATX_DONT_SYNC
 #define STATX_BASIC_STATS $0x7ff
 #define STATX_MODE 28
@@ -62,6 +64,12 @@ anyArgument:
 	JNE  slow
 
 anyFlags:
+	TESTL $const_planMaps, inlinePlan_bits(CX)
+	JEQ  anyMapping
+	TESTL MAP_ANONYMOUS, R10
+	JNE  slow
+
+anyMapping:
 	TESTL $const_planVector, inlinePlan_bits(CX)
 	JEQ  anyCount
 	CMPQ DX, $const_maxVector
@@ -81,8 +89,11 @@ anyCount:
 	MOVQ DX, RESULT // for now
 	TESTL $const_planCreates, inlinePlan_bits(CX)
 	JEQ  start
-	TESTL O_CREAT, DX
-	JEQ  start
+	MOVL DX, AX
+	ANDL O_CREAT_EXCL, AX
+	CMPL AX, O_CREAT // with O_EXCL, the result says it
+	MOVQ NR, AX
+	JNE  start
 	XORL DX, DX
 	MOVL SYS_FACCESSAT, AX
 	SYSCALL
@@ -232,10 +243,15 @@ null:
 pieced:
 	MOVL inlinePlan_bits(R9), DX
 	MOVQ RESULT, AX
-	TESTL $const_planOpens, DX
+	TESTL $(const_planOpens|const_planMaps), DX
 	JEQ  typed
-	TESTQ AX, AX
-	JLT  publish
+	CMPQ AX, $-4096
+	JHI  publish
+	TESTL $const_planMaps, DX
+	JEQ  opened
+	MOVL (inlineRecord_args+32)(R10), AX
+
+opened:
 	MOVQ AX, COUNT
 	JMP  describe
 
@@ -315,7 +331,7 @@ counting:
 described:
 	MOVQ SAVED, R10
 	LEAQ -16(R8), DI
-	TESTL $const_planOpens, inlinePlan_bits(R9)
+	TESTL $(const_planOpens|const_planMaps), inlinePlan_bits(R9)
 	JEQ  publish
 	LEAQ (STATX_BYTES+CACHESTAT_BYTES)(R8), DI
 	ORB  $const_recordOpened, NOTED

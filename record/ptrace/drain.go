@@ -172,6 +172,9 @@ func (tr *tracer) take(r *ring, text []byte) {
 	t.Ret = int64(rec.result)
 	t.Type = uint32(rec.typ)
 	t.absent = rec.bits&recordAbsent != 0
+	if tr.inline[rec.nr].bits&planCreates != 0 && rec.args[2]&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL {
+		t.absent = true // or it fails
+	}
 	// A handler of a signal can have interrupted a call that was restarted.
 	t.Start = max(tr.clock.nanos(rec.begun), r.end)
 	end := max(tr.clock.nanos(rec.ended), t.Start)

@@ -1,6 +1,7 @@
 package ptrace
 
 import (
+	"path"
 	"strconv"
 	"unsafe"
 
@@ -55,7 +56,10 @@ func readOpened(tr *tracer, t *thread) {
 			return
 		}
 		st, d.Cached = &w.opened, w.cached
-		tr.learnMinor(t, st)
+		tr.learnMinor(t, t.Ret, st)
+		if n := int(t.details.Len[0]); isOfLibC(path.Base(string(t.Text[:n]))) {
+			tr.fileOf(st).program = true // where it is mapped, its name is not known
+		}
 	} else {
 		if !tr.statDescriptor(t.TID, t.Ret, unix.STATX_BASIC_STATS, st) {
 			return // it may be closed again
@@ -73,12 +77,12 @@ func readOpened(tr *tracer, t *thread) {
 
 // learnMinor has the tracer know the device of a file that was opened in the process, if the
 // descriptor still leads there.
-func (tr *tracer) learnMinor(t *thread, opened *unix.Statx_t) {
+func (tr *tracer) learnMinor(t *thread, fd int64, opened *unix.Statx_t) {
 	var st unix.Statx_t
 	if _, known := tr.storages[opened.Dev_minor]; known || opened.Dev_major != 0 || opened.Mode&unix.S_IFMT != unix.S_IFREG {
 		return
 	}
-	if tr.statDescriptor(t.TID, t.Ret, unix.STATX_TYPE, &st) && st.Dev_major == 0 && st.Dev_minor == opened.Dev_minor {
+	if tr.statDescriptor(t.TID, fd, unix.STATX_TYPE, &st) && st.Dev_major == 0 && st.Dev_minor == opened.Dev_minor {
 		tr.storageOf(t.TID, &st)
 	}
 }
@@ -86,8 +90,8 @@ func (tr *tracer) learnMinor(t *thread, opened *unix.Statx_t) {
 // lookFor returns the reader that finds out whether the file is there that an
 // open may create; nil if it opens no path.
 func lookFor(at *format.Layout) reader {
-	path := at.Paths[0]
-	if path.Arg < 0 {
+	place := at.Paths[0]
+	if place.Arg < 0 {
 		return nil
 	}
 	return func(tr *tracer, t *thread) {
@@ -98,8 +102,8 @@ func lookFor(at *format.Layout) reader {
 			return
 		}
 		dirfd := int32(format.AtFDCWD)
-		if path.Dir >= 0 {
-			dirfd = int32(t.Args[path.Dir])
+		if place.Dir >= 0 {
+			dirfd = int32(t.Args[place.Dir])
 		}
 		t.absent = tr.isAbsent(t, dirfd)
 	}

@@ -62,22 +62,45 @@ type use struct {
 // readMapped notes the file that a call of mmap is given, nil if it is none
 // that counts.
 func readMapped(tr *tracer, t *thread) {
-	var st unix.Statx_t
+	var now unix.Statx_t
+	st, kept := &now, onDisk
+	fd := int64(uint32(t.Args[mmapFD]))
 	t.file = nil
-	if t.Args[mmapFlags]&unix.MAP_ANONYMOUS != 0 ||
-		!tr.statDescriptor(t.TID, int64(uint32(t.Args[mmapFD])), unix.STATX_BASIC_STATS, &st) ||
-		st.Mode&unix.S_IFMT != unix.S_IFREG || tr.storageOf(t.TID, &st) != onDisk {
+	switch w := t.written; {
+	case w != nil && !w.file, t.Args[mmapFlags]&unix.MAP_ANONYMOUS != 0:
+		return
+	case w != nil:
+		st = &w.opened
+		tr.learnMinor(t, fd, st)
+		if st.Dev_major == 0 {
+			kept = tr.storages[st.Dev_minor]
+		}
+	case !tr.statDescriptor(t.TID, fd, unix.STATX_BASIC_STATS, st):
+		return
+	default:
+		kept = tr.storageOf(t.TID, st)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG || kept != onDisk {
 		return
 	}
-	f := tr.files[idOf(&st)]
-	if f == nil {
-		name, _ := os.Readlink(unix.ByteSliceToString(tr.path))
-		f = &mapped{id: idOf(&st), path: name, program: isOfLibC(path.Base(name))}
-		tr.files[f.id] = f
+	f := tr.fileOf(st)
+	if f.path == "" && tr.statDescriptor(t.TID, fd, unix.STATX_BASIC_STATS, &now) && idOf(&now) == f.id {
+		f.path, _ = os.Readlink(unix.ByteSliceToString(tr.path))
+		f.program = f.program || isOfLibC(path.Base(f.path))
 	}
 	f.size = max(f.size, int64(st.Size))
 	f.program = f.program || t.Args[mmapProt]&unix.PROT_EXEC != 0
 	t.file = f
+}
+
+// fileOf returns what is known of a mapped file.
+func (tr *tracer) fileOf(st *unix.Statx_t) *mapped {
+	f := tr.files[idOf(st)]
+	if f == nil {
+		f = &mapped{id: idOf(st)}
+		tr.files[f.id] = f
+	}
+	return f
 }
 
 // isOfLibC reports whether a name is that of a file that the C library maps when
@@ -249,7 +272,7 @@ func (tr *tracer) keep(all map[*mapped]use) {
 		f.in += u.in
 		f.dirty += u.dirty
 		var st unix.Statx_t
-		if statx(append([]byte(f.path), 0), unix.STATX_BASIC_STATS, &st) == 0 && idOf(&st) == f.id {
+		if f.path != "" && statx(append([]byte(f.path), 0), unix.STATX_BASIC_STATS, &st) == 0 && idOf(&st) == f.id {
 			f.size = max(f.size, int64(st.Size))
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -25,8 +26,8 @@ const (
 )
 
 // firstCalls is how many calls of a process stop before its sites become jumps, because that
-// takes as long as some ten stops.
-const firstCalls = 8
+// takes as long as some twenty stops.
+const firstCalls = 16
 
 // patch makes the call site at which a thread has stopped a jump, so that later calls don't stop.
 // The call itself goes on as it is.
@@ -96,12 +97,11 @@ func (tr *tracer) patchSite(t *thread, s *space, call uint64) error {
 
 // jump writes the stub and the jump.
 func (tr *tracer) jump(t *thread, s *space, found *site) error {
-	memory, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", t.TID), os.O_RDWR, 0)
+	memory, err := s.open(t.TID)
 	if err != nil {
 		return err
 	}
-	defer memory.Close()
-	stub, literal, err := tr.stubFor(t, s, memory, found.from)
+	stub, literal, err := tr.stubFor(t, s, found.from)
 	if err != nil {
 		return err
 	}
@@ -218,30 +218,48 @@ func (tr *tracer) trapped(t *thread) bool {
 }
 
 // stubFor returns room for a stub near a site, and the address of the literal for it.
-func (tr *tracer) stubFor(t *thread, s *space, memory *os.File, from uint64) (stub, literal uint64, err error) {
+func (tr *tracer) stubFor(t *thread, s *space, from uint64) (stub, literal uint64, err error) {
+	if stub, literal := s.stub(from); stub != 0 {
+		return stub, literal, nil
+	}
+	err = tr.inject(t, func(call injector) error { return s.mapNear(t.TID, call, from) })
+	if err != nil {
+		return 0, 0, err
+	}
+	stub, literal = s.stub(from)
+	return stub, literal, nil
+}
+
+// stub returns room for a stub near a site, 0 for none.
+func (s *space) stub(from uint64) (stub, literal uint64) {
 	for i := range s.near {
 		n := &s.near[i]
 		if distance := int64(n.addr - from); distance > -reach && distance < reach && n.used+stubBytes <= nearBytes {
 			n.used += stubBytes
-			return n.addr + n.used - stubBytes, n.addr, nil
+			return n.addr + n.used - stubBytes, n.addr
 		}
 	}
-	addr, err := gapNear(t.TID, from)
+	return 0, 0
+}
+
+// mapNear maps memory for stubs near a site.
+func (s *space) mapNear(tid int32, call injector, from uint64) error {
+	memory, err := s.open(tid)
 	if err != nil {
-		return 0, 0, err
-	}
-	err = tr.inject(t, func(call injector) error {
-		_, err := call(unix.SYS_MMAP, addr, nearBytes, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED_NOREPLACE, ^uint64(0), 0)
 		return err
-	})
+	}
+	addr, err := gapNear(tid, from)
 	if err != nil {
-		return 0, 0, err
+		return err
+	}
+	if _, err = call(unix.SYS_MMAP, addr, nearBytes, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED_NOREPLACE, ^uint64(0), 0); err != nil {
+		return err
 	}
 	if _, err = memory.WriteAt(binary.LittleEndian.AppendUint64(nil, blobAddr), int64(addr)); err != nil {
-		return 0, 0, err
+		return err
 	}
-	s.near = append(s.near, near{addr, 2 * stubBytes})
-	return addr + stubBytes, addr, nil
+	s.near = append(s.near, near{addr, stubBytes})
+	return nil
 }
 
 // gapNear returns an address near another one at which nothing is mapped.
@@ -259,10 +277,13 @@ func gapNear(tid int32, from uint64) (uint64, error) {
 		}
 	}
 	for line := range strings.Lines(string(text)) {
-		var start, end uint64
-		if _, err := fmt.Sscanf(line, "%x-%x", &start, &end); err != nil {
+		place, _, _ := strings.Cut(line, " ")
+		first, behind, _ := strings.Cut(place, "-")
+		start, err := strconv.ParseUint(first, 16, 64)
+		if err != nil {
 			break
 		}
+		end, _ := strconv.ParseUint(behind, 16, 64)
 		if start > last && start-last >= 2*margin+nearBytes {
 			closer(last + margin)
 			closer((start - margin - nearBytes) &^ (pageBytes - 1))
@@ -292,11 +313,10 @@ func (tr *tracer) leaveProcess(t *thread, why error) {
 	if s.shared != nil {
 		clear(s.shared[atPlans : atPlans+maxNr<<planShift])
 	}
-	memory, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", t.TID), os.O_RDWR, 0)
+	memory, err := s.open(t.TID)
 	if err != nil {
 		return
 	}
-	defer memory.Close()
 	for from, jump := range tr.jumps {
 		var code [jumpBytes]byte
 		if readMemory(t.TID, from, code[:]) == len(code) && code == jump.code {

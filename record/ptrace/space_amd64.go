@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/internal/ticks"
-	"pianola/record"
 )
 
 // The mapping of the blob: its code, a slot for threads that have no ring, and the plans of that,
@@ -64,7 +63,8 @@ func inProcess() error {
 
 // space is a process's memory as far as calls in it are recorded there.
 type space struct {
-	shared []byte // the area; nil before there is one
+	shared []byte   // the area; nil before there is one
+	file   *os.File // see open
 	used   [maxSlots]bool
 	near   []near
 	traps  map[uint64]bool // the first bytes of jumps, which were breakpoints while they were written
@@ -79,6 +79,18 @@ func (s *space) close() {
 		_ = unix.Munmap(s.shared)
 		s.shared = nil
 	}
+	if s.file != nil {
+		s.file.Close()
+		s.file = nil
+	}
+}
+
+// open returns the process's memory as a file, which takes what the process itself can't write.
+func (s *space) open(tid int32) (_ *os.File, err error) {
+	if s.file == nil {
+		s.file, err = os.OpenFile(fmt.Sprintf("/proc/%d/mem", tid), os.O_RDWR, 0)
+	}
+	return s.file, err
 }
 
 func (s *space) types() []uint8 { return s.shared[atTypes : atTypes+maxTypes] }
@@ -103,13 +115,13 @@ func (tr *tracer) idle(t *thread) {
 
 // share maps the blob and the area into a process, of which a thread has stopped at a call.
 func (tr *tracer) share(t *thread, s *space) (err error) {
-	if s.copied && tr.sharesMemory(t.process) {
+	if s.copied && tr.sharesMemory(t) {
 		return errShares
 	}
 	if filtersOf(t.TID) > tr.filters {
 		return errors.New(ownFilter)
 	}
-	var own int
+	var own *os.File
 	err = tr.inject(t, func(call injector) error {
 		if !s.copied {
 			if _, err := call(unix.SYS_MMAP, blobAddr, blobMapped, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED_NOREPLACE, ^uint64(0), 0); err != nil {
@@ -123,28 +135,28 @@ func (tr *tracer) share(t *thread, s *space) (err error) {
 		if err != nil {
 			return err
 		}
-		var ok bool
-		if own, ok = record.Borrow(t.TID, int64(fd)); ok {
-			if err = unix.Ftruncate(own, areaBytes); err == nil {
+		if own, err = os.OpenFile(fmt.Sprintf("/proc/%d/fd/%d", t.TID, fd), os.O_RDWR, 0); err == nil {
+			if err = own.Truncate(areaBytes); err == nil {
 				how := uint64(unix.MAP_SHARED | unix.MAP_FIXED_NOREPLACE)
 				if s.copied {
 					how = unix.MAP_SHARED | unix.MAP_FIXED // over that of the other process
 				}
 				_, err = call(unix.SYS_MMAP, areaAddr, areaBytes, unix.PROT_READ|unix.PROT_WRITE, how, fd, 0)
 			}
-		} else {
-			err = errors.New("the kernel does not lend a descriptor")
+		}
+		if err == nil {
+			err = s.mapNear(t.TID, call, tr.info.ip)
 		}
 		_, closing := call(unix.SYS_CLOSE, fd)
 		return errors.Join(err, closing)
 	})
-	if own > 0 {
-		defer unix.Close(own)
+	if own != nil {
+		defer own.Close()
 	}
 	if err != nil {
 		return err
 	}
-	if s.shared, err = unix.Mmap(own, 0, areaBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+	if s.shared, err = unix.Mmap(int(own.Fd()), 0, areaBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
 		return err
 	}
 	for nr := range tr.inline {
@@ -187,11 +199,10 @@ func (tr *tracer) noteMinor(s *space, minor uint32, kind storage) {
 }
 
 func (tr *tracer) writeBlob(t *thread) error {
-	memory, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", t.TID), os.O_RDWR, 0)
+	memory, err := t.process.memory.open(t.TID)
 	if err != nil {
 		return err
 	}
-	defer memory.Close()
 	if _, err = memory.WriteAt(blobCode, blobAddr); err != nil {
 		return err
 	}
@@ -209,16 +220,20 @@ func (tr *tracer) copyOf(tid int32) *space {
 	return &space{copied: true}
 }
 
-// sharesMemory reports whether the memory of a process is that of another one, which has an area
-// in it, as after vfork.
-func (tr *tracer) sharesMemory(p *process) bool {
-	const kcmpVM = 1
+// sharesMemory reports whether the memory of a stopped thread is that of another process, which has
+// an area in it, as after vfork: then that process sees what is written here.
+func (tr *tracer) sharesMemory(t *thread) bool {
+	const place = idleAddr + uint64(unsafe.Offsetof(slot{}.tail)) // which nothing uses
+	mark := uint64(t.process.id)
+	if !poke(t.TID, place, mark) {
+		return true
+	}
 	for _, other := range tr.processes {
-		if other == p || other.memory == nil || other.memory.shared == nil {
+		if other == t.process || other.memory == nil || other.memory.shared == nil {
 			continue
 		}
-		order, _, e := unix.Syscall6(unix.SYS_KCMP, uintptr(p.id), uintptr(other.id), kcmpVM, 0, 0, 0)
-		if e != 0 || order == 0 {
+		var seen uint64
+		if readMemory(other.id, place, asMemory(&seen)) == 8 && seen == mark {
 			return true
 		}
 	}

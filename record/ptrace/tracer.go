@@ -323,9 +323,7 @@ func (tr *tracer) enter(t *thread) {
 		return
 	}
 	tr.landed(t)
-	if p.waits {
-		tr.drain() // of calls that woke others before
-	}
+	tr.drain() // of the calls before
 	tr.begin(t, p)
 	if t.foreign {
 		tr.resume(t, 0)

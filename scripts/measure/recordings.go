@@ -141,6 +141,7 @@ var recordings = []study{
 		sides: []side{
 			{name: "server", do: `transactions 5 "$@"`},
 			{name: "recorded", of: "server", do: `attached; transactions 5 "$@"; detached; [ -n "$OPTIONS" ] || note "$(grep -vc '^#' "$OUT/trace.txt") events"`},
+			{name: "in the process", of: "server", do: `[ -z "$OPTIONS" ] || left_out "all is written"; within "$@"`},
 			{name: "window", of: "server", do: `[ -n "$OPTIONS" ] || left_out "all is written, not a window"; attached; window 30 "$@"; detached`},
 		},
 	},

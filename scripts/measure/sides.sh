@@ -330,6 +330,22 @@ detached() {
 	wait $recorder || :
 }
 
+# within: the transactions of a server that its own user records from its start, in the process.
+within() {
+	as_postgres "$server/pg_ctl" -D src -m fast -w stop >>initdb.out
+	rm -f within.txt
+	as_postgres "$PIANOLA" record --tracer in-process -o within.txt -- "$server/postgres" -D src -k "$(pwd)" >>server.out 2>recorder.err &
+	recorder=$!
+	until "$server/pg_isready" -q -h "$(pwd)"; do recorder_runs; done
+	transactions 2 "$@"
+	transactions 5 "$@" # the last note counts
+	as_postgres "$server/pg_ctl" -D src -m fast -w stop >>initdb.out
+	wait $recorder || :
+	as_postgres "$server/pg_ctl" -D src -o "-k $(pwd)" -l server.out -w start >>initdb.out
+	warms_up "$@"
+}
+warms_up() { "$server/pgbench" -h "$(pwd)" -U postgres -n "$@" -c 4 -T 2 postgres >>initdb.out 2>&1; }
+
 # window: the window of a flight recorder, written while the server goes on: how long that
 # takes, the memory of the recorder, and a replay of the window.
 window() {
