@@ -27,7 +27,7 @@ func TestAwkward(t *testing.T) {
 	const byTimers = "calls depend on timers"
 	for _, test := range []struct{ name, stopped, varies string }{
 		{"signals", "", byTimers}, {"restarts", "", byTimers}, {"jumps", "", byTimers}, {"pointers", "", ""}, {"threads", "", ""},
-		{"forks", "", ""}, {"cancels", "", byTimers}, {"sandbox", ownFilter, ""}, {"gs", endsInProcess[archPrctl].why, ""},
+		{"forks", "", ""}, {"cancels", "", byTimers}, {"crowd", "", ""}, {"bomb", "", ""}, {"sandbox", ownFilter, ""}, {"gs", endsInProcess[archPrctl].why, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			recorded := func(run record.Recorder) (map[string]int, record.Result) {

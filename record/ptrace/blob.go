@@ -3,6 +3,8 @@ package ptrace
 import (
 	"strconv"
 
+	"golang.org/x/sys/unix"
+
 	"pianola/bpf"
 	"pianola/format"
 	"pianola/record"
@@ -63,6 +65,13 @@ const (
 	pieceAddress // has as many bytes as the third argument, and none if that is above maxAddress
 	pieceResult  // has as many bytes as the result, at most maxString
 	pieceAfter   // only if the call succeeded
+	pieceLock    // only if the second argument is a number in lockMask
+)
+
+// lockMask are the commands of fcntl that are given a struct flock, which they leave as it is.
+const (
+	lockMask  = 1<<format.FSetlk | 1<<format.FSetlkw | 1<<format.FOfdSetlk | 1<<format.FOfdSetlkw
+	lockBytes = 24 // of it, up to its process
 )
 
 // The state of a piece: 0 where it was not copied.
@@ -189,14 +198,8 @@ var inlineKinds = map[format.Reads]func(*inlinePlan, *format.Info) bool{
 	},
 	format.ReadLock: func(p *inlinePlan, _ *format.Info) bool {
 		p.bits |= planMask
-		for cmd := range 64 {
-			switch cmd {
-			case format.FGetlk, format.FSetlk, format.FSetlkw, format.FOfdGetlk, format.FOfdSetlk, format.FOfdSetlkw, 0: // F_DUPFD
-			default:
-				p.mask |= 1 << cmd
-			}
-		}
-		return true
+		p.mask = ^uint64(1<<format.FGetlk | 1<<format.FOfdGetlk | 1<<unix.F_DUPFD)
+		return p.piece(pieceFixed|pieceLock, 2, lockBytes)
 	},
 }
 

@@ -174,6 +174,15 @@ piece:
 	JLT  piece
 
 ofKind:
+	TESTL $const_pieceLock, DX
+	JEQ  anyCommand
+	MOVQ $const_lockMask, CX
+	MOVQ (inlineRecord_args+8)(R10), AX
+	BTQ  AX, CX
+	JCC  piece
+	MOVQ RESULT, AX
+
+anyCommand:
 	XORL CX, CX
 	TESTL $const_pieceString, DX
 	JNE  string

@@ -26,8 +26,9 @@ type ring struct {
 	shared *slot
 	data   []byte
 	tail   uint64
-	begun  uint64 // of the futex call that futex.Pairs knows to be under way
-	end    int64  // of the last call
+	begun  uint64      // of the futex call that futex.Pairs knows to be under way
+	place  futex.Place // of that
+	end    int64       // of the last call
 	broken bool
 }
 
@@ -145,7 +146,7 @@ func (tr *tracer) collect(r *ring) {
 	}
 	s := step{at: begun, ring: r, from: -1, place: r.shared.first, op: uint32(r.shared.second)}
 	if atomic.LoadUint64(&r.shared.begun) == begun {
-		r.begun = begun
+		r.begun, r.place = begun, futex.Place{Process: r.calls.process.id, Address: int64(s.place)}
 		tr.steps = append(tr.steps, s)
 	}
 }
@@ -236,6 +237,9 @@ func (tr *tracer) retire(t *thread) {
 		return
 	}
 	tr.drain()
+	if r.begun != 0 {
+		tr.futexes.Abandon(t.TID, r.place)
+	}
 	t.ring = nil
 	r.space.used[r.number] = false
 	tr.rings = slices.DeleteFunc(tr.rings, func(o *ring) bool { return o == r })

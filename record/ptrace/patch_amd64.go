@@ -110,7 +110,7 @@ func (tr *tracer) jump(t *thread, s *space, found *site) error {
 	}
 	// A thread that comes by meanwhile meets the first byte as a breakpoint: see trapped. The
 	// kernel's text_poke_bp does the same.
-	s.traps[found.from] = true
+	tr.traps[found.from] = found.before
 	write := func(code []byte, at uint64) {
 		if err == nil {
 			_, err = memory.WriteAt(code, int64(at))
@@ -210,8 +210,15 @@ func (tr *tracer) trapped(t *thread) bool {
 		return false
 	}
 	ip, ok := peekIP(t.TID)
-	if !ok || !s.traps[ip-1] {
+	before, written := tr.traps[ip-1]
+	if !ok || !written {
 		return false
+	}
+	var now byte
+	if readMemory(t.TID, ip-1, asMemory(&now)) == 1 && now == breakpoint { // the process was forked meanwhile
+		if memory, err := s.open(t.TID); err == nil {
+			_, _ = memory.WriteAt(before[:], int64(ip-1))
+		}
 	}
 	setIP(t.TID, ip-1)
 	return true

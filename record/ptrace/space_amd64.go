@@ -67,11 +67,10 @@ type space struct {
 	file   *os.File // see open
 	used   [maxSlots]bool
 	near   []near
-	traps  map[uint64]bool // the first bytes of jumps, which were breakpoints while they were written
-	sites  map[uint64]int  // stops of call sites that could not become a jump yet; refused for ever
-	calls  int             // that stopped before there was an area
-	why    error           // there will be none
-	copied bool            // the memory has the blob of the process that made this one
+	sites  map[uint64]int // stops of call sites that could not become a jump yet; refused for ever
+	calls  int            // that stopped before there was an area
+	why    error          // there will be none
+	copied bool           // the memory has the blob of the process that made this one
 }
 
 func (s *space) close() {
@@ -131,12 +130,12 @@ func (tr *tracer) share(t *thread, s *space) (err error) {
 				return err
 			}
 		}
-		fd, err := call(unix.SYS_MEMFD_CREATE, idlePlansAddr, unix.MFD_CLOEXEC) // the name is empty
+		fd, err := call(unix.SYS_MEMFD_CREATE, idlePlansAddr, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING) // the name is empty
 		if err != nil {
 			return err
 		}
 		if own, err = os.OpenFile(fmt.Sprintf("/proc/%d/fd/%d", t.TID, fd), os.O_RDWR, 0); err == nil {
-			if err = own.Truncate(areaBytes); err == nil {
+			if err = fixSize(own); err == nil {
 				how := uint64(unix.MAP_SHARED | unix.MAP_FIXED_NOREPLACE)
 				if s.copied {
 					how = unix.MAP_SHARED | unix.MAP_FIXED // over that of the other process
@@ -169,7 +168,7 @@ func (tr *tracer) share(t *thread, s *space) (err error) {
 	}
 	copy(s.types(), t.process.types)
 	t.process.types = nil
-	s.sites, s.traps = make(map[uint64]int), make(map[uint64]bool)
+	s.sites = make(map[uint64]int)
 	return nil
 }
 
@@ -184,6 +183,21 @@ func (tr *tracer) stopped(why error) {
 		tr.refusals = make(map[string]int)
 	}
 	tr.refusals[why.Error()]++
+}
+
+// fixSize gives the memory of an area its size for ever. If a thread of the program could make it
+// smaller, the tracer would be killed when it reads there (SIGBUS).
+func fixSize(area *os.File) error {
+	if err := area.Truncate(areaBytes); err != nil {
+		return err
+	}
+	if _, err := unix.FcntlInt(area.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL); err != nil {
+		return err
+	}
+	if info, err := area.Stat(); err != nil || info.Size() != areaBytes {
+		return errors.New("the program has changed the memory that it was to share")
+	}
+	return nil
 }
 
 // noteMinor tells the blob of a process what files without a device are.

@@ -180,6 +180,32 @@ static void forks(void)
 	pthread_join(other, 0);
 }
 
+// There are more threads than rings.
+static void crowd(void)
+{
+	static pthread_t all[2000];
+	pthread_attr_t small;
+	MUST(!pthread_attr_init(&small) && !pthread_attr_setstacksize(&small, 64 << 10));
+	for (int i = 0; i < 2000; i++)
+		MUST(!pthread_create(all + i, &small, reader, (void *)20));
+	for (int i = 0; i < 2000; i++)
+		pthread_join(all[i], 0);
+}
+
+// Many processes are there at once, and make others.
+static void bomb(void)
+{
+	for (int i = 0; i < 100; i++)
+		if (!fork()) {
+			reads(20);
+			pid_t child = fork();
+			reads(20);
+			_exit(child && wait(0) != child);
+		}
+	for (int i = 0, status; i < 100; i++)
+		MUST(wait(&status) > 0 && !status);
+}
+
 static void *waits(void *fd) { char c; MUST(read((intptr_t)fd, &c, 1) == 1); return 0; }
 
 static void cancels(void)
@@ -244,7 +270,7 @@ int main(int count, char **words)
 {
 	static const struct { const char *name; void (*run)(void); } cases[] = {
 		{ "signals", signals }, { "restarts", restarts }, { "jumps", jumps }, { "pointers", pointers }, { "threads", threads },
-		{ "forks", forks }, { "cancels", cancels }, { "sandbox", sandbox }, { "gs", gs },
+		{ "forks", forks }, { "cancels", cancels }, { "crowd", crowd }, { "bomb", bomb }, { "sandbox", sandbox }, { "gs", gs },
 	};
 	file = open("file", O_RDWR | O_CREAT, 0600);
 	MUST(file >= 0 && write(file, page, sizeof page) == sizeof page);
