@@ -181,13 +181,14 @@ func (tr *tracer) delayed(t *thread, s unix.Signal) bool {
 		return false
 	}
 	// The blob returns to a breakpoint.
+	trap := blobMarks[markCall] + markBytes + syscallBytes
 	sp, _ := peekUser(t.TID, spOffset)
 	var own uint64
-	place = sp + frameBytes
-	if readMemory(t.TID, place, asMemory(&own)) != 8 || !poke(t.TID, place, blobAddr+blobMarks[markCall]+markBytes+syscallBytes) {
+	frame := sp + frameBytes
+	if readMemory(t.TID, frame, asMemory(&own)) != 8 || !poke(t.TID, frame, blobAddr+trap) {
 		return false
 	}
-	for ip != own {
+	for trapped := false; !trapped; {
 		if request(unix.PTRACE_CONT, t.TID, 0) != 0 {
 			return true
 		}
@@ -195,17 +196,23 @@ func (tr *tracer) delayed(t *thread, s unix.Signal) bool {
 		if err != nil {
 			return true
 		}
-		switch fault := status.StopSignal(); {
-		case stopEvent(status) == unix.PTRACE_EVENT_EXIT:
+		if stopEvent(status) == unix.PTRACE_EVENT_EXIT {
 			tr.stops = append(tr.stops, stopOf{t.TID, status})
 			return true
+		}
+		if ip, ok = peekIP(t.TID); !ok {
+			return true
+		}
+		fault := status.StopSignal()
+		switch place = ip - blobAddr; {
+		case stopEvent(status) != 0: // of a thread that was asked to stop
+		case place >= trap:
+			trapped = true
 		case fault == unix.SIGSEGV || fault == unix.SIGBUS:
 			setIP(t.TID, blobAddr+blobMarks[markFault])
-		case fault == unix.SIGTRAP && stopEvent(status) == 0:
-			ip = own
-			setIP(t.TID, own)
 		}
 	}
+	setIP(t.TID, own)
 	_, _ = swapMask(t.TID, mask)
 	_, _, _ = unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_SETSIGINFO, uintptr(t.TID), 0, uintptr(unsafe.Pointer(&info)), 0, 0)
 	tr.resume(t, s)

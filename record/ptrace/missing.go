@@ -124,7 +124,7 @@ func (tr *tracer) settleBytes(t *thread) {
 	}
 	moved, ok := tr.movedBytes(t.TID)
 	switch rest := moved - t.held; {
-	case !ok && (!t.called && !tr.born[t.TID] || t.inside && plans[t.Nr].counted == 0): // it was killed before it ran, or in a call that moves nothing
+	case !ok && !(t.inside && plans[t.Nr].counted > 0): // it was killed outside of a call that moves bytes, and all others are recorded
 	case !ok:
 		tr.lose(kind)
 	case rest > 0:

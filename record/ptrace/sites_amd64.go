@@ -53,15 +53,16 @@ func siteOf(code []byte, at, call, nr uint64) (s site, ok bool) {
 	for end < i+jumpBytes {
 		inst, err := x86asm.Decode(code[end:], 64)
 		switch {
-		case err == nil && inst.Op == x86asm.RET && inst.Args[0] == nil && end+1 < len(code):
-			for end++; end < i+jumpBytes; { // what follows must be padding
+		case err == nil && inst.Op == x86asm.RET && inst.Args[0] == nil:
+			end += inst.Len
+			s.moved, s.back = slices.Clone(code[i+syscallBytes:end]), call+syscallBytes
+			for end < i+jumpBytes { // what follows must be padding
 				n := paddingAt(code[end:])
 				if n == 0 {
 					return s, false
 				}
 				end += n
 			}
-			s.moved, s.back = []byte{0xc3}, call+syscallBytes
 			return s, !branches(code, at, s.from)
 		case err != nil || !movable(inst):
 			return s, false

@@ -24,6 +24,7 @@ func TestSites(t *testing.T) {
 		{"Syscall6 of Go", "90 90 48 8b 44 24 08 90", "48 3d 01 f0 ff ff 76 1f", 0, 8, "48 3d 01 f0 ff ff"},
 		{"two instructions", "90 90 90 90 90 90 31 c0", "89 c2 85 c0 75 11", 0, 6, "89 c2 85 c0"},
 		{"return and padding", "90 90 90 90 90 90 90 90", "c3 66 66 2e 0f 1f 84 00 00 00 00 00", 0, 2, "c3"},
+		{"pop, return", "90 90 90 90 90 90 90 90", "41 5c c3 66 66 2e 0f 1f 84 00 00 00 00 00", 0, 2, "41 5c c3"},
 		{"return and code", "90 90 90 90 90 90 90 90", "c3 31 c0 c3 90 90 90", 0, 0, ""},
 		{"a branch follows", "90 90 90 90 90 90 31 c0", "73 01 c3 90 90 90", 0, 0, ""},
 		{"a place by its distance", "90 90 90 90 90 90 31 c0", "8b 05 50 ea 1a 00 90", 0, 0, ""},

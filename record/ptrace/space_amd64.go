@@ -43,7 +43,7 @@ var blobCode, blobMarks = func() (code []byte, marks [markEnd + 1]uint64) {
 		}
 		marks[mark] = uint64(at)
 	}
-	return slices.Clone(code[:marks[markEnd]]), marks
+	return append(slices.Clone(code[:marks[markEnd]]), bytes.Repeat([]byte{breakpoint}, 64)...), marks
 }()
 
 func blob()
