@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -181,14 +182,29 @@ func (tr *tracer) locked(do func()) {
 	do()
 }
 
-// await waits for the next stop of one thread. Its end is left to be handled.
+// await waits for the next stop of one thread, and leaves those of others to be handled. So is the
+// end of the thread. One that is its process's first and was killed has no stop any more, and no
+// end before the others have been handled.
 func (tr *tracer) await(tid int32) (status unix.WaitStatus, err error) {
-	for {
-		_, err := unix.Wait4(int(tid), &status, waitOptions, nil)
+	of := int(tid)
+	for start := time.Now(); ; {
+		n, e := tryWait(of, &status)
+		if n == 0 && e == 0 && time.Since(start) > spin {
+			var m int
+			m, err = unix.Wait4(anyThread, &status, waitOptions, nil)
+			if n = int32(m); err != nil {
+				e = err.(unix.Errno)
+			}
+		}
 		switch {
-		case err == unix.EINTR:
-		case err != nil:
-			return status, err
+		case e == unix.EINTR, n == 0 && e == 0:
+		case e != 0:
+			return status, e
+		case n != tid:
+			tr.stops = append(tr.stops, stopOf{n, status})
+			if isZombie(tid) {
+				return status, errGone
+			}
 		case status.Exited() || status.Signaled():
 			tr.stops = append(tr.stops, stopOf{tid, status})
 			return status, errGone
@@ -197,6 +213,8 @@ func (tr *tracer) await(tid int32) (status unix.WaitStatus, err error) {
 		}
 	}
 }
+
+func isZombie(tid int32) bool { return strings.HasPrefix(record.Status(int(tid), "State"), "Z") }
 
 var errGone = errors.New("the thread has ended")
 
