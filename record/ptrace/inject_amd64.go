@@ -106,6 +106,10 @@ func (tr *tracer) inject(t *thread, do func(injector) error) error {
 		return errors.Join(err, e)
 	}
 	_, maskErr := swapMask(t.TID, mask)
+	if t.stopAgain {
+		t.stopAgain = false
+		_ = unix.Kill(int(t.process.id), unix.SIGSTOP)
+	}
 	return errors.Join(err, maskErr)
 }
 
@@ -128,9 +132,12 @@ func (tr *tracer) runTo(t *thread, op uint8) error {
 		if err != nil {
 			return err
 		}
-		if event := stopEvent(status); event == unix.PTRACE_EVENT_EXIT {
+		switch event := stopEvent(status); {
+		case event == unix.PTRACE_EVENT_EXIT:
 			tr.stops = append(tr.stops, stopOf{t.TID, status})
 			return errGone
+		case event == 0 && status.StopSignal() == unix.SIGSTOP: // which can't be blocked
+			t.stopAgain = true
 		}
 		if !getSyscall(t.TID, &tr.info) {
 			return errGone

@@ -32,6 +32,8 @@ type thread struct {
 
 	foreign bool // the call is not recorded
 
+	stopAgain bool // SIGSTOP came while the tracer made calls in its place
+
 	child int32 // the thread that the call made, 0 for none
 
 	// The last call in which it waited.
