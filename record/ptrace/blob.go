@@ -13,7 +13,7 @@ import (
 // Calls are recorded in the process where that is possible: a call site becomes a jump to a
 // stub, and that calls the blob (blob_amd64.s), which makes the system call and writes an
 // inlineRecord into a ring that it shares with the tracer. The filter lets calls of the blob
-// pass. What the blob does for a call is data: an inlinePlan for each number.
+// pass. An inlinePlan for each number says what the blob does.
 
 // The address of the blob in all programs, because the filter has it: below 2 GiB, so that
 // programs at low addresses reach it, and above their heap.
@@ -74,7 +74,7 @@ const (
 	lockBytes = 24 // of it, up to its process
 )
 
-// The state of a piece: 0 where it was not copied.
+// The state of a piece: 0 if it was not copied.
 const (
 	stateNull       = uint32(bpf.CStringStateSTRING_NULL)
 	stateUnreadable = uint32(bpf.CStringStateSTRING_UNREADABLE)
@@ -82,9 +82,10 @@ const (
 	stateCut        = uint32(bpf.CStringStateSTRING_CUT)
 )
 
+//lint:ignore U1000 the blob has it
 const typePseudo = uint8(bpf.CFileTypeTYPE_PSEUDO)
 
-// What is known of a device's minor number, where the major one is 0.
+// The kinds of a device's minor number whose major one is 0.
 const (
 	minorUnknown = iota
 	minorOther

@@ -16,8 +16,8 @@ import (
 	"pianola/record"
 )
 
-// ring is the tracer's side of the records of a thread. What it reads there can be anything: the
-// program can write to it. What is no record ends the ring.
+// ring is the tracer's side of the records of a thread. The program can write anything there. If
+// that is not a record, it ends the ring.
 type ring struct {
 	calls  thread // as which the recorded calls are handled
 	owner  *thread

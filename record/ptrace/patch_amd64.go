@@ -55,7 +55,7 @@ func (tr *tracer) patch(t *thread) {
 	if s.sites[call] == refused {
 		return
 	}
-	// Of sites that can't be changed now, some can later.
+	// Some sites that can't be changed now can be later.
 	stops := s.sites[call] + 1
 	s.sites[call] = stops
 	if stops&(stops-1) != 0 {

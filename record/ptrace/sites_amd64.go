@@ -8,9 +8,9 @@ import (
 )
 
 // A call site is an instruction of two bytes. A jump has five. It takes the place of an
-// instruction before it that loads the number, and the call stays behind it; or of the call
-// and of instructions after it that can stand elsewhere, which the stub executes then. As rr
-// does (O'Callahan et al., Engineering Record And Replay For Deployability, 2017).
+// instruction before it that loads the number, and the call stays after it; or of the call
+// and of instructions after it that can be moved to the stub. As rr does
+// (O'Callahan et al., Engineering Record And Replay For Deployability, 2017).
 
 const (
 	syscallBytes = 2
@@ -85,7 +85,7 @@ func paddingAt(code []byte) int {
 	return inst.Len
 }
 
-// movable reports whether an instruction does the same elsewhere.
+// movable reports whether an instruction does the same at another address.
 func movable(inst x86asm.Inst) bool {
 	if inst.PCRel != 0 {
 		return false
@@ -126,9 +126,9 @@ func branches(code []byte, at, from uint64) bool {
 	return false
 }
 
-// begins reports whether an instruction can begin at place i. Where those of a function begin is
-// not known, but whoever reads on from any byte comes upon them after a few. So it reads from
-// several, and takes those that come upon the call site.
+// begins reports whether an instruction can begin at place i. The first instruction of the function
+// is not known, but decoding from any byte meets the true ones after a few. So it decodes from
+// several bytes, and takes the decodings that meet the call site.
 func begins(code []byte, i, call int) bool {
 	if i > call { // from there on it is known
 		return passes(code, call, i)

@@ -14,7 +14,7 @@ func TestSites(t *testing.T) {
 	const at, nr = 0x1000, 17
 	for _, test := range []struct {
 		name, before, after string
-		from, back          int64 // after the begin of the call; back is 0 where it is no site
+		from, back          int64 // after the begin of the call; back is 0 if it is not a site
 		moved               string
 	}{
 		{"glibc", "49 89 ca b8 11 00 00 00", "48 3d 00 f0 ff ff 77 1a c3", -5, 2, ""},

@@ -46,7 +46,9 @@ var blobCode, blobMarks = func() (code []byte, marks [markEnd + 1]uint64) {
 	return append(slices.Clone(code[:marks[markEnd]]), bytes.Repeat([]byte{breakpoint}, 64)...), marks
 }()
 
+//lint:ignore U1000 its address is taken in assembly
 func blob()
+
 func blobAddress() unsafe.Pointer
 
 // seek seeks times times at a call site of its own, with mark in an argument that the kernel
@@ -67,7 +69,7 @@ type space struct {
 	file   *os.File // see open
 	used   [maxSlots]bool
 	near   []near
-	sites  map[uint64]int // stops of call sites that could not become a jump yet; refused for ever
+	sites  map[uint64]int // stops of call sites that could not become a jump yet; or refused
 	calls  int            // that stopped before there was an area
 	why    error          // there will be none
 	copied bool           // the memory has the blob of the process that made this one
@@ -185,7 +187,7 @@ func (tr *tracer) stopped(why error) {
 	tr.refusals[why.Error()]++
 }
 
-// fixSize gives the memory of an area its size for ever. If a thread of the program could make it
+// fixSize gives the memory of an area its final size. If a thread of the program could make it
 // smaller, the tracer would be killed when it reads there (SIGBUS).
 func fixSize(area *os.File) error {
 	if err := area.Truncate(areaBytes); err != nil {

@@ -17,7 +17,7 @@ import (
 type uring struct {
 	number int32
 	params uringParams
-	memory [3]uint64 // of the two queues and of the entries; 0 where it has not been mapped
+	memory [3]uint64 // of the two queues and of the entries; 0 before it is mapped
 
 	reaped uint32              // completions that have been read
 	keys   map[uint64][]uint64 // of requests in flight, by what the program calls them, in their order
@@ -34,12 +34,14 @@ var uringOffsets = [...]uint64{submitQueue: 0, completeQueue: 0x8000000, submitE
 
 // uringParams is struct io_uring_params.
 type uringParams struct {
-	submits, completes, flags, cpu, idle, features, wq uint32
-	_                                                  [3]uint32
-	submit                                             struct{ head, tail, mask, entries, flags, dropped, array, _ uint32 }
-	_                                                  uint64
-	complete                                           struct{ head, tail, mask, entries, overflow, cqes, flags, _ uint32 }
-	_                                                  uint64
+	submits, completes, flags uint32
+	_                         [2]uint32 // processor and idle time of a polling thread
+	features                  uint32
+	_                         [4]uint32
+	submit                    struct{ head, tail, mask, entries, flags, dropped, array, _ uint32 }
+	_                         uint64
+	complete                  struct{ head, tail, mask, entries, overflow, cqes, flags, _ uint32 }
+	_                         uint64
 }
 
 // The flags of rings whose queues are read, and of those that need something else.

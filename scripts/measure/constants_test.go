@@ -7,7 +7,6 @@ var constants = []struct {
 }{
 	{"a threshold, bound or default of the program", map[string]string{
 		"docs/concepts.md":               "95 %",
-		"docs/glossary.md":               "1 %, 10 %",
 		"docs/internals/compare.md":      "1 %, 5 %",
 		"docs/internals/compile.md":      "20 µs, 50 µs",
 		"docs/internals/diagnosis.md":    "5 %, 10 %, 20 %, 10 ms, 20 µs",
