@@ -17,7 +17,6 @@ var constants = []struct {
 		"docs/internals/replay.md":       "20 µs, 200 µs, 3 ms, 100 µs, 8 µs, 0.25 ns",
 		"docs/internals/transforms.md":   "20 µs",
 		"docs/measured/README.md":        "5 %",
-		"docs/production.md":             "50 ms",
 		"docs/reference/bench.md":        "10 %",
 		"docs/reference/checks.md":       "50 times, 5 %",
 		"docs/reference/compare.md":      "1 %, 5 %, 10 %, 20 %",
