@@ -81,16 +81,17 @@ func FuzzRecords(f *testing.F) {
 	f.Add(uint16(unix.SYS_NEWFSTATAT), uint8(0), make([]byte, 300))
 	f.Add(uint16(unix.SYS_FUTEX), uint8(0), []byte{})
 	all := inlinePlans(false)
+	tr := newTracer(newRecords(recordkit.Discard{})) // its buffers take longer than a record
+	tr.inline, tr.running = &all, true
+	s := &space{shared: make([]byte, slotPlace(1))}
 	f.Fuzz(func(t *testing.T, nr uint16, bits uint8, rest []byte) {
 		if len(rest) > maxRecord-100 || nr >= maxNr {
 			return
 		}
-		tr := newTracer(newRecords(recordkit.Discard{}))
-		tr.inline, tr.running = &all, true
-		s := &space{shared: make([]byte, slotPlace(1))}
+		clear(s.shared)
 		owner := &thread{process: &process{id: 1, memory: s}}
 		r := newRing(owner, s, 0)
-		tr.rings = append(tr.rings, r)
+		tr.rings = []*ring{r}
 		rec := inlineRecord{nr: nr, bits: bits, begun: 1, ended: 5}
 		for i := range rec.args {
 			if 8*i+8 <= len(rest) {
