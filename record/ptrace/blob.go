@@ -23,9 +23,9 @@ const (
 )
 
 const (
-	maxNr     = format.MaxSys
-	planShift = 5 // log2 of the size of inlinePlan
-	maxPieces = 2
+	maxNr        = format.MaxSys
+	planShift    = 5 // log2 of the size of inlinePlan
+	inlinePieces = 2
 
 	maxString  = 4096 // PATH_MAX
 	maxAddress = 112  // more than a struct sockaddr_un has
@@ -38,8 +38,8 @@ const (
 type inlinePlan struct {
 	bits   uint32
 	_      uint32
-	mask   uint64            // for planMask: a bit for each second argument that the blob takes
-	pieces [maxPieces]uint64 // memory that is copied after the call; 0 for none
+	mask   uint64               // for planMask: a bit for each second argument that the blob takes
+	pieces [inlinePieces]uint64 // memory that is copied after the call; 0 for none
 }
 
 // The bits of inlinePlan.
@@ -59,13 +59,13 @@ const (
 // The bits of a piece. The next 8 bits are the argument, from 0, that points to it; the upper
 // 32 the size of a fixed one.
 const (
-	pieceString  = 1 << iota
-	pieceFixed   // has a size
-	pieceVector  // has 16 bytes for each of the third argument
-	pieceAddress // has as many bytes as the third argument, and none if that is above maxAddress
-	pieceResult  // has as many bytes as the result, at most maxString
-	pieceAfter   // only if the call succeeded
-	pieceLock    // only if the second argument is a number in lockMask
+	copyString  = 1 << iota
+	copyFixed   // has a size
+	copyVector  // has 16 bytes for each of the third argument
+	copyAddress // has as many bytes as the third argument, and none if that is above maxAddress
+	copyResult  // has as many bytes as the result, at most maxString
+	copyAfter   // only if the call succeeded
+	copyLock    // only if the second argument is a number in lockMask
 )
 
 // lockMask are the commands of fcntl that are given a struct flock, which they leave as it is.
@@ -83,7 +83,7 @@ const (
 )
 
 //lint:ignore U1000 the blob has it
-const typePseudo = uint8(bpf.CFileTypeTYPE_PSEUDO)
+const pseudoType = uint8(bpf.CFileTypeTYPE_PSEUDO)
 
 // The kinds of a device's minor number whose major one is 0.
 const (
@@ -175,23 +175,23 @@ var inlineKinds = map[format.Reads]func(*inlinePlan, *format.Info) bool{
 	},
 	format.ReadIovec: func(p *inlinePlan, _ *format.Info) bool {
 		p.bits |= planVector
-		return p.piece(pieceVector, 1, 0)
+		return p.piece(copyVector, 1, 0)
 	},
 	format.ReadStat: func(p *inlinePlan, info *format.Info) bool {
-		return p.piece(pieceFixed|pieceAfter, int(info.At.Buf), statBytes)
+		return p.piece(copyFixed|copyAfter, int(info.At.Buf), statBytes)
 	},
 	format.ReadStatx: func(p *inlinePlan, info *format.Info) bool {
-		return p.piece(pieceFixed|pieceAfter, int(info.At.Buf), statxBytes)
+		return p.piece(copyFixed|copyAfter, int(info.At.Buf), statxBytes)
 	},
 	format.ReadTarget: func(p *inlinePlan, info *format.Info) bool {
-		return p.piece(pieceResult|pieceAfter, int(info.At.Buf), 0)
+		return p.piece(copyResult|copyAfter, int(info.At.Buf), 0)
 	},
-	format.ReadPipe:    func(p *inlinePlan, _ *format.Info) bool { return p.piece(pieceFixed|pieceAfter, 0, 8) },
-	format.ReadAddress: func(p *inlinePlan, _ *format.Info) bool { return p.piece(pieceAddress, 1, 0) },
-	format.ReadChild:   func(p *inlinePlan, _ *format.Info) bool { return p.piece(pieceFixed|pieceAfter, 2, 20) },
+	format.ReadPipe:    func(p *inlinePlan, _ *format.Info) bool { return p.piece(copyFixed|copyAfter, 0, 8) },
+	format.ReadAddress: func(p *inlinePlan, _ *format.Info) bool { return p.piece(copyAddress, 1, 0) },
+	format.ReadChild:   func(p *inlinePlan, _ *format.Info) bool { return p.piece(copyFixed|copyAfter, 2, 20) },
 	format.ReadOffsets: func(p *inlinePlan, info *format.Info) bool {
 		for arg := range 6 {
-			if info.Synthetic>>arg&1 != 0 && !p.piece(pieceFixed, arg, 8) {
+			if info.Synthetic>>arg&1 != 0 && !p.piece(copyFixed, arg, 8) {
 				return false
 			}
 		}
@@ -200,7 +200,7 @@ var inlineKinds = map[format.Reads]func(*inlinePlan, *format.Info) bool{
 	format.ReadLock: func(p *inlinePlan, _ *format.Info) bool {
 		p.bits |= planMask
 		p.mask = ^uint64(1<<format.FGetlk | 1<<format.FOfdGetlk | 1<<unix.F_DUPFD)
-		return p.piece(pieceFixed|pieceLock, 2, lockBytes)
+		return p.piece(copyFixed|copyLock, 2, lockBytes)
 	},
 }
 
@@ -250,7 +250,7 @@ func inlineOf(p *plan) (in inlinePlan) {
 	}
 	in.bits = planTakes
 	for _, arg := range p.args {
-		if arg != 0 && !in.piece(pieceString, int(arg)-1, 0) {
+		if arg != 0 && !in.piece(copyString, int(arg)-1, 0) {
 			return inlinePlan{}
 		}
 	}

@@ -152,7 +152,7 @@ fits:
 	// The pieces of memory that the arguments point to.
 piece:
 	MOVQ COUNT, AX
-	CMPQ AX, $const_maxPieces
+	CMPQ AX, $const_inlinePieces
 	JAE  pieced
 	INCQ COUNT
 	MOVQ inlinePlan_pieces(R9)(AX*8), DX
@@ -168,13 +168,13 @@ piece:
 	TESTQ SI, SI
 	JEQ  null
 	MOVQ RESULT, AX
-	TESTL $const_pieceAfter, DX
+	TESTL $const_copyAfter, DX
 	JEQ  ofKind
 	TESTQ AX, AX
 	JLT  piece
 
 ofKind:
-	TESTL $const_pieceLock, DX
+	TESTL $const_copyLock, DX
 	JEQ  anyCommand
 	MOVQ $const_lockMask, CX
 	MOVQ (inlineRecord_args+8)(R10), AX
@@ -184,17 +184,17 @@ ofKind:
 
 anyCommand:
 	XORL CX, CX
-	TESTL $const_pieceString, DX
+	TESTL $const_copyString, DX
 	JNE  string
 	MOVQ AX, CX
-	TESTL $const_pieceResult, DX
+	TESTL $const_copyResult, DX
 	JNE  bounded
 	MOVQ DX, CX
 	SHRQ $32, CX
-	TESTL $const_pieceFixed, DX
+	TESTL $const_copyFixed, DX
 	JNE  copy
 	MOVQ (inlineRecord_args+16)(R10), CX
-	TESTL $const_pieceVector, DX
+	TESTL $const_copyVector, DX
 	JNE  vector
 	MOVL CX, CX
 	CMPL CX, $const_maxAddress
@@ -311,7 +311,7 @@ describe:
 	JNE  counting
 
 pseudo:
-	MOVL $const_typePseudo, AX
+	MOVL $const_pseudoType, AX
 
 known:
 	MOVB AX, 49(SP)

@@ -45,7 +45,7 @@ func newRing(t *thread, s *space, number int) *ring {
 // the file that it opened.
 type written struct {
 	record inlineRecord
-	pieces [maxPieces]pieceOf
+	pieces [inlinePieces]pieceOf
 	n      int
 	file   bool // opened counts
 	statx  int64
