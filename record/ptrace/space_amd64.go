@@ -29,8 +29,8 @@ const (
 	atTypes   = 64 << 10
 	atSlots   = 128 << 10
 	slotBytes = 4<<10 + ringBytes
-	maxSlots  = 240
-	areaBytes = atSlots + maxSlots*slotBytes // 62 MiB; only what is used takes memory
+	areaSlots  = 240
+	areaBytes = atSlots + areaSlots*slotBytes // 62 MiB; only what is used takes memory
 )
 
 // blobCode is the code of the blob, and the places of its marks.
@@ -67,7 +67,7 @@ func inProcess() error {
 type space struct {
 	shared []byte   // the area; nil before there is one
 	file   *os.File // see open
-	used   [maxSlots]bool
+	used   [areaSlots]bool
 	near   []near
 	sites  map[uint64]int // stops of call sites that could not become a jump yet; or refused
 	calls  int            // that stopped before there was an area
