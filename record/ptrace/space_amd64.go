@@ -29,7 +29,7 @@ const (
 	atTypes   = 64 << 10
 	atSlots   = 128 << 10
 	slotBytes = 4<<10 + ringBytes
-	areaSlots  = 240
+	areaSlots = 240
 	areaBytes = atSlots + areaSlots*slotBytes // 62 MiB; only what is used takes memory
 )
 
