@@ -111,7 +111,7 @@ func recordOptions(c *cli.Context) (o runs.Options, err error) {
 		return o, usage(c, "no command given")
 	case attach && c.NArg() > 0:
 		return o, usage(c, "--pid and --cgroup exclude a command: the processes run already")
-	case attach && needsNoEBPF(c):
+	case attach && excludesEBPF(c):
 		return o, usage(c, "--pid and --cgroup need eBPF")
 	}
 	o = runs.Options{
@@ -155,8 +155,8 @@ func recordOptions(c *cli.Context) (o runs.Options, err error) {
 	return o, err
 }
 
-// needsNoEBPF reports whether --tracer excludes eBPF.
-func needsNoEBPF(c *cli.Context) bool {
+// excludesEBPF reports whether --tracer excludes eBPF.
+func excludesEBPF(c *cli.Context) bool {
 	return c.String("tracer") == "in-process" || c.String("tracer") == "ptrace"
 }
 
@@ -165,7 +165,7 @@ func findLayers(c *cli.Context) (layers []*layer.Layer, err error) {
 	switch {
 	case !c.IsSet("layer"):
 		return nil, nil
-	case needsNoEBPF(c):
+	case excludesEBPF(c):
 		return nil, usage(c, "--layer needs eBPF: --tracer %s sees system calls only", c.String("tracer"))
 	}
 	for _, name := range strings.Split(c.String("layer"), ",") {
@@ -220,7 +220,7 @@ func checkRanks(c *cli.Context, who *runs.Account) error {
 		return err
 	}
 	switch {
-	case needsNoEBPF(c):
+	case excludesEBPF(c):
 		return usage(c, "--ranks needs eBPF")
 	case who != nil:
 		return usage(c, "--ranks can't run under sudo, because sudo closes the launcher's connection; run the launcher as root, or give pianola capabilities")

@@ -49,8 +49,8 @@ const (
 	planVector                 // the third argument is a number of segments, and at most maxVector
 	planCreates                // it is openat, which can create a file
 	planFinds                  // it is open; one that can create a file is left to the tracer
-	planMaps                   // it is mmap, and the file that it maps is to be described; not of anonymous memory
-	planOpens                  // its result is a descriptor of a file that is to be described
+	planMaps                   // it is mmap of a file, and the blob describes the file
+	planOpens                  // its result is a descriptor, and the blob describes the file
 	planTyped                  // the type of the descriptor in its first argument is noted
 	planCloses                 // it closes its first argument
 	planDuplicates             // its result is a copy of a descriptor

@@ -33,7 +33,7 @@ type ring struct {
 }
 
 func newRing(t *thread, s *space, number int) *ring {
-	at := slotPlace(number) + 4<<10
+	at := slotPlace(number) + slotHead
 	r := &ring{owner: t, space: s, number: number, shared: s.slot(number), data: s.shared[at : at+ringBytes]}
 	r.calls.TID, r.calls.process = t.TID, t.process
 	r.calls.Details = &r.calls.details
@@ -77,7 +77,7 @@ type step struct {
 	ring  *ring
 	from  int // of the record, in tracer.copied; -1 for a begin
 	to    int
-	place uint64 // of a begin
+	place futex.Place // of a begin
 	op    uint32
 }
 
@@ -98,7 +98,7 @@ func (tr *tracer) drain() {
 	for i := range tr.steps {
 		s := &tr.steps[i]
 		if s.from < 0 {
-			tr.futexes.Begin(s.ring.calls.TID, futex.Place{Process: s.ring.calls.process.id, Address: int64(s.place)}, futex.KindOf(s.op))
+			tr.futexes.Begin(s.ring.calls.TID, s.place, futex.KindOf(s.op))
 			continue
 		}
 		tr.take(s.ring, tr.copied[s.from:s.to])
@@ -132,7 +132,7 @@ func (tr *tracer) collect(r *ring) {
 		from := len(tr.copied)
 		tr.copied = append(tr.copied, r.data[at:at+size]...)
 		if rec.nr == unix.SYS_FUTEX && rec.begun != r.begun {
-			tr.steps = append(tr.steps, step{at: rec.begun, ring: r, from: -1, place: rec.args[0], op: uint32(rec.args[1])})
+			tr.steps = append(tr.steps, step{at: rec.begun, ring: r, from: -1, place: r.placeAt(rec.args[0]), op: uint32(rec.args[1])})
 		}
 		r.begun = 0
 		tr.steps = append(tr.steps, step{at: rec.ended, ring: r, from: from, to: from + int(size)})
@@ -144,11 +144,16 @@ func (tr *tracer) collect(r *ring) {
 	if begun == 0 || begun == r.begun || r.shared.nr != unix.SYS_FUTEX {
 		return
 	}
-	s := step{at: begun, ring: r, from: -1, place: r.shared.first, op: uint32(r.shared.second)}
+	s := step{at: begun, ring: r, from: -1, place: r.placeAt(r.shared.first), op: uint32(r.shared.second)}
 	if atomic.LoadUint64(&r.shared.begun) == begun {
-		r.begun, r.place = begun, futex.Place{Process: r.calls.process.id, Address: int64(s.place)}
+		r.begun, r.place = begun, s.place
 		tr.steps = append(tr.steps, s)
 	}
+}
+
+// placeAt is where the thread waits at a futex.
+func (r *ring) placeAt(address uint64) futex.Place {
+	return futex.Place{Process: r.calls.process.id, Address: int64(address)}
 }
 
 // breaks ends a ring that the program has damaged.

@@ -8,15 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const gsBase = unsafe.Offsetof(unix.PtraceRegs{}.Gs_base)
-
-// setSlot sets the slot of a stopped thread.
-func setSlot(tid int32, addr uint64) bool {
-	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_POKEUSR, uintptr(tid), gsBase, uintptr(addr), 0, 0)
-	return e == 0
-}
-
 const (
+	gsOffset   = unsafe.Offsetof(unix.PtraceRegs{}.Gs_base)
 	ipOffset   = unsafe.Offsetof(unix.PtraceRegs{}.Rip)
 	raxOffset  = unsafe.Offsetof(unix.PtraceRegs{}.Rax)
 	origOffset = unsafe.Offsetof(unix.PtraceRegs{}.Orig_rax)
@@ -32,13 +25,15 @@ func peekIP(tid int32) (uint64, bool) { return peekUser(tid, ipOffset) }
 
 // poke writes a word to a stopped thread's memory.
 func poke(tid int32, addr, word uint64) bool {
-	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_POKEDATA, uintptr(tid), uintptr(addr), uintptr(word), 0, 0)
-	return e == 0
+	return requestAt(unix.PTRACE_POKEDATA, tid, uintptr(addr), uintptr(word)) == 0
 }
 
-func setIP(tid int32, ip uint64) {
-	_, _, _ = unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_POKEUSR, uintptr(tid), ipOffset, uintptr(ip), 0, 0)
+// setSlot sets the slot of a stopped thread.
+func setSlot(tid int32, addr uint64) bool {
+	return requestAt(unix.PTRACE_POKEUSR, tid, gsOffset, uintptr(addr)) == 0
 }
+
+func setIP(tid int32, ip uint64) { requestAt(unix.PTRACE_POKEUSR, tid, ipOffset, uintptr(ip)) }
 
 // restarts reports whether the kernel will make the call of a thread again that a stop has
 // interrupted: it goes back to the call then, which is the jump.
@@ -132,11 +127,7 @@ func (tr *tracer) runTo(t *thread, op uint8) error {
 		if err != nil {
 			return err
 		}
-		switch event := stopEvent(status); {
-		case event == unix.PTRACE_EVENT_EXIT:
-			tr.stops = append(tr.stops, stopOf{t.TID, status})
-			return errGone
-		case event == 0 && status.StopSignal() == unix.SIGSTOP: // which can't be blocked
+		if stopEvent(status) == 0 && status.StopSignal() == unix.SIGSTOP { // which can't be blocked
 			t.stopAgain = true
 		}
 		if !getSyscall(t.TID, &tr.info) {
@@ -193,6 +184,7 @@ func (tr *tracer) delayed(t *thread, s unix.Signal) bool {
 	var own uint64
 	frame := sp + frameBytes
 	if readMemory(t.TID, frame, asMemory(&own)) != 8 || !poke(t.TID, frame, blobAddr+trap) {
+		_, _ = swapMask(t.TID, mask)
 		return false
 	}
 	for trapped := false; !trapped; {
@@ -201,10 +193,6 @@ func (tr *tracer) delayed(t *thread, s unix.Signal) bool {
 		}
 		status, err := tr.await(t.TID)
 		if err != nil {
-			return true
-		}
-		if stopEvent(status) == unix.PTRACE_EVENT_EXIT {
-			tr.stops = append(tr.stops, stopOf{t.TID, status})
 			return true
 		}
 		if ip, ok = peekIP(t.TID); !ok {

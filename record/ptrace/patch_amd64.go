@@ -108,23 +108,18 @@ func (tr *tracer) jump(t *thread, s *space, found *site) error {
 	if _, err = memory.WriteAt(found.stub(stub, literal), int64(stub)); err != nil {
 		return err
 	}
-	// A thread that comes by meanwhile meets the first byte as a breakpoint: see trapped. The
-	// kernel's text_poke_bp does the same.
-	tr.traps[found.from] = found.before
-	write := func(code []byte, at uint64) {
-		if err == nil {
-			_, err = memory.WriteAt(code, int64(at))
-		}
+	jump := jumpAt{[jumpBytes]byte(found.jump(stub)), found.before}
+	tr.jumps[found.from] = jump
+	if len(found.moved) == 0 {
+		return overwrite(memory, found.from, jump.before, jump.code, func() error { return nil })
 	}
-	jump := found.jump(stub)
-	write([]byte{breakpoint}, found.from)
-	if len(found.moved) > 0 { // a thread can stand behind the call, which the jump covers
+	// A thread can stand behind the call, which the jump covers.
+	var stopped []*thread
+	defer func() { tr.release(stopped) }()
+	return overwrite(memory, found.from, jump.before, jump.code, func() (err error) {
 		behind, after := found.call+syscallBytes, found.after(stub)
-		stopped, busy := tr.hold(t, behind)
-		defer tr.release(stopped)
-		if busy != nil {
-			write(found.before[:1], found.from)
-			return errors.Join(err, busy)
+		if stopped, err = tr.hold(t, behind); err != nil {
+			return err
 		}
 		setIP(t.TID, after)
 		for _, other := range stopped {
@@ -132,14 +127,30 @@ func (tr *tracer) jump(t *thread, s *space, found *site) error {
 				setIP(other.TID, after)
 			}
 		}
-	}
-	write(jump[1:], found.from+1)
-	write(jump[:1], found.from)
-	tr.jumps[found.from] = jumpAt{[jumpBytes]byte(jump), found.before}
-	return err
+		return nil
+	})
 }
 
 const breakpoint = 0xcc // int3
+
+// overwrite replaces the code at an address of a process. A thread that comes by meanwhile meets
+// the first byte as a breakpoint: see trapped. The kernel's text_poke_bp does the same. If ready
+// returns an error while the breakpoint is there, the code stays as it was.
+func overwrite(memory *os.File, at uint64, before, code [jumpBytes]byte, ready func() error) (err error) {
+	write := func(code []byte, at uint64) {
+		if err == nil {
+			_, err = memory.WriteAt(code, int64(at))
+		}
+	}
+	write([]byte{breakpoint}, at)
+	if busy := ready(); busy != nil {
+		write(before[:1], at)
+		return errors.Join(err, busy)
+	}
+	write(code[1:], at+1)
+	write(code[:1], at)
+	return err
+}
 
 // hold stops the other threads of a process that run, so that none of them stands behind a
 // call while that becomes a jump. One that waits in that call returns there: the site can't be
@@ -163,7 +174,10 @@ func (tr *tracer) hold(t *thread, behind uint64) (stopped []*thread, err error) 
 			return stopped, errLater
 		}
 		status, err := tr.await(other.TID)
-		if err != nil {
+		switch {
+		case err == errGone: // it never returns
+			continue
+		case err != nil:
 			return stopped, errLater
 		}
 		if stopEvent(status) == unix.PTRACE_EVENT_STOP && status.StopSignal() == unix.SIGTRAP {
@@ -210,14 +224,14 @@ func (tr *tracer) trapped(t *thread) bool {
 		return false
 	}
 	ip, ok := peekIP(t.TID)
-	before, written := tr.traps[ip-1]
+	jump, written := tr.jumps[ip-1]
 	if !ok || !written {
 		return false
 	}
 	var now byte
 	if readMemory(t.TID, ip-1, asMemory(&now)) == 1 && now == breakpoint { // the process was forked meanwhile
 		if memory, err := s.open(t.TID); err == nil {
-			_, _ = memory.WriteAt(before[:], int64(ip-1))
+			_, _ = memory.WriteAt(jump.before[:], int64(ip-1))
 		}
 	}
 	setIP(t.TID, ip-1)
@@ -327,13 +341,7 @@ func (tr *tracer) leaveProcess(t *thread, why error) {
 	for from, jump := range tr.jumps {
 		var code [jumpBytes]byte
 		if readMemory(t.TID, from, code[:]) == len(code) && code == jump.code {
-			for _, part := range [][2]int{{0, 1}, {1, jumpBytes}, {0, 1}} { // the first byte is a breakpoint meanwhile
-				text := jump.before[part[0]:part[1]]
-				if part[1] == 1 && code[0] == 0xe9 {
-					text, code[0] = []byte{breakpoint}, breakpoint
-				}
-				_, _ = memory.WriteAt(text, int64(from)+int64(part[0]))
-			}
+			_ = overwrite(memory, from, jump.code, jump.before, func() error { return nil })
 		}
 	}
 }

@@ -28,7 +28,8 @@ const (
 	atMinors  = maxNr << planShift
 	atTypes   = 64 << 10
 	atSlots   = 128 << 10
-	slotBytes = 4<<10 + ringBytes
+	slotHead  = 4 << 10 // of struct slot; the ring follows
+	slotBytes = slotHead + ringBytes
 	areaSlots = 240
 	areaBytes = atSlots + areaSlots*slotBytes // 62 MiB; only what is used takes memory
 )
@@ -265,7 +266,7 @@ func (tr *tracer) attach(t *thread, s *space) bool {
 	addr := uint64(areaAddr + slotPlace(n))
 	hdr := s.slot(n)
 	*hdr = slot{self: addr, plans: areaAddr + atPlans, types: areaAddr + atTypes, minors: areaAddr + atMinors, zeroes: idlePlansAddr,
-		ring: addr + 4<<10}
+		ring: addr + slotHead}
 	if !setSlot(t.TID, addr) {
 		return false
 	}

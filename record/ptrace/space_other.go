@@ -31,4 +31,4 @@ func slotPlace(int) int                              { return 0 }
 func (tr *tracer) copyOf(int32) *space               { return nil }
 func (tr *tracer) leaveProcess(*thread, error)       {}
 
-const archPrctl, archSetGS = -1, 0 // amd64 only
+const archPrctl, archSetGS, slotHead = -1, 0, 0 // amd64 only

@@ -22,7 +22,12 @@ func seize(tid int32) error {
 
 // request makes a request of ptrace that takes a number.
 func request(what uintptr, tid int32, data uintptr) unix.Errno {
-	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, what, uintptr(tid), 0, data, 0, 0)
+	return requestAt(what, tid, 0, data)
+}
+
+// requestAt makes a request that takes an address, too.
+func requestAt(what uintptr, tid int32, addr, data uintptr) unix.Errno {
+	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, what, uintptr(tid), addr, data, 0, 0)
 	return e
 }
 

@@ -90,12 +90,11 @@ type tracer struct {
 	filled    int    // the most bytes of a ring since the last pause
 	steps     []step
 	clock     counter
-	jumps     map[uint64]jumpAt  // of all processes, by address: those that were forked have the same
-	traps     map[uint64][5]byte // what was at their first bytes, which are breakpoints while they are written
-	refusals  map[string]int     // processes by why they can't be recorded in the process
-	filters   int                // that processes of the recording have
-	slowCost  format.Cost        // of an event that stops, if that is not the one of the recording
-	quiet     bool               // nothing is recorded any more
+	jumps     map[uint64]jumpAt // of all processes, by address: those that were forked have the same; some were not written
+	refusals  map[string]int    // processes by why they can't be recorded in the process
+	filters   int               // that processes of the recording have
+	slowCost  format.Cost       // of an event that stops, if that is not the one of the recording
+	quiet     bool              // nothing is recorded any more
 	processes map[int32]*process
 	heirs     map[int32][]mapping // of processes that have not been met, by their first thread
 	files     map[fileID]*mapped
@@ -124,7 +123,7 @@ type stopOf struct {
 
 func newTracer(r *records) *tracer {
 	now := time.Now()
-	return &tracer{records: r, made: now, began: now, firstTick: ticks.Now(), jumps: make(map[uint64]jumpAt), traps: make(map[uint64][5]byte), filters: filtersOf(int32(os.Getpid())) + 1, ended: make(chan struct{}), threads: make(map[int32]*thread), born: make(map[int32]bool), awake: true,
+	return &tracer{records: r, made: now, began: now, firstTick: ticks.Now(), jumps: make(map[uint64]jumpAt), filters: filtersOf(int32(os.Getpid())) + 1, ended: make(chan struct{}), threads: make(map[int32]*thread), born: make(map[int32]bool), awake: true,
 		processes: make(map[int32]*process), heirs: make(map[int32][]mapping), files: make(map[fileID]*mapped),
 		storages: make(map[uint32]storage), contexts: make(map[contextID]int32), path: make([]byte, 0, 2*unix.PathMax)}
 }
@@ -207,7 +206,7 @@ func (tr *tracer) await(tid int32) (status unix.WaitStatus, err error) {
 			if isZombie(tid) {
 				return status, errGone
 			}
-		case status.Exited() || status.Signaled():
+		case status.Exited() || status.Signaled() || stopEvent(status) == unix.PTRACE_EVENT_EXIT:
 			tr.stops = append(tr.stops, stopOf{tid, status})
 			return status, errGone
 		default:

@@ -20,7 +20,8 @@ type uring struct {
 	memory [3]uint64 // of the two queues and of the entries; 0 before it is mapped
 
 	reaped uint32              // completions that have been read
-	keys   map[uint64][]uint64 // of requests in flight, by what the program calls them, in their order
+	keys   map[uint64][]uint64 // of requests in flight, by the program's name, in their order
+	flying int                 // the number of these
 }
 
 // The places in uring.memory, and the offsets at which they are mapped (io_uring_setup(2)).
@@ -56,7 +57,7 @@ const (
 	enterIndex     = 1 << 4 // io_uring_enter is given an index, not a descriptor
 	fixedFile      = 1 << 0 // of an entry: its descriptor is a place in a list
 	moreComes      = 1 << 1 // of a completion: the request has others
-	maxUringInPart = 1 << 16
+	maxUringFlying = 1 << 16
 )
 
 // sqe is struct io_uring_sqe.
@@ -153,12 +154,13 @@ func (tr *tracer) submitUring(t *thread, r *uring, place, seen uint32) {
 	if r.params.flags&setupSQE128 != 0 {
 		size = 128
 	}
-	if index >= r.params.submits || !readStruct(t, r.memory[submitEntries]+size*uint64(index), &e) || len(r.keys) >= maxUringInPart {
+	if index >= r.params.submits || !readStruct(t, r.memory[submitEntries]+size*uint64(index), &e) || r.flying >= maxUringFlying {
 		tr.lose(coverage.Uring)
 		return
 	}
 	tr.lastKey++
 	r.keys[e.user] = append(r.keys[e.user], tr.lastKey)
+	r.flying++
 	s := &tr.submission
 	now := uint64(tr.now())
 	*s = record.Submission{CSubmission: bpf.CSubmission{Start: now, Begun: now, Key: tr.lastKey, Batch: uint64(tr.lastBatch), Tid: uint32(t.TID), Ring: uint32(r.number), Reaped: seen,
@@ -231,6 +233,7 @@ func (tr *tracer) reapUring(t *thread, r *uring) {
 		default:
 			r.keys[e.user] = keys[1:]
 		}
+		r.flying--
 		if tr.running && !tr.quiet {
 			tr.quiet = !tr.records.complete(c)
 		}
