@@ -84,15 +84,18 @@ func TestStolen(t *testing.T) {
 	require.Regexp(t, `^other programs, or the host of a virtual machine, had the processors for 5\d\.\d % `, report.CrowdedText())
 }
 
-// A thread that waited for a client, and then for a processor, comes after the reply.
+// A thread that waited for a client, and then for a processor, comes after the reply. The client did not
+// think while the thread waited for the processor.
 func TestClientBeforeProcessor(t *testing.T) {
-	for name, recording := range map[string]string{
-		"other programs": strings.ReplaceAll(asked, "wait=900000", "wait=800000 ready=100000"),
-		"the host":       strings.Replace(asked, "# lost: 0", "# stolen: 0.010\n# lost: 0", 1),
+	late := func(why string) string { return strings.ReplaceAll(asked, "wait=900000", "wait=800000 "+why+"=100000") }
+	for name, c := range map[string]struct{ recording, thinks string }{
+		"other programs": {late("ready"), "0010"},
+		"other threads":  {late("own"), "0010"},
+		"the host":       {strings.Replace(asked, "# lost: 0", "# stolen: 0.010\n# lost: 0", 1), "0011"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, _ := compiled(t, recording, compile.Options{})
-			require.Regexp(t, `client_request \( 1 11 \).* after=1:2\+0\.0011\d+:reply held=`, out.String())
+			out, _ := compiled(t, c.recording, compile.Options{})
+			require.Regexp(t, `client_request \( 1 11 \).* after=1:2\+0\.`+c.thinks+`\d+:reply held=`, out.String())
 		})
 	}
 }

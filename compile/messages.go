@@ -175,12 +175,13 @@ const maxSent = 1 << 16
 // own schedule, to the start. It returns how long the thread waited, in the call or
 // just before it.
 func (w *ties) arrive(t *thread, e *format.Event) (nanos int64, ok bool) {
-	at, before := e.Start, int64(0)
+	at, before, late := e.Start, int64(0), int64(0)
 	switch {
 	case e.Dur >= format.Waited:
 		nanos, at = e.Dur, e.End()
 	case e.Off.Wait >= format.Waited:
 		nanos, before = min(e.Off.Wait, e.Start-t.last), e.Off.Wait
+		late = min(t.ready, e.Start-t.last-nanos)
 		t.gap.uncut(at) // the end of this wait takes the place of what was cut after it
 	default:
 		return 0, false
@@ -192,12 +193,13 @@ func (w *ties) arrive(t *thread, e *format.Event) (nanos int64, ok bool) {
 	clock := t.onTrace(at)
 	t.held += nanos
 	own := t.clock(at)
-	start := cause{kind: format.EdgeArrival, lag: clock - own, bound: at - own, since: at, early: t.timeouts.nanos}
-	start.floor = format.Floor{Total: clock, Clients: clock}.Minus(t.least(own))
+	// The message was there before the thread had a processor again.
+	start := cause{kind: format.EdgeArrival, lag: clock - late - own, bound: at - late - own, since: at, early: t.timeouts.nanos}
+	start.floor = format.Floor{Total: clock - late, Clients: clock - late}.Minus(t.least(own))
 	t.after(start)
-	if c := w.client(t, e.FD()); c.sent && c.at <= at {
+	if c := w.client(t, e.FD()); c.sent && c.at <= at-late {
 		// The recorder had the processors of the clients for a part of it.
-		answered := int64((1 - w.delayed) * float64(at-c.at))
+		answered := int64((1 - w.delayed) * float64(at-late-c.at))
 		t.follow(at, at, c.causes, format.EdgeReply, format.Floor{Total: answered, Clients: answered})
 	} else {
 		start.kind = format.EdgeReply

@@ -13,8 +13,10 @@ import "pianola/format"
 // the host took, only the share of all busy time is known.
 func (m *model) crowded(t *thread, e *format.Event, gap int64) {
 	more := int64(0)
+	t.ready = 0
 	if !e.Off.IsZero() {
 		e.Off = e.Off.Within(gap) // a recording can be wrong
+		t.ready = e.Off.Ready + e.Off.Own
 		if more = max(e.Off.Ready-latency, 0); more > 0 {
 			e.Off.Ready = latency
 		}

@@ -13,12 +13,13 @@ type thread struct {
 	events int64 // emitted so far
 
 	// Time, compensated for the recorder's cost, in nanoseconds.
-	now  int64        // end of the newest emitted event, on the trace's clock
-	last int64        // start of the next compute, on the recording's clock
-	cost int64        // to subtract since last: the recorder's cost, and what transforms cut
-	rate *format.Cost // of recording the thread
-	off  format.Off   // since last
-	idle int64        // end of the newest event, in the trace or left out, on the recording's clock
+	now   int64        // end of the newest emitted event, on the trace's clock
+	last  int64        // start of the next compute, on the recording's clock
+	cost  int64        // to subtract since last: the recorder's cost, and what transforms cut
+	ready int64        // how long it waited for a processor before the newest event, if the recording tells
+	rate  *format.Cost // of recording the thread
+	off   format.Off   // since last
+	idle  int64        // end of the newest event, in the trace or left out, on the recording's clock
 
 	waiting           // in the last pass
 	gapSpans gapSpans // the same

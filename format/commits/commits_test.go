@@ -249,3 +249,21 @@ func FuzzFind(f *testing.F) {
 		}
 	})
 }
+
+// The time between the write of a group and its sync in which the leader waited, such as for a processor,
+// is no compute.
+func TestBetween(t *testing.T) {
+	p := commitskit.Random(0, 4, 20)
+	find := func(waits [][]format.Wait) *commits.Group {
+		plan, err := commits.Find(p, p.Process, waits)
+		require.NoError(t, err)
+		return plan.Logs[0].Groups[3]
+	}
+	waits := slices.Clone(p.AllWaits())
+	g := find(waits)
+	require.EqualValues(t, 2_000, g.Between)
+	own := &waits[g.Thread-1]
+	at := slices.IndexFunc(*own, func(w format.Wait) bool { return w.Event > g.Event })
+	*own = slices.Insert(slices.Clone(*own), at, format.Wait{Event: g.Event + 1, Held: 1_500})
+	require.EqualValues(t, 500, find(waits).Between)
+}

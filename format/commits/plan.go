@@ -187,7 +187,7 @@ func readGroups(t Trace, thread int32, waits []format.Wait, ends []int64) (group
 	}
 	records, durations := t.Records(thread), t.Durations(thread)
 	batch, nanos := make([]format.Record, 1024), make([]int64, 1024)
-	next, ending := 0, format.OpFdatasync // that which ends groups that no edge names
+	next, wait, ending := 0, 0, format.OpFdatasync // that which ends groups that no edge names
 	for event := int64(0); next < len(groups); {
 		n, err := records.Read(batch)
 		if errors.Is(err, io.EOF) {
@@ -206,7 +206,14 @@ func readGroups(t Trace, thread int32, waits []format.Wait, ends []int64) (group
 			if event < g.Event {
 				continue
 			}
-			g.add(&batch[i], nanos[i])
+			for wait < len(waits) && waits[wait].Event < event {
+				wait++
+			}
+			held := int64(0)
+			if wait < len(waits) && waits[wait].Event == event {
+				held = waits[wait].Held
+			}
+			g.add(&batch[i], nanos[i], batch[i].Compute-held)
 			if g.Events == 0 && batch[i].Op == ending {
 				g.Events = event - g.Event + 1
 			}
@@ -240,13 +247,13 @@ func after(waits []format.Wait, i int) int64 {
 	return -1
 }
 
-// add adds an event of the leader to the group.
-func (g *Group) add(r *format.Record, nanos int64) {
+// add adds an event of the leader to the group, with its duration and the compute before it.
+func (g *Group) add(r *format.Record, nanos, compute int64) {
 	wrote := g.Write.Op != format.OpNone
 	switch r.Op {
 	case format.OpFsync, format.OpFdatasync:
 		if g.odd = g.odd || g.Syncs() || r.Ret != 0 || wrote && r.Args[0] != g.Write.Args[0]; wrote {
-			g.Between = max(r.Compute, 0)
+			g.Between = max(compute, 0)
 		}
 		g.Sync, g.Synced = *r, nanos
 	case format.OpWrite, format.OpPwrite64:

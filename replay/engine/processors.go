@@ -42,17 +42,22 @@ const (
 
 	// blocked is the least duration of a call in which the thread is taken to leave its
 	// processor.
-	blocked = 100_000
+	blocked = 20_000
 )
 
-// resume takes a processor after a call for which the thread left its own, and returns when the
-// thread has it. Only then can it wake others.
-func (w *Worker) resume(end int64) int64 {
-	if w.e.processors == nil {
-		return end
+// ran takes a processor for a call that was due at a time and took some nanoseconds, and returns when it
+// ends. After a call for which the thread left its processor, it waits for one: only then can it wake
+// others.
+func (w *Worker) ran(due, nanos int64) int64 {
+	end := due + nanos
+	switch p := w.e.processors; {
+	case p == nil:
+	case nanos < blocked:
+		p.take(due, nanos)
+	default:
+		end = p.take(end, 0)
+		w.end = w.SleepUntil(end)
 	}
-	end = w.e.processors.take(end, 0)
-	w.end = w.SleepUntil(end)
 	return end
 }
 

@@ -251,15 +251,9 @@ func (w *Worker) play() {
 		// The recorded durations are those of the calls alone, so the cost of
 		// measuring is subtracted.
 		dur := max(end-issued-e.Cost-w.Ran, 0)
-		w.end, w.due, w.last = end, due+dur, end-e.start
-		switch {
-		case bookkeeping[r.Op]:
-			w.due = due
-		case e.processors == nil:
-		case dur < blocked:
-			e.processors.take(due, dur)
-		default:
-			w.due = w.resume(w.due)
+		w.end, w.last = end, end-e.start
+		if w.due = due; !bookkeeping[r.Op] {
+			w.due = w.ran(due, dur)
 		}
 		if got == Unplayed {
 			omitted = true
