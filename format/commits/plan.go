@@ -57,7 +57,7 @@ type Commit struct {
 // Log is a file to which threads commit in groups.
 type Log struct {
 	Number  int
-	Groups  []*Group // of the recording, in order
+	Groups  []*Group // of the recording, in order; the first one writes
 	Commits int64    // in all of them
 	Turn    int64    // nanoseconds from the end of a sync until the next leader begins
 	Process int32    // of all its leaders; 0 if they are of several
@@ -285,29 +285,28 @@ func chain(all []*Group, syncs map[place]*Group) (logs []*Log) {
 		next[g.before] = g
 	}
 	for _, g := range firsts {
-		l := &Log{}
+		var l *Log
 		for ; g != nil && g.Log == nil; g = next[g.last()] {
-			if !l.goesOn(g) {
-				logs = append(logs, l)
+			if l == nil || !l.goesOn(g) {
+				if g.Write.Op == format.OpNone {
+					l = nil // a new file that is synced before it is a log
+					continue
+				}
 				l = &Log{}
+				logs = append(logs, l)
 			}
 			g.Log = l
 			if l.Groups = append(l.Groups, g); g.Write.Op != format.OpNone {
 				l.newest = g
 			}
 		}
-		logs = append(logs, l)
 	}
 	return logs
 }
 
 // goesOn reports whether a group is the next one of a log.
 func (l *Log) goesOn(g *Group) bool {
-	n := len(l.Groups)
-	if n == 0 {
-		return true
-	}
-	if before := l.Groups[n-1]; g.odd || before.odd || g.Syncs() != before.Syncs() {
+	if before := l.Groups[len(l.Groups)-1]; g.odd || before.odd || g.Syncs() != before.Syncs() {
 		return false
 	}
 	last := l.newest
@@ -357,13 +356,13 @@ func commitsOf(waits []format.Wait, thread, process int32, firsts, syncs map[pla
 // enough of them, and leaders wait for the group before, which no single thread does that
 // syncs for all.
 func (l *Log) settle() bool {
-	if l.newest == nil || len(l.Groups) < Least {
+	if len(l.Groups) < Least {
 		return false // a group that is not understood is a log of its own
 	}
 	l.placed = l.newest.Write.Op == format.OpPwrite64
 	end := int64(0)
 	if l.placed {
-		end = l.Groups[slices.IndexFunc(l.Groups, func(g *Group) bool { return g.Write.Op != format.OpNone })].from
+		end = l.Groups[0].from
 	}
 	var turns []int64
 	var bits int64

@@ -79,7 +79,7 @@ func (p *darshan) Header() *format.Header { return p.header() }
 
 func (p *darshan) header() *format.Header {
 	p.h.Set(MetaSource, "Darshan DXT")
-	p.h.Set(MetaUnknown, "opens and their flags, syncs, metadata, threads of a rank")
+	p.h.Set(MetaUnknown, "numbers of ranks and waits for them, opens and their flags, syncs, metadata, threads of a rank, STDIO, page cache")
 	return &p.h
 }
 

@@ -114,6 +114,26 @@ func TestRecordedCommits(t *testing.T) {
 	}
 }
 
+// A process can sync a new log before anyone writes to it, as PostgreSQL does. That is no commit, and
+// the log begins with the first write.
+func TestLogSyncedFirst(t *testing.T) {
+	p := commitskit.Random(3, 4, 15)
+	for thread, waits := range p.AllWaits() {
+		for i := range waits {
+			if w := &waits[i]; w.For.Kind == format.EdgeLead && w.For.Thread == 0 {
+				w.Event++ // from the write to the sync
+				require.Equal(t, format.OpFdatasync, p.Record(int32(thread+1), w.Event).Op)
+			}
+		}
+	}
+	s := NewStage(NewClock(nil))
+	e := s.NewEngine("", p, p, options)
+	require.NoError(t, e.Build(t.Context(), scripted{}))
+	require.NotNil(t, e.plan)
+	require.NoError(t, s.Play(t.Context()))
+	require.NotEmpty(t, e.Groups())
+}
+
 // A trace whose threads wait for each other before a log exists ends with an error.
 func TestCommitsDeadlock(t *testing.T) {
 	p := commitskit.Random(8, 4, 15)
