@@ -531,7 +531,8 @@ func (w *ties) tie(s *simEvent) {
 	}
 	for i := range t.gap.causes {
 		c := &t.gap.causes[i]
-		w.order.edge(format.Edge{Thread: c.place.thread, Kind: c.kind, Event: c.place.event, Delay: max(c.lag+own, 0)})
+		// A replay leaves out a wait for a group of commits, if the groups differ.
+		w.order.edge(format.Edge{Thread: c.place.thread, Kind: c.kind, Event: c.place.event, Delay: max(c.lag+own, 0)}, c.group == nil)
 		if t.followed.of == nil {
 			t.followed = newBoundedMap[int32, cause](maxFollowed)
 		}
@@ -574,9 +575,9 @@ func (t *thread) keep() {
 	t.past = append(t.past, t.gap)
 }
 
-// edge adds an edge of a wait. One that only orders the event after the same one,
-// or an earlier one of the same thread, is not needed then.
-func (o *order) edge(e format.Edge) {
+// edge adds an edge of a wait. If all replays keep it, one that only orders the event after the
+// same one, or an earlier one of the same thread, is not needed then.
+func (o *order) edge(e format.Edge, kept bool) {
 	o.forgetPlaces()
 	if o.any.thread == e.Thread && o.any.event == e.Event && e.Thread > 0 {
 		e.Kind = format.EdgeAny
@@ -584,7 +585,7 @@ func (o *order) edge(e format.Edge) {
 		o.edges = append(o.edges, e)
 		return
 	}
-	if !e.Kind.Outside() && e.Thread != o.here.thread && e.Thread > 0 {
+	if kept && !e.Kind.Outside() && e.Thread != o.here.thread && e.Thread > 0 {
 		o.edges = slices.DeleteFunc(o.edges, func(k format.Edge) bool {
 			return k.Thread == e.Thread && k.Event <= e.Event && k.Kind < format.EdgeWake
 		})
