@@ -29,6 +29,9 @@ func PaceOf(h *Header) Pace {
 	return Pace{Speed: v, Schedule: words["timing"] == "schedule", Unordered: words["order"] == "thread", Timed: words["outside"] == "timed"}
 }
 
+// Interrupted reports whether the header is that of the log of a replay that did not play all events.
+func (h *Header) Interrupted() bool { return replayWords(h)["interrupted"] == "true" }
+
 // replayWords returns the options of the replay whose log has a header, nil for a header
 // that is not that of a log.
 func replayWords(h *Header) map[string]string {

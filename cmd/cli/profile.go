@@ -215,6 +215,9 @@ func warnLost(name string, h *format.Header) {
 	case ended && n != "0":
 		console.Warn("%s: warning: the recorder lost %s events", name, n)
 	}
+	if h.Interrupted() {
+		console.Warn("%s: warning: the replay was interrupted: not all events were replayed", name)
+	}
 	for _, s := range h.Foreign() {
 		console.Warn("%s: warning: %s", name, s)
 	}

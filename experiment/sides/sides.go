@@ -151,6 +151,9 @@ func (s *Sides) look() error {
 			if h == nil {
 				continue
 			}
+			if h.Interrupted() {
+				console.Warn("%s: warning: the replay was interrupted, so only a part of it is compared", format.Visible(name))
+			}
 			if side == 1 && kind == replayed {
 				switch pace := format.PaceOf(h); {
 				case first == "":
