@@ -190,16 +190,16 @@ func (w *ties) arrive(t *thread, e *format.Event) (nanos int64, ok bool) {
 		return 0, false
 	}
 	t.own.Waits -= before
-	clock := t.onTrace(at)
+	// The message was there before the thread had a processor again.
+	came, clock := at-late, t.onTrace(at)-late
 	t.held += nanos
 	own := t.clock(at)
-	// The message was there before the thread had a processor again.
-	start := cause{kind: format.EdgeArrival, lag: clock - late - own, bound: at - late - own, since: at, early: t.timeouts.nanos}
-	start.floor = format.Floor{Total: clock - late, Clients: clock - late}.Minus(t.least(own))
+	start := cause{kind: format.EdgeArrival, lag: clock - own, bound: came - own, since: at, early: t.timeouts.nanos}
+	start.floor = format.Floor{Total: clock, Clients: clock}.Minus(t.least(own))
 	t.after(start)
-	if c := w.client(t, e.FD()); c.sent && c.at <= at-late {
+	if c := w.client(t, e.FD()); c.sent && c.at <= came {
 		// The recorder had the processors of the clients for a part of it.
-		answered := int64((1 - w.delayed) * float64(at-late-c.at))
+		answered := int64((1 - w.delayed) * float64(came-c.at))
 		t.follow(at, at, c.causes, format.EdgeReply, format.Floor{Total: answered, Clients: answered})
 	} else {
 		start.kind = format.EdgeReply

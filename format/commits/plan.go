@@ -187,7 +187,7 @@ func readGroups(t Trace, thread int32, waits []format.Wait, ends []int64) (group
 	}
 	records, durations := t.Records(thread), t.Durations(thread)
 	batch, nanos := make([]format.Record, 1024), make([]int64, 1024)
-	next, wait, ending := 0, 0, format.OpFdatasync // that which ends groups that no edge names
+	next, ending := 0, format.OpFdatasync // that which ends groups that no edge names
 	for event := int64(0); next < len(groups); {
 		n, err := records.Read(batch)
 		if errors.Is(err, io.EOF) {
@@ -206,14 +206,7 @@ func readGroups(t Trace, thread int32, waits []format.Wait, ends []int64) (group
 			if event < g.Event {
 				continue
 			}
-			for wait < len(waits) && waits[wait].Event < event {
-				wait++
-			}
-			held := int64(0)
-			if wait < len(waits) && waits[wait].Event == event {
-				held = waits[wait].Held
-			}
-			g.add(&batch[i], nanos[i], batch[i].Compute-held)
+			g.add(&batch[i], nanos[i], batch[i].Compute-held(waits, event))
 			if g.Events == 0 && batch[i].Op == ending {
 				g.Events = event - g.Event + 1
 			}
@@ -233,6 +226,15 @@ func readGroups(t Trace, thread int32, waits []format.Wait, ends []int64) (group
 		g.Events = max(g.Events, 1)
 	}
 	return groups, nil
+}
+
+// held returns how long a thread waited before one of its events, in nanoseconds.
+func held(waits []format.Wait, event int64) int64 {
+	i, waited := slices.BinarySearchFunc(waits, event, func(w format.Wait, event int64) int { return cmp.Compare(w.Event, event) })
+	if !waited {
+		return 0
+	}
+	return waits[i].Held
 }
 
 // after returns the delay between the other event of an edge and the event that has it, as
@@ -310,7 +312,7 @@ func (l *Log) goesOn(g *Group) bool {
 		return false
 	}
 	last := l.newest
-	return last == nil || g.Write.Op == format.OpNone ||
+	return g.Write.Op == format.OpNone ||
 		g.Write.Op == last.Write.Op && (g.Write.Op == format.OpWrite || last.from <= g.from && g.from <= last.to)
 }
 

@@ -324,7 +324,7 @@ func (w *Worker) lead(q *logQueue) bool {
 		if !w.call(&r, made.Of.Thread, made.Of.Event, made.Of.Wrote, due, &g.write) {
 			return false
 		}
-		due = w.ran(due, g.write.Dur) + e.scale(like.Between)
+		due = w.afterCall(due, g.write.Dur) + e.scale(like.Between)
 		if e.Timing != AFAP {
 			w.waitUntil(w.end+e.scale(like.Between), e.Margin)
 		}
@@ -333,7 +333,7 @@ func (w *Worker) lead(q *logQueue) bool {
 		if !w.call(&r, made.Of.Thread, made.Of.Event+made.Of.Events-1, made.Of.Synced, due, &g.sync) {
 			return false
 		}
-		due = w.ran(due, g.sync.Dur)
+		due = w.afterCall(due, g.sync.Dur)
 	}
 	q.groups = append(q.groups, g)
 	q.end(w, due, members)

@@ -45,10 +45,10 @@ const (
 	blocked = 20_000
 )
 
-// ran takes a processor for a call that was due at a time and took some nanoseconds, and returns when it
+// afterCall takes a processor for a call that was due at a time and took some nanoseconds, and returns when it
 // ends. After a call for which the thread left its processor, it waits for one: only then can it wake
 // others.
-func (w *Worker) ran(due, nanos int64) int64 {
+func (w *Worker) afterCall(due, nanos int64) int64 {
 	end := due + nanos
 	switch p := w.e.processors; {
 	case p == nil:

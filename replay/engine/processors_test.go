@@ -48,9 +48,9 @@ func TestCallsTakeProcessors(t *testing.T) {
 	w := &Worker{e: e, Slot: &Slot{}}
 	past := e.Now() - 1_000_000_000 // nothing sleeps
 	e.processors.free[0] = past
-	require.Equal(t, past+blocked-1, w.ran(past, blocked-1))
+	require.Equal(t, past+blocked-1, w.afterCall(past, blocked-1))
 	require.Equal(t, past+blocked-1, e.processors.take(past, 0))
 	e.processors.take(past, 10*blocked)
-	require.Equal(t, past+11*blocked-1, w.ran(past, blocked), "another thread has the processor")
-	require.Equal(t, past+20*blocked, w.ran(past, 20*blocked), "the processor is free by then")
+	require.Equal(t, past+11*blocked-1, w.afterCall(past, blocked), "another thread has the processor")
+	require.Equal(t, past+20*blocked, w.afterCall(past, 20*blocked), "the processor is free by then")
 }

@@ -253,7 +253,7 @@ func (w *Worker) play() {
 		dur := max(end-issued-e.Cost-w.Ran, 0)
 		w.end, w.last = end, end-e.start
 		if w.due = due; !bookkeeping[r.Op] {
-			w.due = w.ran(due, dur)
+			w.due = w.afterCall(due, dur)
 		}
 		if got == Unplayed {
 			omitted = true

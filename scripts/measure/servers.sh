@@ -4,6 +4,7 @@
 # long, each as soon as it has the reply before, and prints how many requests a second they
 # made.
 by_server="taskset -c 0" # a variable, so that $! is the server
+room= # a command that gives a replay the memory that the files of the server had
 by_clients() { taskset -c 1 "$@"; }
 
 # The clients of pgbench send 7 messages for a transaction, with --select-only one.
@@ -116,7 +117,7 @@ bound() {
 	[ -d "${memory%/*}" ] || left_out "the machine has no cgroup of version 1 for memory"
 	mkdir -p $memory
 	echo 200M >$memory/memory.limit_in_bytes
-	by_server="bounded taskset -c 0"
+	by_server="bounded taskset -c 0" room=as_in_cache
 }
 
 # in_cache: how many bytes of files are in its memory; what the server shares is none.
@@ -125,9 +126,10 @@ in_cache() { awk '{ of[$1] = $2 } END { printf "%.0f\n", of["total_cache"] - of[
 # as_in_cache COMMAND…: runs it with room for as many bytes of files as the server had. Its own memory
 # comes on top, which is less than that of the server.
 as_in_cache() {
+	files=$(cat "$OUT/in_cache")
 	"$@" &
 	while kill -0 $! 2>/dev/null; do
-		awk -v files="$(cat "$OUT/in_cache")" '$1 == "total_rss" { printf "%.0f\n", $2 + files }' $memory/memory.stat >$memory/memory.limit_in_bytes || :
+		awk -v files="$files" '$1 == "total_rss" { printf "%.0f\n", $2 + files }' $memory/memory.stat >$memory/memory.limit_in_bytes || :
 		sleep 0.1
 	done
 	wait $!
@@ -199,9 +201,10 @@ answers() {
 	root=root.$(date +%s%N)
 	$by_server "$PIANOLA" replay --prepare only --root "$root" "$OUT/trace.bin" >/dev/null
 	sync -f .
-	room=
-	[ $app != pgbench_select ] || room=as_in_cache
 	slowly answers_there
 	request_rate "$OUT/replay.log"
 }
-answers_there() { judged $room $by_server "$PIANOLA" replay $OPTIONS --prepare never --cache asis --root "$root" --keep --log "$OUT/replay.log" "$OUT/trace.bin" >"$OUT/replay.out"; ! grep '^incomplete' "$OUT/replay.out" >&2; }
+answers_there() {
+	judged $room $by_server "$PIANOLA" replay $OPTIONS --prepare never --cache asis --root "$root" --keep --log "$OUT/replay.log" "$OUT/trace.bin" >"$OUT/replay.out"
+	! grep '^incomplete' "$OUT/replay.out" >&2
+}
