@@ -122,6 +122,9 @@ func (e *Engine) makeCommits() error {
 	}
 	for _, l := range plan.Logs {
 		e.logs = append(e.logs, &logQueue{Queue: commits.NewQueue(l, len(e.Workers)), groups: make([]Group, 0, l.Commits)})
+		first := l.Groups[0]
+		opener := e.Workers[first.Thread-1]
+		opener.targets = append(opener.targets, first.Event) // see awaitCommit
 	}
 	e.plan = plan
 	for i, w := range e.Workers {
@@ -179,6 +182,9 @@ func (w *Worker) dropWaits() {
 		}
 		if leads && v.For == (format.Edge{}) || v.For == (format.Edge{Kind: format.EdgeWake}) && (leads || v.Held|v.Expired == 0) {
 			continue
+		}
+		if leads {
+			v.Event = w.commits[next-1].Event // the calls of a group have no waits of their own
 		}
 		kept = append(kept, v)
 	}

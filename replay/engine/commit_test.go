@@ -134,6 +134,46 @@ func TestLogSyncedFirst(t *testing.T) {
 	require.NotEmpty(t, e.Groups())
 }
 
+// Threads that commit wait until another one begins the log. That thread announces the end of its first
+// group, so it can wait for one of them that has not woken up yet: that is no deadlock.
+func TestFirstGroupIsAnnounced(t *testing.T) {
+	p := commitskit.Random(8, 4, 15)
+	e := NewStage(NewClock(nil)).NewEngine("", p, p, options)
+	require.NoError(t, e.Build(t.Context(), scripted{}))
+	require.NotEmpty(t, e.logs)
+	for _, q := range e.logs {
+		first := q.Groups[0]
+		require.Contains(t, e.Workers[first.Thread-1].targets, first.Event)
+	}
+}
+
+// A sync that ends a group can have a wait of its own. Its thread waits before it commits, and goes on to
+// its later waits.
+func TestOrderInsideGroup(t *testing.T) {
+	p := commitskit.Random(8, 4, 15)
+	inside := 0
+	for thread, waits := range p.AllWaits() {
+		var all []format.Wait
+		for i, w := range waits {
+			all = append(all, w)
+			if last := i+1 == len(waits) || waits[i+1].Event > w.Event+1; last && w.For.Kind == format.EdgeLead && p.Record(int32(thread+1), w.Event+1).Op == format.OpFdatasync {
+				all = append(all, format.Wait{Event: w.Event + 1, For: format.Edge{Kind: format.EdgeArrival, Delay: 1}})
+				inside++
+			}
+		}
+		p.AllWaits()[thread] = all
+	}
+	require.NotZero(t, inside)
+	s := NewStage(NewClock(nil))
+	e := s.NewEngine("", p, p, options)
+	require.NoError(t, e.Build(t.Context(), scripted{}))
+	require.NotNil(t, e.plan)
+	require.NoError(t, s.Play(t.Context()))
+	for _, w := range e.Workers {
+		require.Equal(t, len(w.waits)-1, w.wait, "waits of thread %d", w.Number)
+	}
+}
+
 // A trace whose threads wait for each other before a log exists ends with an error.
 func TestCommitsDeadlock(t *testing.T) {
 	p := commitskit.Random(8, 4, 15)
