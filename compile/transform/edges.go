@@ -60,6 +60,9 @@ func (c *collector) wait(edge format.Edge, depth int) {
 		depth++
 	}
 	c.late(edge, floor-lag, depth)
+	if !k.commits {
+		c.follow(edge)
+	}
 }
 
 // followed reports whether the event already has a wait edge to another event that is
@@ -126,6 +129,7 @@ func (c *collector) keep(edge format.Edge) {
 	}
 	edge.Thread, edge.Event = at.thread, at.event
 	c.add(edge, floor)
+	c.follow(edge)
 }
 
 // keepCommit adds an edge of a commit that the event has had. Where the sync is gone, it is the
@@ -155,7 +159,9 @@ func (c *collector) after(at where, kind format.EdgeKind, floor int64) {
 	if at.thread == 0 || at.thread == c.self || c.t.follows[at.thread] > at.event {
 		return
 	}
-	c.add(format.Edge{Thread: at.thread, Kind: kind, Event: at.event}, floor)
+	edge := format.Edge{Thread: at.thread, Kind: kind, Event: at.event}
+	c.add(edge, floor)
+	c.follow(edge)
 }
 
 func (c *collector) add(edge format.Edge, floor int64) {
@@ -163,7 +169,11 @@ func (c *collector) add(edge format.Edge, floor int64) {
 	if edge.Kind != format.EdgeArrival {
 		c.floor = max(c.floor, sum(floor, edge.Delay))
 	}
-	if edge.Thread > 0 && edge.Kind != format.EdgeAny {
+}
+
+// follow notes that the thread comes after an event in all replays.
+func (c *collector) follow(edge format.Edge) {
+	if edge.Kind != format.EdgeAny {
 		c.t.follows[edge.Thread] = max(c.t.follows[edge.Thread], edge.Event+1)
 	}
 }

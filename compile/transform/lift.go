@@ -67,7 +67,7 @@ func newLifted(t Trace) (*lifted, error) {
 		trace: t, events: format.WithoutSpans(t.Events()), header: h, files: newNoter(&h), lines: &lineage{threads: make([]threadLineage, threads)}, batch: make([]format.Event, 256),
 		stopped: make([][]format.Event, threads), count: make([]int64, threads), given: make([]int64, threads), floors: make([]int64, threads),
 	}
-	events := make([][]int64, threads)
+	events, ends := make([][]int64, threads), make([][]int64, threads)
 	for i := range threads {
 		waits, err := t.Waits(int32(i + 1))
 		if err != nil {
@@ -76,6 +76,9 @@ func newLifted(t Trace) (*lifted, error) {
 		for _, w := range waits {
 			if w.For.Thread > 0 {
 				events[w.For.Thread-1] = append(events[w.For.Thread-1], w.For.Event)
+				if w.For.Kind.Commits() {
+					ends[w.For.Thread-1] = append(ends[w.For.Thread-1], w.For.Event)
+				}
 			}
 		}
 	}
@@ -87,6 +90,9 @@ func newLifted(t Trace) (*lifted, error) {
 			targets[k].event = event
 		}
 		l.lines.threads[i].targets = targets
+		for _, event := range ends[i] {
+			l.lines.threads[i].target(event).commits = true
+		}
 	}
 	for i := range l.floors {
 		if h.Threads[i].Parent == 0 {

@@ -26,6 +26,8 @@ type target struct {
 	end   int64 // on the trace's clock
 	was   int64 // the floor of a replay at its end, before the transforms
 
+	commits bool // it ends a group of commits, so a replay can leave out a wait for it
+
 	stands bool  // its thread has passed it
 	data   where // what has its effects
 	at     where // the last written event at its end
