@@ -50,6 +50,26 @@ func TestBound(t *testing.T) {
 	}
 }
 
+// A replay whose calls fail does not do the application's work, and its time says nothing.
+func TestFailingReplay(t *testing.T) {
+	app, replay := made(t, 1, 0, 0, 0, 2000), made(t, 1, 0, 0, 0, 1950)
+	app.Categories[profile.Syncs] = profile.Total{Calls: 1000, Errors: 5}
+	for _, test := range []struct {
+		errors int64
+		want   string
+	}{
+		{14, ""},
+		{644, "64.4 % of the sync calls failed in the replay, and 0.5 % in the application"},
+	} {
+		replay.Categories[profile.Syncs] = profile.Total{Calls: 1000, Errors: test.errors}
+		c := Profiles([]*profile.Profile{app}, []*profile.Profile{replay})
+		v := c.Judge(0.1)
+		require.Equal(t, test.want, v.Withheld)
+		c.Names = [2]string{"before", "after"} // each side is an application
+		require.Empty(t, c.withholding())
+	}
+}
+
 // Group commits are remarked on. Where fewer syncs would make the replay much shorter, the
 // remark says by how much.
 func TestGroupCommitRemark(t *testing.T) {

@@ -8,7 +8,7 @@
 //	strace    what strace -f -ttt -T would have printed
 //	json      JSON Lines, the header first
 //	csv       a table, as in RFC 4180
-//	parquet   a table for DuckDB, Spark and the like
+//	parquet   a table for DuckDB and the like
 //	perfetto  a timeline for Perfetto and chrome://tracing
 //	c         a program in C that makes the calls
 //

@@ -59,20 +59,55 @@ func (s *summary) cell(decimals int) string {
 	return fmt.Sprintf("%s (%s–%s)", table.Fixed(s.Median, decimals), table.Fixed(s.Range[0], decimals), table.Fixed(s.Range[1], decimals))
 }
 
-// line is a row of a table of ratios. It is off by as much as the ratios that it is judged by.
+// line is a row of a table, and by how much it is wrong.
 type line struct {
 	cells []string
 	off   float64
 }
 
-// add appends ratios to the line, by which it is judged.
-func (l *line) add(ratios ...*summary) {
-	for _, s := range ratios {
-		l.cells = append(l.cells, s.cell(2))
-		if s != nil {
-			l.off = max(l.off, math.Abs(math.Log(s.Median)))
+// column is one of a table of ratios: those of a side of a study.
+type column struct {
+	heading, study, side string
+	cost                 bool // of recording, by which rows are not judged
+}
+
+// ratioOf returns the ratio of a side's run time, or of its rate; nil if there is none.
+func (r *result) ratioOf(side string) *summary {
+	return cmp.Or(r.ratio(side, runTime), r.ratio(side, requestRate))
+}
+
+// lines returns a row of ratios for each name that a column has. More cells follow the name.
+func lines(t *testing.T, columns []column, more ...string) (all []line) {
+	at := map[string]int{}
+	for i, c := range columns {
+		d := measured(t, c.study)
+		for k := range d.Rows {
+			r := &d.Rows[k]
+			ratio := r.ratioOf(c.side)
+			if ratio == nil {
+				continue
+			}
+			if _, ok := at[r.Name]; !ok {
+				at[r.Name] = len(all)
+				cells := append([]string{r.Name}, more...)
+				all = append(all, line{cells: append(cells, slices.Repeat([]string{"–"}, len(columns))...)})
+			}
+			l := &all[at[r.Name]]
+			l.cells[1+len(more)+i] = ratio.cell(2)
+			if !c.cost {
+				l.off = max(l.off, math.Abs(math.Log(ratio.Median)))
+			}
 		}
 	}
+	return all
+}
+
+// headings returns the header of a table of ratios.
+func headings(columns []column, first ...string) []string {
+	for _, c := range columns {
+		first = append(first, c.heading)
+	}
+	return first
 }
 
 // worstFirst returns the rows of a table.
@@ -93,39 +128,17 @@ func orNot(rows [][]string) [][]string {
 	return rows
 }
 
-// ofPrograms returns a table of run times: the ratios of some sides. The first one judges.
-func ofPrograms(study string, header []string, sides ...string) func(*testing.T) [][]string {
-	return func(t *testing.T) [][]string {
-		var lines []line
-		d := measured(t, study)
-		for i := range d.Rows {
-			r := &d.Rows[i]
-			l := line{cells: []string{r.Name}}
-			l.add(r.ratio(sides[0], runTime))
-			for _, side := range sides[1:] {
-				l.cells = append(l.cells, r.ratio(side, runTime).cell(2))
-			}
-			lines = append(lines, l)
-		}
-		return worstFirst(header, lines)
-	}
-}
-
 // pageTables are the tables of pages that docs/measured has.
 var pageTables = []struct {
 	page, heading string
 	rows          func(t *testing.T) [][]string
 }{
 	{"README.md", "## Measured", overview},
-	{"docs/accuracy.md", "## Same storage", ofPrograms("fidelity", []string{"program", "replayed", "recorded", "compiled"}, "replayed", "recorded", "compiled")},
-	{"docs/accuracy.md", "## Other storage", ofPrograms("storage", []string{"program", "replayed", "without order", "as recorded"},
-		"replayed", "replayed without order", "as recorded")},
+	{"docs/accuracy.md", "## Programs", programsTable},
 	{"docs/accuracy.md", "## Servers", serversTable},
 	{"docs/accuracy.md", "## Group commit", commitsTable},
 	{"docs/accuracy.md", "## What if", whatIfTable},
-	{"docs/accuracy.md", "## Models of devices", ofPrograms("model", []string{"program", "by the model", "replayed on the device"}, "by the model", "replayed")},
 	{"docs/accuracy.md", "## Cost of recording", costTable},
-	{"docs/accuracy.md", "### Programs", ofPrograms("cost", []string{"program", "recorded", "compiled", "recorded in the process", "compiled"}, "recorded", "compiled", "in the process", "compiled of it")},
 	{"docs/accuracy.md", "## Speed", speedTable},
 	{"docs/internals/workloads.md", "## Measured", suiteTable},
 	{"docs/five-works.md", "## Figures", worksTable},
@@ -161,44 +174,47 @@ func costTable(t *testing.T) [][]string {
 	return orNot(rows)
 }
 
+var ofPrograms = []column{
+	{heading: "same storage", study: "fidelity", side: "replayed"},
+	{heading: "other storage", study: "storage", side: "replayed"},
+	{heading: "by a model", study: "model", side: "by the model"},
+	{heading: "recorded", study: "cost", side: "recorded", cost: true},
+	{heading: "in the process", study: "cost", side: "in the process", cost: true},
+}
+
+func programsTable(t *testing.T) [][]string {
+	return worstFirst(headings(ofPrograms, "program"), lines(t, ofPrograms))
+}
+
 func serversTable(t *testing.T) [][]string {
-	var lines []line
+	columns := []column{
+		{heading: "on ext4", side: "replayed on ext4"},
+		{heading: "on disk-500", side: "replayed on disk-500"},
+		{heading: "on disk-5000", side: "replayed on disk-5000"},
+		{heading: "on tmpfs", side: "replayed on tmpfs"},
+		{heading: "while recorded", side: "recorded", cost: true},
+	}
+	var all []line
 	for _, study := range studies {
-		if !strings.HasPrefix(study.name, "servers") {
-			continue
-		}
-		d := measured(t, study.name)
-		for i := range d.Rows {
-			r := &d.Rows[i]
-			for _, side := range r.Sides {
-				if f := r.figure("replayed on "+side.Name, requestRate); f != nil {
-					l := line{cells: []string{r.Name, study.home, side.Name, r.plain(side.Name, requestRate).cell(0), f.cell(0)}}
-					l.add(f.Ratio)
-					lines = append(lines, l)
-				}
+		if strings.HasPrefix(study.name, "servers") {
+			for i := range columns {
+				columns[i].study = study.name
 			}
+			all = append(all, lines(t, columns, study.home)...)
 		}
 	}
-	return worstFirst([]string{"server", "recorded on", "replayed on", "requests/s there", "of the replay", "ratio"}, lines)
+	return worstFirst(headings(columns, "server", "recorded on"), all)
+}
+
+var ofCommits = []column{
+	{heading: "to the slower disk", study: "commits-slower", side: "replayed"},
+	{heading: "in recorded groups", study: "commits-slower", side: "in recorded groups"},
+	{heading: "to the faster disk", study: "commits-faster", side: "replayed"},
+	{heading: "in recorded groups", study: "commits-faster", side: "in recorded groups"},
 }
 
 func commitsTable(t *testing.T) [][]string {
-	var lines []line
-	slower, faster := measured(t, "commits-slower"), measured(t, "commits-faster")
-	for i := range slower.Rows {
-		l := line{cells: []string{slower.Rows[i].Name}}
-		for _, d := range []*document{slower, faster} {
-			for _, side := range []string{"replayed", "in recorded groups"} {
-				var ratio *summary
-				if r := d.row(l.cells[0]); r != nil {
-					ratio = r.ratio(side, runTime)
-				}
-				l.add(ratio)
-			}
-		}
-		lines = append(lines, l)
-	}
-	return worstFirst([]string{"program", "to the slower disk", "in recorded groups", "to the faster disk", "in recorded groups"}, lines)
+	return worstFirst(headings(ofCommits, "program"), lines(t, ofCommits))
 }
 
 // whatIfTable sets the shares of the run time that a change really left beside those that lab predicted.
@@ -319,7 +335,7 @@ func off(t *testing.T, sides [][2]string) string {
 		d := measured(t, side[0])
 		for i := range d.Rows {
 			r := &d.Rows[i]
-			ratio := cmp.Or(r.ratio(side[1], runTime), r.ratio(side[1], requestRate))
+			ratio := r.ratioOf(side[1])
 			if ratio == nil {
 				continue
 			}
