@@ -219,29 +219,13 @@ C
 	as_postgres "$server/pg_ctl" -D src -m fast -w stop >>initdb.out
 }
 fresh_postgres() { cp -a src work; }
-run_postgres() { outside -c 2 -t 200 -R 200 -- "$@"; }
-
-# served COMMAND…: runs a server of postgres through the command, and waits until
-# it can be asked. Its process is $!.
-served() {
+run_postgres() {
 	"$@" "$server/postgres" -D work -k "$(pwd)" >server.out 2>&1 &
 	until "$server/pg_isready" -q -h "$(pwd)" -U postgres; do
 		kill -0 $! || { cat server.out >&2; return 1; }
 		sleep 0.02
 	done
-}
-
-# outside OPTION…: runs the server through the command "$@" of run, under pgbench
-# with these options, up to --, which is not recorded.
-outside() {
-	options=
-	while [ "$1" != -- ]; do
-		options="$options $1"
-		shift
-	done
-	shift
-	served "$@"
-	"$server/pgbench" -h "$(pwd)" -U postgres -n $options postgres >pgbench.out 2>&1 || { cat pgbench.out >&2; return 1; }
+	"$server/pgbench" -h "$(pwd)" -U postgres -n -c 2 -t 200 -R 200 postgres >pgbench.out 2>&1 || { cat pgbench.out >&2; return 1; }
 	as_postgres "$server/pg_ctl" -D work -m fast -W stop >/dev/null
 	wait $!
 }
@@ -280,11 +264,6 @@ fresh_postgres8() { fresh_postgres; }
 run_postgres1() { "$@" sh postgres.sh 1 500 $(on_or_off); }
 run_postgres8() { "$@" sh postgres.sh 8 150 $(on_or_off); }
 on_or_off() { if [ $synced = yes ]; then echo on; else echo off; fi; }
-
-# --- postgres8out: the server alone is recorded ---
-seed_postgres8out() { seed_closed; }
-fresh_postgres8out() { fresh_postgres; }
-run_postgres8out() { outside -N -c 8 -t 150 -- "$@"; }
 
 # --- rocksdb1, rocksdb4, rocksdb16: threads that write, each waiting for its sync;
 # the writes of those that wait meanwhile go together ---

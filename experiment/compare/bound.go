@@ -41,12 +41,12 @@ func BoundOf(side string, runs []*profile.Profile) *Bound {
 	return &Bound{side, p.Floor.Binding(), format.Seconds(p.Floor.Total), format.Seconds(p.RunTime), p.Requests != nil, 2*p.Floor.Compute() > p.Floor.Total}
 }
 
-// mostFailed is which part of a class's calls may fail in replays, above that in the application. It
-// changes the time of the class by about as much, which is well within any tolerance that is in use.
+// mostFailed is the share of a class's calls that may fail in replays only. It changes the time of
+// the class by about as much, which is well within usual tolerances.
 const mostFailed = 0.01
 
-// failing returns which calls fail in replays only, "" for few: an error takes less time than the
-// work of the call. Other classes do not count: without root, a replay can't change owners.
+// failing describes a class of which more calls fail in replays only, "" if there is none: an error
+// takes less time than the work of the call. Other classes do not count: without root, a replay can't change owners.
 func (c *Comparison) failing() string {
 	share := func(m *profile.Measure) float64 { return float64(m.Errors) / float64(max(m.Calls, 1)) }
 	for _, k := range []profile.Category{profile.Reads, profile.Writes, profile.Syncs} {
@@ -60,9 +60,9 @@ func (c *Comparison) failing() string {
 
 // withholding returns why replays of an application are not judged, "" if they are. One reason is
 // that calls fail. The other is that the replays are as long as their floor, so that any storage
-// gives the same run time. Replays bound by compute
-// are judged nevertheless, because the question is then whether compute is replayed truly. A
-// server bound by it is not: its rate of requests is taken for that of its storage.
+// gives the same run time. Replays bound by compute are judged nevertheless, because the question is
+// then whether compute is replayed truly. A server bound by it is not: its rate of requests is taken
+// for that of its storage.
 func (c *Comparison) withholding() string {
 	if !c.ofReplays() {
 		return ""

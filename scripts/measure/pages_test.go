@@ -69,6 +69,7 @@ type line struct {
 type column struct {
 	heading, study, side string
 	cost                 bool // of recording, by which rows are not judged
+	seconds              bool // the run time itself
 }
 
 // ratioOf returns the ratio of a side's run time, or of its rate; nil if there is none.
@@ -83,8 +84,13 @@ func lines(t *testing.T, columns []column, more ...string) (all []line) {
 		d := measured(t, c.study)
 		for k := range d.Rows {
 			r := &d.Rows[k]
-			ratio := r.ratioOf(c.side)
-			if ratio == nil {
+			ratio, cell := r.ratioOf(c.side), ""
+			switch took := r.plain(c.side, runTime); {
+			case c.seconds && took != nil:
+				cell = digits(took.Median)
+			case ratio != nil:
+				cell = ratio.cell(2)
+			default:
 				continue
 			}
 			if _, ok := at[r.Name]; !ok {
@@ -93,8 +99,7 @@ func lines(t *testing.T, columns []column, more ...string) (all []line) {
 				all = append(all, line{cells: append(cells, slices.Repeat([]string{"–"}, len(columns))...)})
 			}
 			l := &all[at[r.Name]]
-			l.cells[1+len(more)+i] = ratio.cell(2)
-			if !c.cost {
+			if l.cells[1+len(more)+i] = cell; !c.cost && !c.seconds {
 				l.off = max(l.off, math.Abs(math.Log(ratio.Median)))
 			}
 		}
@@ -175,6 +180,7 @@ func costTable(t *testing.T) [][]string {
 }
 
 var ofPrograms = []column{
+	{heading: "seconds", study: "fidelity", side: "program", seconds: true},
 	{heading: "same storage", study: "fidelity", side: "replayed"},
 	{heading: "other storage", study: "storage", side: "replayed"},
 	{heading: "by a model", study: "model", side: "by the model"},
@@ -374,7 +380,7 @@ func overview(t *testing.T) [][]string {
 		{accuracy("cost of a recorded event", "cost-of-recording"), cost},
 		{accuracy("speed of a replay", "speed"), speed["replay"]},
 		{accuracy("speed of fio", "speed"), speed["fio"]},
-		{accuracy("error on slower storage", "servers"), off(t, onSlower)},
+		{accuracy("error on slower storage", "programs"), off(t, onSlower)},
 		{accuracy("error on faster storage", "group-commit"), off(t, onFaster)},
 	}
 }

@@ -33,8 +33,7 @@ type program struct {
 	options string // of its replays on other storage
 }
 
-// The clients of postgres send at their times, however long the server takes. Those of
-// postgres8out aren't recorded.
+// The clients of postgres aren't recorded. They send at their times, however long the server takes.
 var programs = []program{
 	{"sqlite3", "plain cost critical what-if model", "rbps=104857600 wbps=104857600 riops=5000 wiops=5000", ""},
 	{"git", "plain cost", slow, ""},
@@ -50,7 +49,6 @@ var programs = []program{
 	{"rocksdb16", "closed what-if commits", syncing, ""},
 	{"postgres1", "closed critical what-if model", syncing, ""},
 	{"postgres8", "closed what-if commits", syncing, ""},
-	{"postgres8out", "closed", syncing, "--outside closed"},
 	{"mariadb", "closed cost commits", "rbps=20971520 wbps=10485760 riops=1500 wiops=300", ""},
 	{"redis", "closed cost what-if model commits", syncing, ""},
 	{"sqlite3x3", "closed what-if commits", syncing, ""},
