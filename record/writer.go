@@ -68,6 +68,13 @@ func NewWriter(s Sink, start int64) *Writer {
 	return &Writer{parted: parted, sink: s, decoder: decoder{arch: format.HostArch, start: start}, began: now, flushed: now, machine: readUsage()}
 }
 
+// Begin writes the header that the recording begins with. Its start is the time 0 of the events, so
+// that recordings which were made side by side keep their distance.
+func (w *Writer) Begin(h *format.Header) error {
+	h.Set(format.MetaStart, w.began.Format(time.RFC3339Nano))
+	return w.sink.WriteHeader(h)
+}
+
 // Add decodes a call into the batch and reports whether the batch is full; Write
 // must come next then. The batch borrows the strings of the call until Write.
 func (w *Writer) Add(c *Call) (full bool, err error) {

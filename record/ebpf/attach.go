@@ -165,7 +165,7 @@ func attach(ctx context.Context, o *record.Options, what target, s record.Sink) 
 	if err := r.ready(ctx, o); err != nil {
 		return nil, err
 	}
-	if err := s.WriteHeader(h); err != nil {
+	if err := r.drain.writer.Begin(h); err != nil {
 		return nil, err
 	}
 	r.drain.gives, err = record.NewBackground(o.Nice, o.Processors)

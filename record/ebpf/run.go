@@ -124,10 +124,10 @@ func (r *recording) follow(ctx context.Context, o *record.Options) error {
 		}
 		h := record.StartHeader(o, r.child.pid, tool, r.result.Cost)
 		h.Meta = append(h.Meta, r.probed()...)
-		if err := r.sink.WriteHeader(h); err != nil {
+		if err := errors.Join(r.program.follow(r.child.pidfd), r.begin()); err != nil {
 			return err
 		}
-		return errors.Join(r.program.follow(r.child.pidfd), r.begin())
+		return r.drain.writer.Begin(h)
 	}
 	if err := r.begin(); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (r *recording) follow(ctx context.Context, o *record.Options) error {
 		return err
 	}
 	h.Meta = append(h.Meta, r.probed()...)
-	return r.sink.WriteHeader(h)
+	return r.drain.writer.Begin(h)
 }
 
 // ready takes over the signals.

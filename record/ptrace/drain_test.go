@@ -7,15 +7,23 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/record"
 	"pianola/record/recordkit"
 )
+
+// discarded returns records that are discarded.
+func discarded() *records {
+	r := newRecords()
+	r.writer = record.NewWriter(recordkit.Discard{}, 0)
+	return r
+}
 
 // hostile returns a tracer with a ring of which anything can be in the shared memory.
 func hostile(t *testing.T) (*tracer, *ring) {
 	if err := inProcess(); err != nil {
 		t.Skip(err)
 	}
-	tr := newTracer(newRecords(recordkit.Discard{}))
+	tr := newTracer(discarded())
 	all := inlinePlans(false)
 	tr.inline, tr.running = &all, true
 	s := &space{shared: make([]byte, slotPlace(1))}
@@ -81,7 +89,7 @@ func FuzzRecords(f *testing.F) {
 	f.Add(uint16(unix.SYS_NEWFSTATAT), uint8(0), make([]byte, 300))
 	f.Add(uint16(unix.SYS_FUTEX), uint8(0), []byte{})
 	all := inlinePlans(false)
-	tr := newTracer(newRecords(recordkit.Discard{})) // its buffers take longer than a record
+	tr := newTracer(discarded()) // its buffers take longer than a record
 	tr.inline, tr.running = &all, true
 	s := &space{shared: make([]byte, slotPlace(1))}
 	f.Fuzz(func(t *testing.T, nr uint16, bits uint8, rest []byte) {

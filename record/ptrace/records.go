@@ -27,7 +27,7 @@ const (
 // writes them, in two buffers that the two of them exchange. Where the disk is
 // slower than the command, the command waits: no event is lost.
 type records struct {
-	writer *record.Writer
+	writer *record.Writer // from the time 0 of the recording on
 
 	// Internal state.
 	mu      sync.Mutex
@@ -73,8 +73,8 @@ func (b *buffer) put(c *record.Call) {
 	b.n++
 }
 
-func newRecords(s record.Sink) *records {
-	r := &records{writer: record.NewWriter(s, 0), filled: make(chan struct{}, 1), fill: new(buffer), spare: new(buffer)}
+func newRecords() *records {
+	r := &records{filled: make(chan struct{}, 1), fill: new(buffer), spare: new(buffer)}
 	r.emptied.L = &r.mu
 	return r
 }

@@ -65,7 +65,7 @@ type outcome struct {
 
 // trace is Run, on a thread of its own.
 func trace(ctx context.Context, o *record.Options, s record.Sink, inProcess bool) (r record.Result, err error) {
-	records := newRecords(s)
+	records := newRecords()
 	tr := newTracer(records)
 	tr.memory = o.Memory
 	if inProcess {
@@ -81,9 +81,7 @@ func trace(ctx context.Context, o *record.Options, s record.Sink, inProcess bool
 		return r, tr.abandon(err)
 	}
 	defer signals.Release()
-	if err = s.WriteHeader(record.StartHeader(o, int(tr.command), tr.name(), r.Cost)); err != nil {
-		return r, tr.abandon(err)
-	}
+	h := record.StartHeader(o, int(tr.command), tr.name(), r.Cost)
 	if err = record.Yield(o.Nice, o.Processors); err != nil {
 		return r, tr.abandon(err)
 	}
@@ -95,6 +93,10 @@ func trace(ctx context.Context, o *record.Options, s record.Sink, inProcess bool
 
 	stop, written, watched, drained := make(chan struct{}), make(chan outcome, 1), make(chan struct{}), make(chan struct{})
 	stopDrains := make(chan struct{})
+	tr.began, records.writer = time.Now(), record.NewWriter(s, 0)
+	if err = records.writer.Begin(h); err != nil {
+		return r, tr.abandon(err)
+	}
 	go func() {
 		err := records.run(stop)
 		written <- outcome{err, time.Now()}
@@ -103,7 +105,6 @@ func trace(ctx context.Context, o *record.Options, s record.Sink, inProcess bool
 		tr.watch(ctx, signals, pidfd, stop)
 		close(watched)
 	}()
-	tr.began = time.Now()
 	if tr.inline != nil {
 		tr.clock.start(tr.began, tr.firstTick, tr.made)
 		go func() {
