@@ -147,13 +147,13 @@ func (w *Worker) dropWaits() {
 	for i := range w.commits[:len(w.commits)-1] {
 		member[w.commits[i].Group.Log] = nil
 	}
-	follows := map[*commits.Log]int64{} // commits that the thread comes after
-	next, until := 0, int64(-1)         // the commits, and the last event of the group that the thread leads
+	follows := map[*commits.Log]int64{}           // commits that the thread comes after
+	next, first, until := 0, int64(-1), int64(-1) // the commits, and the first and the last event of the group that the thread leads
 	for _, v := range w.waits {
 		for ; w.commits[next].Event <= v.Event; next++ {
 			c := &w.commits[next]
 			if member[c.Group.Log] = c.Group; c.Leads {
-				until = c.Event + c.Group.Events - 1
+				first, until = c.Event, c.Event+c.Group.Events-1
 			}
 		}
 		leads, g := v.Event <= until, w.e.plan.At(v.For.Thread, v.For.Event)
@@ -184,7 +184,7 @@ func (w *Worker) dropWaits() {
 			continue
 		}
 		if leads {
-			v.Event = w.commits[next-1].Event // the calls of a group have no waits of their own
+			v.Event = first // the calls of a group have no waits of their own
 		}
 		kept = append(kept, v)
 	}
