@@ -107,12 +107,21 @@ func lines(t *testing.T, columns []column, more ...string) (all []line) {
 	return all
 }
 
-// headings returns the header of a table of ratios.
-func headings(columns []column, first ...string) []string {
+// ratios returns a table of lines, the worst first, without the columns that have no measurement.
+func ratios(columns []column, all []line, first ...string) [][]string {
+	header := slices.Clone(first)
 	for _, c := range columns {
-		first = append(first, c.heading)
+		header = append(header, c.heading)
 	}
-	return first
+	for i := len(header) - 1; i >= len(first); i-- {
+		if !slices.ContainsFunc(all, func(l line) bool { return l.cells[i] != "–" }) {
+			header = slices.Delete(header, i, i+1)
+			for k := range all {
+				all[k].cells = slices.Delete(all[k].cells, i, i+1)
+			}
+		}
+	}
+	return worstFirst(header, all)
 }
 
 // worstFirst returns the rows of a table.
@@ -189,7 +198,7 @@ var ofPrograms = []column{
 }
 
 func programsTable(t *testing.T) [][]string {
-	return worstFirst(headings(ofPrograms, "program"), lines(t, ofPrograms))
+	return ratios(ofPrograms, lines(t, ofPrograms), "program")
 }
 
 func serversTable(t *testing.T) [][]string {
@@ -209,18 +218,16 @@ func serversTable(t *testing.T) [][]string {
 			all = append(all, lines(t, columns, study.home)...)
 		}
 	}
-	return worstFirst(headings(columns, "server", "recorded on"), all)
+	return ratios(columns, all, "server", "recorded on")
 }
 
 var ofCommits = []column{
 	{heading: "to the slower disk", study: "commits-slower", side: "replayed"},
-	{heading: "in recorded groups", study: "commits-slower", side: "in recorded groups"},
 	{heading: "to the faster disk", study: "commits-faster", side: "replayed"},
-	{heading: "in recorded groups", study: "commits-faster", side: "in recorded groups"},
 }
 
 func commitsTable(t *testing.T) [][]string {
-	return worstFirst(headings(ofCommits, "program"), lines(t, ofCommits))
+	return ratios(ofCommits, lines(t, ofCommits), "program")
 }
 
 // whatIfTable sets the shares of the run time that a change really left beside those that lab predicted.
