@@ -1,5 +1,5 @@
 # servers.sh: servers under load, to be sourced by sides.sh. A server has one processor, its
-# clients have another one. It is three functions: seed_X makes what it starts from in src,
+# clients have another one. It is three functions: data_X makes what it starts from in src,
 # serve_X starts it in work, and sets pid, and load_X SECONDS lets eight clients ask for so
 # long, each as soon as it has the reply before, and prints how many requests a second they
 # made.
@@ -8,7 +8,7 @@ room= # a command that gives a replay the memory that the files of the server ha
 by_clients() { taskset -c 1 "$@"; }
 
 # The clients of pgbench send 7 messages for a transaction, with --select-only one.
-seed_pgbench() {
+data_pgbench() {
 	scale=10
 	[ $app = pgbench ] || scale=30
 	seed_postgres
@@ -25,7 +25,7 @@ load_pgbench() {
 	by_clients "$server/pgbench" -h "$(pwd)" -U postgres -n -c 8 $select -T "$1" postgres 2>/dev/null | awk -v n=$messages '/^tps/ { print n * $3 }'
 }
 
-seed_mariadbd() { mariadb-install-db --no-defaults --user=root --auth-root-authentication-method=normal --datadir="$(pwd)/src" >install.out 2>&1; }
+data_mariadbd() { mariadb-install-db --no-defaults --user=root --auth-root-authentication-method=normal --datadir="$(pwd)/src" >install.out 2>&1; }
 serve_mariadbd() {
 	$by_server mariadbd --no-defaults --user=root --skip-grant-tables --skip-networking --datadir="$(pwd)/work" --socket="$(pwd)/socket" >server.out 2>&1 &
 	pid=$!
@@ -37,7 +37,7 @@ load_mariadbd() {
 		mariadb-slap --no-defaults --socket="$(pwd)/socket" --create-schema=test --no-drop --query="insert into t (v) values ('$(printf %090d 0)')" --concurrency=8 --number-of-queries=100000000
 }
 
-seed_redis() { mkdir src; }
+data_redis() { mkdir src; }
 serve_redis() {
 	$by_server redis-server --port 0 --unixsocket "$(pwd)/socket" --dir "$(pwd)/work" --save '' --appendonly yes --appendfsync "${app#redis_}" >server.out 2>&1 &
 	pid=$!
@@ -48,7 +48,7 @@ load_redis() {
 }
 
 # The two of files answer with 16 KiB.
-seed_nginx() {
+data_nginx() {
 	mkdir src
 	head -c 16384 /dev/urandom >src/data
 	echo "daemon off; pid pid; error_log stderr; master_process off; events {} user root;
@@ -59,7 +59,7 @@ serve_nginx() {
 	pid=$!
 	await curl -sfo /dev/null "http://127.0.0.1:$port/data"
 }
-seed_tomcat() {
+data_tomcat() {
 	mkdir -p src/conf src/webapps/ROOT src/logs src/temp src/work
 	head -c 16384 /dev/urandom >src/webapps/ROOT/data
 	cp /etc/tomcat*/web.xml src/conf
@@ -104,7 +104,7 @@ begin_server() {
 	tomcat) has java && has ab && [ -d /usr/share/tomcat10 ] ;;
 	esac || left_out "$app is not here"
 	[ "$(nproc)" -ge 2 ] || left_out "the server and its clients need a processor each"
-	seed_${app%%_*}
+	data_${app%%_*}
 	kept
 }
 

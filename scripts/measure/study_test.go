@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,30 @@ import (
 
 	"pianola/format/provenance"
 )
+
+// The shell files that sides.sh reads have no function with one name. The later one would take the place
+// of the other.
+func TestFunctionsOfSides(t *testing.T) {
+	sides, err := os.ReadFile("sides.sh")
+	require.NoError(t, err)
+	files := []string{"scripts/measure/sides.sh"}
+	for _, m := range regexp.MustCompile(`(?m)^\. (\S+)$`).FindAllSubmatch(sides, -1) {
+		files = append(files, string(m[1]))
+	}
+	require.Greater(t, len(files), 3)
+	in := map[string]string{}
+	for _, name := range files {
+		text, err := os.ReadFile(filepath.Join("../..", name))
+		require.NoError(t, err)
+		for _, m := range regexp.MustCompile(`(?m)^(\w+)\(\)`).FindAllSubmatch(text, -1) {
+			if name == "scripts/lib.sh" && string(m[1]) == "tidy" { // a script can define it
+				continue
+			}
+			require.Empty(t, in[string(m[1])], "%s of %s", m[1], name)
+			in[string(m[1])] = name
+		}
+	}
+}
 
 // The tables name only what there is.
 func TestStudies(t *testing.T) {
