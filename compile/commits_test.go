@@ -13,6 +13,7 @@ import (
 
 	"pianola/compile"
 	"pianola/format"
+	"pianola/format/commits/commitskit"
 )
 
 // committed is a made-up recording of threads that commit to a log in groups. Threads wait from
@@ -145,26 +146,12 @@ func TestCommitsOfBusyThreads(t *testing.T) {
 // A replay can leave out the wait of a thread for a group of commits. So the thread comes after what the
 // leader did before, such as creating the next log, by an edge of its own.
 func TestOrderWithoutGroups(t *testing.T) {
-	var b strings.Builder
-	b.WriteString(`# pianola script 1
-# recorder: ebpf
-# lost: 0
-101 0.000001000 openat(AT_FDCWD, "/w/log", O_RDWR|O_CREAT, 0600) = 3 <0.000000100> {type=reg size=0}
-101 0.000001000 clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = 102 <0.000000100>
-101 0.000001000 clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = 103 <0.000000100>
-`)
-	for i := range 10 {
-		fmt.Fprintf(&b, `102 0.001000000 openat(AT_FDCWD, "/w/next%d", O_RDWR|O_CREAT|O_EXCL, 0600) = 4 <0.000001000> {type=reg size=0 new}
-102 0.000010000 write(3, 0x1000, 100) = 100 <0.000001000>
-102 0.000002000 fdatasync(3) = 0 <0.000100000>
-103 0.000010000 wait(FUTEX, 0x3) = 0 <0.000095000> {by=102}
-103 0.000100000 stat("/w/log", 0x1) = 0 <0.000001000>
-103 0.000010000 openat(AT_FDCWD, "/w/next%d", O_RDWR) = 5 <0.000001000> {type=reg size=0}
+	text := commitskit.NextLogs(`103 0.000100000 stat("/w/log", 0x1) = 0 <0.000001000>
+103 0.000010000 openat(AT_FDCWD, "/w/next%[1]d", O_RDWR) = 5 <0.000001000> {type=reg size=0}
 103 0.000002000 close(5) = 0 <0.000001000>
 103 0.000002000 close(4) = 0 <0.000001000>
-`, i, i)
-	}
-	out, report := compiled(t, b.String(), compile.Options{})
+`)
+	out, report := compiled(t, text, compile.Options{})
 	require.EqualValues(t, 20, report.Grouping.Commits)
 	require.Len(t, regexp.MustCompile(`(?m)^3 open .*\{after=2:\d+:name\}$`).FindAllString(out.String(), -1), 10)
 }

@@ -3,7 +3,7 @@
 # shows what works on each ("-" is what needs eBPF, where the kernel has too little of it). KERNEL is the name of a row of the table below: without names
 # all rows of this machine's architecture run, arm64 by emulation with ARM64=1. Kernels and
 # programs are packages of the mirror that apt uses here; they are unpacked below DIR, and
-# nothing of them is installed. KVM is used if a machine boots with it, else the processor is
+# nothing is installed. KVM is used if a machine boots with it, else the processor is
 # emulated, so no time is measured. What each machine runs stands in matrix-guest.sh; CHECKS
 # names some of its checks. LIMIT bounds the seconds that a machine may take (7200).
 # What each check printed stands in DIR/KERNEL/out, the console in DIR/KERNEL/console.

@@ -46,7 +46,8 @@ func BoundOf(side string, runs []*profile.Profile) *Bound {
 const mostFailed = 0.01
 
 // failing describes a class of which more calls fail in replays only, "" if there is none: an error
-// takes less time than the work of the call. Other classes do not count: without root, a replay can't change owners.
+// takes less time than the work of the call. Other classes do not count: without root, a replay
+// can't change owners.
 func (c *Comparison) failing() string {
 	share := func(m *profile.Measure) float64 { return float64(m.Errors) / float64(max(m.Calls, 1)) }
 	for _, k := range []profile.Category{profile.Reads, profile.Writes, profile.Syncs} {

@@ -232,7 +232,7 @@ func commitsTable(t *testing.T) [][]string {
 
 // whatIfTable sets the shares of the run time that a change really left beside those that lab predicted.
 func whatIfTable(t *testing.T) [][]string {
-	var lines []line
+	var all []line
 	for _, study := range []string{"what-if", "log", "prefetch", "coalesce"} {
 		d := measured(t, study)
 		for i := range d.Rows {
@@ -248,11 +248,11 @@ func whatIfTable(t *testing.T) [][]string {
 				if real != nil {
 					l.off = math.Abs(math.Log(share.Median / real.Median))
 				}
-				lines = append(lines, l)
+				all = append(all, l)
 			}
 		}
 	}
-	return worstFirst([]string{"program", "change", "left of the run time", "predicted"}, lines)
+	return worstFirst([]string{"program", "change", "left of the run time", "predicted"}, all)
 }
 
 // works are figures of the five works, and where the measured ones are.

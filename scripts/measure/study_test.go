@@ -17,8 +17,7 @@ import (
 	"pianola/format/provenance"
 )
 
-// The shell files that sides.sh reads have no function with one name. The later one would take the place
-// of the other.
+// The shell files that sides.sh reads define no function twice: the later one would replace the other.
 func TestFunctionsOfSides(t *testing.T) {
 	sides, err := os.ReadFile("sides.sh")
 	require.NoError(t, err)
