@@ -35,12 +35,13 @@ const asked = `# pianola script 1
 func TestClients(t *testing.T) {
 	out, report := compiled(t, asked, compile.Options{})
 	require.Equal(t, "2 clients that were not recorded sent 3 messages: replays say how many requests a second they answer", report.ClientsText())
+	require.Contains(t, out.String(), "\n1 compute ( 0.001100000 0.000900000 wait=0.000900000 )\n", "the rest takes the processor")
 	text := regexp.MustCompile(`(?m)^\d+ compute .*\n`).ReplaceAllString(out.String(), "")
 	_, events, _ := strings.Cut(text, "\n1 ")
-	require.Equal(t, `client_request ( 1 10 ) = 0 <0.000000000> {after=0:0+0.001000000:arrival after=0:0+0.001000000:reply held=0.000900000}
+	require.Equal(t, `client_request ( 1 10 ) = 0 <0.000000000> {after=0:0:timer after=0:0+0.001000000:arrival after=0:0+0.001000000:reply held=0.000900000 expired=0.000100000}
 1 stat ( w/a ) = 0 <0.000001000>
 1 client_reply ( 1 20 ) = 0 <0.000000000>
-2 stat ( w/a ) = 0 <0.000001000> {after=1:2+0.000149000:message held=0.000450000}
+2 stat ( w/a ) = 0 <0.000001000> {after=0:0:timer after=1:2+0.000149000:message held=0.000450000 expired=0.001310000}
 1 client_request ( 1 11 ) = 0 <0.000000000> {after=0:0+0.002300000:arrival after=1:2+0.001100000:reply held=0.000900000}
 1 stat ( w/a ) = 0 <0.000001000>
 1 client_reply ( 1 21 ) = 0 <0.000000000>
@@ -81,7 +82,7 @@ func TestStolen(t *testing.T) {
 	_, report := compiled(t, strings.Replace(asked, "# lost: 0", "# stolen: 0.500\n# lost: 0", 1), compile.Options{})
 	require.Greater(t, alone.Computed, int64(500e3))
 	require.InDelta(t, 0.5, float64(report.Computed)/float64(alone.Computed), 0.1)
-	require.Regexp(t, `^other programs, or the host of a virtual machine, had the processors for 5\d\.\d % `, report.CrowdedText())
+	require.Regexp(t, `^other programs, or the host of a virtual machine, had the processors for 49\.\d % `, report.CrowdedText())
 }
 
 // A thread that waited for a client, and then for a processor, comes after the reply. The client did not
@@ -116,4 +117,37 @@ func TestAttachedWhileWaiting(t *testing.T) {
 	require.Regexp(t, `compute \( 0\.499\d+ \)`, out.String(), "the next one is compute")
 	out, _ = compiled(t, rests, compile.Options{})
 	require.Regexp(t, `compute \( 5\.00\d+ \)`, out.String(), "that of a program can be compute")
+}
+
+// What a thread of a server does in the background comes at its own times. A thread with a request that meets
+// it waits for what it does, not until the time of the recording; and if the request needs it, it comes
+// earlier.
+func TestBackground(t *testing.T) {
+	const meets = `# pianola script 1
+# cpus: 1
+# recorder: ebpf
+# process: 11 threads=11,13 cwd="/w"
+# lost: 0
+11 0.001000000 recvfrom(5, 0x10, 99, 0, NULL, NULL) = 10 <0.000001000> {type=sock got=unix:b+10 wait=900000}
+11 0.000100000 sendto(5, 0x10, 20, 0, NULL, 0) = 20 <0.000001000> {type=sock sent=unix:a+20}
+11 0.001000000 recvfrom(5, 0x10, 99, 0, NULL, NULL) = 11 <0.000001000> {type=sock got=unix:b+21 wait=900000}
+13 0.000100000 stat("/w/b", 0x1) = 0 <0.000001000> {type=reg wait=800000}
+11 0.000010000 wait(FUTEX, 0x50) = 0 <0.000500000> {by=13}
+11 0.000510000 stat("/w/a", 0x1) = 0 <0.000001000> {type=reg}
+11 0.000010000 sendto(5, 0x10, 20, 0, NULL, 0) = 20 <0.000001000> {type=sock sent=unix:a+40}
+`
+	edges := func(recording string) (worker, server string) {
+		out, report := compiled(t, recording, compile.Options{})
+		require.Zero(t, report.Floor.Waits+report.Floor.Timers, "it can end early")
+		line := func(name string) string {
+			return regexp.MustCompile(`(?m)^\d+ stat \( w/` + name + ` \).*$`).FindString(out.String())
+		}
+		return line("b"), line("a")
+	}
+	worker, server := edges(meets)
+	require.Contains(t, worker, "after=0:0:timer", "a wait without a known cause may be for time")
+	require.Contains(t, server, "{after=2:0+0.000519000:untimed held=0.000500000}", "it waits for what the other thread did then")
+	worker, server = edges(regexp.MustCompile(`(?m)^13 .*\n`).ReplaceAllString(meets, ""))
+	require.Empty(t, worker)
+	require.Contains(t, server, "{after=0:0:timer expired=0.000500000}", "it waits as long; what the other thread waited for is not known")
 }

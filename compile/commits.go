@@ -215,7 +215,7 @@ func (w *ties) commits(s *simEvent) (ended *commitGroup) {
 		sum := w.counts(t, log)
 		sum.Groups++
 		if slices.ContainsFunc(w.order.edges, func(k format.Edge) bool {
-			return k.Kind == format.EdgeWake && k.Thread == log.newest.thread && k.Event == log.newest.event
+			return k.Kind.Wakes() && k.Thread == log.newest.thread && k.Event == log.newest.event
 		}) {
 			sum.Turns++
 		}

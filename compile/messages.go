@@ -155,6 +155,9 @@ func (w *ties) serve(s *simEvent) {
 			c.number = w.report.Clients
 		}
 		w.report.Messages++
+		if !t.serves {
+			t.serves, t.timeouts.until = true, 0
+		}
 		w.atClient(t, format.OpClientRequest, c, at, e.Ret)
 	}
 }
@@ -190,6 +193,7 @@ func (w *ties) arrive(t *thread, e *format.Event) (nanos int64, ok bool) {
 		return 0, false
 	}
 	t.own.Waits -= before
+	t.off.Wait -= before // the caller adds what is tied
 	// The message was there before the thread had a processor again.
 	came, clock := at-late, t.onTrace(at)-late
 	t.held += nanos

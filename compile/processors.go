@@ -22,7 +22,7 @@ func (m *model) crowded(t *thread, e *format.Event, gap int64) {
 		}
 	}
 	if m.learned.serves {
-		if t.born == (place{}) && t.idle == t.Created {
+		if t.attachedTo() {
 			e.Off.Other += max(gap-e.Off.Total(), 0) // it can have waited when the recorder attached, and takes no processor
 		}
 		more += int64(m.stolen * float64(max(gap-e.Off.Total(), 0)))
@@ -30,6 +30,9 @@ func (m *model) crowded(t *thread, e *format.Event, gap int64) {
 	t.cost += more
 	m.report.Crowded += more
 }
+
+// attachedTo reports whether the recorder attached to a thread that has had no event since.
+func (t *thread) attachedTo() bool { return t.born == (place{}) && t.idle == t.Created }
 
 // subtractReady removes, from the duration of a call, the time in which the thread was ready
 // to run but another recorded thread had the processor. The time follows the call as
@@ -78,5 +81,5 @@ func (w *ties) comes(f fact) {
 		w.expire(t, t.attempt.at, off.Timer, e.Start)
 		off.Timer = 0
 	}
-	t.untied(off)
+	w.untied(t, off, e.Start)
 }

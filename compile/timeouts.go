@@ -104,7 +104,7 @@ func (w *ties) expire(t *thread, at spot, nanos, end int64) {
 	out := &t.timeouts
 	out.until = end
 	if w.learned.woken[at] <= w.line || out.open && out.at != at {
-		t.times(nanos)
+		w.times(t, nanos)
 		return
 	}
 	out.at, out.open = at, true
@@ -112,23 +112,39 @@ func (w *ties) expire(t *thread, at spot, nanos, end int64) {
 	out.total += nanos
 }
 
-// times records a wait of so many nanoseconds for a timer. In a program with several threads it
-// can end early.
-func (t *thread) times(nanos int64) {
-	if t.proc.Alive() < 2 {
-		t.untied(format.Off{Timer: nanos})
+// times records a wait of so many nanoseconds for a timer. In a program with several threads, and in
+// the background of a server, it can end early.
+func (w *ties) times(t *thread, nanos int64) {
+	if t.proc.Alive() < 2 && !w.inBackground(t) {
+		t.own.Timers += nanos
 		return
 	}
-	t.timeouts.timer += nanos
-	t.timeouts.timers += nanos
+	t.timeouts.times(nanos)
+}
+
+func (out *timeouts) times(nanos int64) {
+	out.timer += nanos
+	out.timers += nanos
+}
+
+// inBackground reports whether a thread of a server has had no request yet. It may have timers for
+// work that others meet, and its waits without a known cause may be for time, too.
+func (w *ties) inBackground(t *thread) bool { return w.learned.serves && !t.serves }
+
+// timerOf returns when the last timer of a thread expired that woke another one at a time; 0 if it has
+// had none. A thread of a server that has waited since before the recording may wait for one.
+func (w *ties) timerOf(on *thread, woke int64) int64 {
+	if w.inBackground(on) && on.attachedTo() {
+		return woke
+	}
+	return on.timeouts.until
 }
 
 // byTimer drops the causes that the waking thread had before its last timer, or time limit, expired.
 // The timer woke that thread, so a wait for it depends on nothing older. byTimer returns true if it
 // drops all causes: then the wait was for compute, after the timer if the thread was blocked before
 // it expired.
-func (w *ties) byTimer(t, on *thread, from, to int64) bool {
-	until := on.timeouts.until
+func (w *ties) byTimer(t *thread, until, from, to int64) bool {
 	if until == 0 || until > to {
 		return false
 	}
@@ -143,10 +159,10 @@ func (w *ties) byTimer(t, on *thread, from, to int64) bool {
 // a timer of the thread's own. The later ones are as long after the event that followed the one
 // before as recorded: so work that another thread starts each 10 ms is done each 10 ms,
 // however long it takes.
-func (t *thread) tick(from, until int64) {
+func (w *ties) tick(t *thread, from, until int64) {
 	t.off.Timer += until - from
 	if t.timeouts.ticked.thread == 0 {
-		t.times(until - from)
+		w.times(t, until-from)
 		t.timeouts.tick = mark{at: until}
 		return
 	}

@@ -91,6 +91,7 @@ type waiting struct {
 	own  format.Floor // the own clock at the begin of the gap; of its parts, now
 	gone int32        // its id, once it has ended
 	timeouts
+	serves  bool // it has had a request
 	attempt attempt
 	commit  committing
 
@@ -173,7 +174,7 @@ func (w *ties) left(f fact) {
 		off.Storage = rest
 	}
 	if w.out != nil {
-		t.untied(off)
+		w.untied(t, off, e.End())
 	}
 }
 
@@ -427,9 +428,10 @@ func (w *ties) wait(t *thread, from, to int64, at spot, on *thread) int64 {
 	joined := w.joins(t, at, awake, from, to, w.causes)
 	kind := format.EdgeWake
 	if at.kind == format.WaitFutex {
-		if kind = format.EdgeUntimed; w.byTimer(t, on, from, to) && !joined {
-			if until := on.timeouts.until; from < until {
-				t.tick(from, until)
+		until := w.timerOf(on, to)
+		if kind = format.EdgeUntimed; w.byTimer(t, until, from, to) && !joined {
+			if from < until {
+				w.tick(t, from, until)
 			}
 			return 0
 		}
@@ -507,8 +509,13 @@ func (w *ties) tied(s *simEvent) (nanos int64, ok bool) {
 }
 
 // untied counts the waits of a thread before an event, or within a call that is left
-// out, that have no known cause.
-func (t *thread) untied(off format.Off) {
+// out, that have no known cause and ended by a time.
+func (w *ties) untied(t *thread, off format.Off, end int64) {
+	if nanos := off.Timer + off.Wait + off.Other; nanos > 0 && w.inBackground(t) {
+		t.timeouts.until = end
+		t.timeouts.times(nanos)
+		off = format.Off{Storage: off.Storage}
+	}
 	t.own.Timers += off.Timer
 	t.own.Storage += off.Storage
 	t.own.Waits += off.Wait + off.Other

@@ -67,10 +67,16 @@ func ParseEdgeKind(name string) (EdgeKind, bool) {
 // of the thread's event or commit before. A replay of the recorded groups ignores it.
 func (k EdgeKind) Commits() bool { return k == EdgeLead || k == EdgeJoin }
 
+// Wakes reports whether an edge is to the event after which the other thread woke this one.
+func (k EdgeKind) Wakes() bool {
+	return k == EdgeWake || k == EdgeTimed || k == EdgeTimer || k == EdgeUntimed
+}
+
 // Hastens reports whether a thread that waits by such an edge ends earlier waits of the other
-// thread: those for a time limit that expired, or for a timer.
+// thread: those for a time limit that expired, or for a timer. In the recording, no thread was
+// blocked by an edge that only keeps results.
 func (k EdgeKind) Hastens(timer bool) bool {
-	return k == EdgeUntimed || !timer && k != EdgeTimer
+	return k == EdgeUntimed || k >= EdgeDescriptor && k <= EdgeOffset || !timer && k != EdgeTimer
 }
 
 // Outside reports whether an edge represents an unrecorded client.

@@ -246,7 +246,7 @@ func TestExpiredWaitsEndWhereNeeded(t *testing.T) {
 		kind   format.EdgeKind
 		timer  bool
 		needed bool
-	}{{format.EdgeWake, false, true}, {format.EdgeTimer, false, false}, {format.EdgeWake, true, false}, {format.EdgeUntimed, true, true}} {
+	}{{format.EdgeWake, false, true}, {format.EdgeTimer, false, false}, {format.EdgeWake, true, false}, {format.EdgeUntimed, true, true}, {format.EdgeBytes, true, true}} {
 		early := int64(time.Hour)
 		if !test.needed {
 			early = 10 * ms

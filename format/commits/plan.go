@@ -242,7 +242,7 @@ func held(waits []format.Wait, event int64) int64 {
 func after(waits []format.Wait, i int) int64 {
 	w := &waits[i]
 	for k := i - 1; k >= 0 && waits[k].Event == w.Event; k-- {
-		if v := &waits[k].For; v.Kind == format.EdgeWake && v.Thread == w.For.Thread && v.Event == w.For.Event {
+		if v := &waits[k].For; v.Kind.Wakes() && v.Thread == w.For.Thread && v.Event == w.For.Event {
 			return v.Delay
 		}
 	}

@@ -172,7 +172,7 @@ func TestTimeLimit(t *testing.T) {
 		want   int64
 	}{
 		{30, false, false, 0, 30}, {1, false, false, 0, 20}, {500, false, false, 0, 100}, {500, true, false, format.EdgeBytes, 20}, {500, true, false, format.EdgeTimer, 100},
-		{30, false, true, 0, 100}, {500, true, true, format.EdgeWake, 100}, {500, true, true, format.EdgeUntimed, 20},
+		{30, false, true, 0, 100}, {500, true, true, format.EdgeWake, 100}, {500, true, true, format.EdgeUntimed, 20}, {500, true, true, format.EdgeBytes, 20},
 	} {
 		tr := newTrace(make([]format.Thread, 3)...)
 		tr.waits[0] = append(tr.waits[0], format.Wait{Expired: 80})

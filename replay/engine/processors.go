@@ -1,6 +1,10 @@
 package engine
 
 import (
+	"bytes"
+
+	"golang.org/x/sys/unix"
+
 	"pianola/format"
 	"pianola/internal/spin"
 )
@@ -18,6 +22,14 @@ type processors struct {
 }
 
 func newProcessors(n int) *processors { return &processors{free: make([]int64, n)} }
+
+// number returns how many processors threads compete for; 0 if they do not.
+func (p *processors) number() int {
+	if p == nil {
+		return 0
+	}
+	return len(p.free)
+}
 
 // take takes the processor that is free first, for some nanoseconds from a time on or later, and
 // returns when these end.
@@ -46,8 +58,8 @@ const (
 )
 
 // afterCall takes a processor for a call that was due at a time and took some nanoseconds, and returns when it
-// ends. After a call for which the thread left its processor, it waits for one: only then can it wake
-// others.
+// ends. A thread leaves its processor in a long call, in which it ran for Slot.ran. After it, the thread waits
+// for a processor: only then can it wake others.
 func (w *Worker) afterCall(due, nanos int64) int64 {
 	end := due + nanos
 	switch p := w.e.processors; {
@@ -55,10 +67,61 @@ func (w *Worker) afterCall(due, nanos int64) int64 {
 	case nanos < blocked:
 		p.take(due, nanos)
 	default:
+		p.take(due, min(w.ran, nanos))
 		end = p.take(end, 0)
 		w.end = w.SleepUntil(end)
 	}
 	return end
+}
+
+// playCall makes the calls of an event. What a sync takes is storage, which threads of a server wait
+// for without their processor. So the time in which it ran is known, and the time in which it waited for
+// a processor, which afterCall adds, is no part of the sync.
+func (w *Worker) playCall(r *format.Record) (got int64) {
+	w.ran = 0
+	if w.runs == 0 || !syncs[r.Op] {
+		return w.player.Play(r)
+	}
+	ran, waited := w.running()
+	got = w.player.Play(r)
+	ranThen, waitedThen := w.running()
+	w.ran, w.Ran = ranThen-ran, w.Ran+waitedThen-waited
+	return got
+}
+
+// followRuns lets the slot's thread know how long it runs, if the kernel tells.
+func (s *Slot) followRuns() {
+	if s.e.processors == nil {
+		return
+	}
+	if fd, err := unix.Open("/proc/thread-self/schedstat", unix.O_RDONLY|unix.O_CLOEXEC, 0); err == nil {
+		s.runs = fd
+	}
+}
+
+// unfollowRuns ends followRuns.
+func (s *Slot) unfollowRuns() {
+	if s.runs != 0 {
+		_ = unix.Close(s.runs)
+	}
+}
+
+// running returns how long the slot's thread has run, and has waited for a processor, in
+// nanoseconds (schedstat in proc(5)).
+func (s *Slot) running() (ran, waited int64) {
+	var buf [64]byte
+	n, _ := unix.Pread(s.runs, buf[:], 0)
+	first, rest, _ := bytes.Cut(buf[:max(n, 0)], []byte(" "))
+	second, _, _ := bytes.Cut(rest, []byte(" "))
+	return number(first), number(second)
+}
+
+// number returns a decimal number, 0 for anything else.
+func number(text []byte) (n int64) {
+	for _, c := range text {
+		n = 10*n + int64(c-'0')
+	}
+	return n
 }
 
 // computeFirst computes what the thread computed before it waited for others, until the next event.

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -53,4 +55,49 @@ func TestCallsTakeProcessors(t *testing.T) {
 	e.processors.take(past, 10*blocked)
 	require.Equal(t, past+11*blocked-1, w.afterCall(past, blocked), "another thread has the processor")
 	require.Equal(t, past+20*blocked, w.afterCall(past, 20*blocked), "the processor is free by then")
+	w.ran = 3 * blocked
+	require.Equal(t, past+40*blocked, w.afterCall(past+20*blocked, 20*blocked))
+	require.Equal(t, past+40*blocked, e.processors.take(past, 0))
+	e.processors.free[0] = past + 30*blocked
+	w.afterCall(past+20*blocked, 20*blocked)
+	require.Equal(t, past+40*blocked, e.processors.take(past, 0), "it ran for a part of the call, before it waited")
+}
+
+// Threads that compete spin where the application computed, also on the only processor.
+func TestSpinners(t *testing.T) {
+	for _, test := range []struct {
+		wait                          Wait
+		workers, processors, computes int
+		want                          int32
+	}{{Auto, 9, 1, 0, 0}, {Auto, 9, 1, 1, 1}, {Auto, 9, 4, 1, 3}, {Auto, 9, 4, 8, 4}, {Auto, 2, 4, 1, 4}, {Sleep, 9, 4, 4, 0}} {
+		require.Equal(t, test.want, maxSpinners(test.wait, test.workers, test.processors, test.computes), "%+v", test)
+	}
+}
+
+// syncing is a player whose calls compute for a while, and then sleep.
+type syncing struct{ Player }
+
+func (syncing) Play(*format.Record) int64 {
+	for begin := time.Now(); time.Since(begin) < 2*time.Millisecond; {
+	}
+	time.Sleep(20 * time.Millisecond)
+	return 0
+}
+
+// A worker knows how long it ran in a sync.
+func TestRunsInSync(t *testing.T) {
+	w := &Worker{e: &Engine{processors: newProcessors(1)}, Slot: &Slot{}, player: syncing{}}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	w.Slot.e = w.e
+	w.followRuns()
+	defer w.unfollowRuns()
+	if ran, _ := w.running(); ran == 0 {
+		t.Skip("the kernel does not tell how long threads run")
+	}
+	w.playCall(&format.Record{Op: format.OpFsync})
+	require.Positive(t, w.ran)
+	require.Less(t, w.ran, 20*time.Millisecond.Nanoseconds())
+	w.playCall(&format.Record{Op: format.OpRead})
+	require.Zero(t, w.ran, "most reads are too short to ask")
 }

@@ -30,6 +30,9 @@ type Slot struct {
 	LastCall  int64 // when its last one returned, 0 for none yet
 	Ran       int64 // nanoseconds of it that are in the compute before the next event
 
+	runs int   // descriptor of how long the thread runs, 0 for none
+	ran  int64 // for how long it did in the newest call, if that is known
+
 	// The current batch of records, with their recorded durations for a
 	// schedule, or where calls take them.
 	batch     []format.Record
@@ -103,6 +106,8 @@ func (s *Slot) enter() error {
 // can't leave its jail. Ready is called when the first worker is ready.
 func (s *Slot) run(w *Worker, ready func()) {
 	runtime.LockOSThread()
+	s.followRuns()
+	defer s.unfollowRuns()
 	err := s.enter()
 	for ; w != nil; w = s.release(w) {
 		w.Slot = s

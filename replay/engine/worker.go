@@ -124,14 +124,15 @@ func (w *Worker) IsBusy() bool { return w.forThread.Load() == 0 && w.done.Load()
 // starts and ends are the sets of operations that create and end threads, submits is that of
 // requests of rings, and bookkeeping that of operations for which a replay makes no call.
 // Their time is subtracted from the next compute if the trace has the durations of the
-// application's calls.
-var starts, ends, submits, bookkeeping = func() (starts, ends, submits, bookkeeping [format.NumOps]bool) {
+// application's calls. syncs is that of calls that write to storage and wait for it.
+var starts, ends, submits, bookkeeping, syncs = func() (starts, ends, submits, bookkeeping, syncs [format.NumOps]bool) {
 	for op := range starts {
 		info := format.Op(op).Info()
 		starts[op] = info.Acts.Any(format.Starts)
 		ends[op] = info.Acts.Any(format.Ends)
 		submits[op] = info.Acts.Any(format.Submits)
 		bookkeeping[op] = info.Class == format.ClassProcess
+		syncs[op] = info.Class == format.ClassSync
 	}
 	return
 }()
@@ -228,7 +229,7 @@ func (w *Worker) play() {
 		case bookkeeping[r.Op]:
 			got = w.playProcess(r)
 		default:
-			got = w.player.Play(r)
+			got = w.playCall(r)
 		}
 		issued, end := w.FirstCall, w.LastCall
 		if end == 0 {
