@@ -23,14 +23,6 @@ type processors struct {
 
 func newProcessors(n int) *processors { return &processors{free: make([]int64, n)} }
 
-// number returns how many processors threads compete for; 0 if they do not.
-func (p *processors) number() int {
-	if p == nil {
-		return 0
-	}
-	return len(p.free)
-}
-
 // take takes the processor that is free first, for some nanoseconds from a time on or later, and
 // returns when these end.
 func (p *processors) take(from, nanos int64) (until int64) {

@@ -63,17 +63,6 @@ func TestCallsTakeProcessors(t *testing.T) {
 	require.Equal(t, past+40*blocked, e.processors.take(past, 0), "it ran for a part of the call, before it waited")
 }
 
-// Threads that compete spin where the application computed, also on the only processor.
-func TestSpinners(t *testing.T) {
-	for _, test := range []struct {
-		wait                          Wait
-		workers, processors, computes int
-		want                          int32
-	}{{Auto, 9, 1, 0, 0}, {Auto, 9, 1, 1, 1}, {Auto, 9, 4, 1, 3}, {Auto, 9, 4, 8, 4}, {Auto, 2, 4, 1, 4}, {Sleep, 9, 4, 4, 0}} {
-		require.Equal(t, test.want, maxSpinners(test.wait, test.workers, test.processors, test.computes), "%+v", test)
-	}
-}
-
 // syncing is a player whose calls compute for a while, and then sleep.
 type syncing struct{ Player }
 

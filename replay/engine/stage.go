@@ -65,11 +65,7 @@ func (s *Stage) Play(ctx context.Context) error {
 	}
 
 	s.awaitReplies()
-	computing := 0
-	for _, e := range s.engines {
-		computing += e.processors.number()
-	}
-	s.maxSpinning = maxSpinners(s.engines[0].Wait, n, runtime.NumCPU(), computing)
+	s.maxSpinning = maxSpinners(s.engines[0].Wait, n, runtime.NumCPU())
 	for _, e := range s.engines {
 		e.startWorkers()
 	}
@@ -217,16 +213,15 @@ func (s *Stage) hasStopped() bool {
 }
 
 // maxSpinners returns how many workers may spin at a time. With more workers
-// than processors, one processor is left to those that have work. Threads that compete for so many
-// processors spin where the application's computed, and others wait for the processor as they did.
-func maxSpinners(wait Wait, workers, processors, computing int) int32 {
+// than processors, one processor is left to those that have work.
+func maxSpinners(wait Wait, workers, processors int) int32 {
 	switch {
 	case wait == Spin:
 		return math.MaxInt32
 	case wait == Sleep:
 		return 0
 	case workers > processors:
-		return int32(max(processors-1, min(computing, processors)))
+		return int32(processors - 1)
 	}
 	return int32(processors)
 }

@@ -147,9 +147,12 @@ starts() {
 	# The server with little memory reads its own pages, not those that the copy left in the cache.
 	[ $app != pgbench_select ] || "$MEASURE" cold .
 }
+# runs: starts the server and fills its caches, which takes as many requests on a slow disk as on
+# a fast one.
 runs() {
+	[ -z "$LIMITS" ] || enter
 	serve_${app%%_*}
-	warm=2
+	warm=4
 	[ $app != tomcat ] || warm=20 # Java compiles what runs often
 	load_${app%%_*} $warm >warm.out
 }
@@ -164,10 +167,10 @@ ends() {
 # serves: notes how many requests a second the server answers.
 serves() {
 	starts
+	runs
 	slowly serves_there
 }
 serves_there() {
-	runs
 	note "$(load_${app%%_*} 6) requests/s"
 	ends
 }
@@ -175,14 +178,14 @@ serves_there() {
 # recorded_serving: records it meanwhile, and compiles the recording.
 recorded_serving() {
 	starts
+	runs
 	slowly serves_recorded
 	"$PIANOLA" compile -o "$OUT/trace.bin" "$OUT/trace.txt" 2>"$OUT/compile.out"
 	request_rate "$OUT/trace.txt"
 }
 serves_recorded() {
-	runs
-	# Servers that sync for each request make a replay on a slow disk take minutes.
-	case $app in redis_always) seconds=2 ;; mariadbd) seconds=4 ;; *) seconds=7 ;; esac
+	# Servers that wait for the disk in each request make a replay on a slow one take minutes.
+	case $app in redis_always) seconds=1 ;; mariadbd | pgbench_select) seconds=2 ;; *) seconds=7 ;; esac
 	load_${app%%_*} $((seconds + 3)) >load.rate &
 	clients=$!
 	sleep 1
