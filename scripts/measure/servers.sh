@@ -208,6 +208,6 @@ answers() {
 	request_rate "$OUT/replay.log"
 }
 answers_there() {
-	judged $room $by_server "$PIANOLA" replay $OPTIONS --prepare never --cache asis --root "$root" --keep --log "$OUT/replay.log" "$OUT/trace.bin" >"$OUT/replay.out"
+	judged $room $by_server "$PIANOLA" replay $OPTIONS --prepare never --root "$root" --keep --log "$OUT/replay.log" "$OUT/trace.bin" >"$OUT/replay.out"
 	! grep '^incomplete' "$OUT/replay.out" >&2
 }
