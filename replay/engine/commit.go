@@ -464,11 +464,15 @@ const idleLog = 100_000_000
 func (w *Worker) call(r *format.Record, thread int32, event, recorded, due int64, entry *Entry) bool {
 	e := w.e
 	begin := e.Now()
-	w.FirstCall, w.LastCall, w.Ran, w.current = 0, 0, 0, due
+	w.FirstCall, w.LastCall, w.Ran, w.ran, w.current = 0, 0, 0, 0, due
 	if e.Timing == AFAP {
 		w.FirstCall = begin
 	}
-	got := w.playCall(r)
+	play := w.player.Play
+	if w.runs != 0 && syncs[r.Op] {
+		play = w.playSync
+	}
+	got := play(r)
 	issued, end := w.FirstCall, w.LastCall
 	if end == 0 {
 		issued, end = begin, e.Now()

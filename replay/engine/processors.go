@@ -66,14 +66,10 @@ func (w *Worker) afterCall(due, nanos int64) int64 {
 	return end
 }
 
-// playCall makes the calls of an event. What a sync takes is storage, which threads of a server wait
-// for without their processor. So the time in which it ran is known, and the time in which it waited for
-// a processor, which afterCall adds, is no part of the sync.
-func (w *Worker) playCall(r *format.Record) (got int64) {
-	w.ran = 0
-	if w.runs == 0 || !syncs[r.Op] {
-		return w.player.Play(r)
-	}
+// playSync makes a sync of a server. Threads wait for storage in it, without their processor. So the time
+// in which the thread ran is known, and the time in which it waited for a processor, which afterCall adds,
+// is no part of the sync.
+func (w *Worker) playSync(r *format.Record) (got int64) {
 	ran, waited := w.running()
 	got = w.player.Play(r)
 	ranThen, waitedThen := w.running()

@@ -209,7 +209,7 @@ func (w *Worker) play() {
 		r = &w.batch[w.at] // reading ahead moves it
 		waited := w.waited(r, begin)
 		w.current = due
-		if w.FirstCall, w.LastCall, w.Ran = 0, 0, 0; e.Timing == AFAP {
+		if w.FirstCall, w.LastCall, w.Ran, w.ran = 0, 0, 0, 0; e.Timing == AFAP {
 			w.FirstCall = begin // one reading of the clock for each event is enough
 		}
 		if inside {
@@ -228,8 +228,10 @@ func (w *Worker) play() {
 			got = r.Ret
 		case bookkeeping[r.Op]:
 			got = w.playProcess(r)
+		case w.runs != 0 && syncs[r.Op]:
+			got = w.playSync(r)
 		default:
-			got = w.playCall(r)
+			got = w.player.Play(r)
 		}
 		issued, end := w.FirstCall, w.LastCall
 		if end == 0 {
