@@ -468,11 +468,12 @@ func (w *Worker) call(r *format.Record, thread int32, event, recorded, due int64
 	if e.Timing == AFAP {
 		w.FirstCall = begin
 	}
-	play := w.player.Play
+	var got int64
 	if w.runs != 0 && syncs[r.Op] {
-		play = w.playSync
+		got = w.playSync(r)
+	} else {
+		got = w.player.Play(r)
 	}
-	got := play(r)
 	issued, end := w.FirstCall, w.LastCall
 	if end == 0 {
 		issued, end = begin, e.Now()
