@@ -119,7 +119,7 @@ func TestAttachedWhileWaiting(t *testing.T) {
 	require.Regexp(t, `compute \( 5\.00\d+ \)`, out.String(), "that of a program can be compute")
 }
 
-// What a thread of a server does in the background comes at its own times. A thread with a request that meets
+// A server works in the background at its own times. A thread with a request that meets
 // it waits for what it does, not until the time of the recording; and if the request needs it, it comes
 // earlier.
 func TestBackground(t *testing.T) {
