@@ -127,6 +127,19 @@ func (out *timeouts) times(nanos int64) {
 	out.timers += nanos
 }
 
+// untied counts the waits of a thread before an event, or within a call that is left
+// out, that have no known cause and ended by a time.
+func (w *ties) untied(t *thread, off format.Off, end int64) {
+	if nanos := off.Timer + off.Wait + off.Other; nanos > 0 && w.inBackground(t) {
+		t.timeouts.until = end
+		t.timeouts.times(nanos)
+		off = format.Off{Storage: off.Storage}
+	}
+	t.own.Timers += off.Timer
+	t.own.Storage += off.Storage
+	t.own.Waits += off.Wait + off.Other
+}
+
 // inBackground reports whether a thread of a server has had no request yet. It may have timers for
 // work that others meet, and its waits without a known cause may be for time, too.
 func (w *ties) inBackground(t *thread) bool { return w.learned.serves && !t.serves }

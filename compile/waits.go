@@ -508,19 +508,6 @@ func (w *ties) tied(s *simEvent) (nanos int64, ok bool) {
 	return nanos, ok
 }
 
-// untied counts the waits of a thread before an event, or within a call that is left
-// out, that have no known cause and ended by a time.
-func (w *ties) untied(t *thread, off format.Off, end int64) {
-	if nanos := off.Timer + off.Wait + off.Other; nanos > 0 && w.inBackground(t) {
-		t.timeouts.until = end
-		t.timeouts.times(nanos)
-		off = format.Off{Storage: off.Storage}
-	}
-	t.own.Timers += off.Timer
-	t.own.Storage += off.Storage
-	t.own.Waits += off.Wait + off.Other
-}
-
 // tie gives an event the edges of its thread's waits, and begins the gap after it. The
 // thread's clocks are at the end of the event.
 func (w *ties) tie(s *simEvent) {

@@ -469,7 +469,7 @@ func (w *Worker) call(r *format.Record, thread int32, event, recorded, due int64
 		w.FirstCall = begin
 	}
 	var got int64
-	if w.runs != 0 && syncs[r.Op] {
+	if w.runs != nil && syncs[r.Op] {
 		got = w.playSync(r)
 	} else {
 		got = w.player.Play(r)

@@ -1,10 +1,6 @@
 package engine
 
 import (
-	"bytes"
-
-	"golang.org/x/sys/unix"
-
 	"pianola/format"
 	"pianola/internal/spin"
 )
@@ -70,46 +66,11 @@ func (w *Worker) afterCall(due, nanos int64) int64 {
 // in which the thread ran is known, and the time in which it waited for a processor, which afterCall adds,
 // is no part of the sync.
 func (w *Worker) playSync(r *format.Record) (got int64) {
-	ran, waited := w.running()
+	ran, waited := w.runs.Read()
 	got = w.player.Play(r)
-	ranThen, waitedThen := w.running()
+	ranThen, waitedThen := w.runs.Read()
 	w.ran, w.Ran = ranThen-ran, w.Ran+waitedThen-waited
 	return got
-}
-
-// followRuns lets the slot's thread know how long it runs, if the kernel tells.
-func (s *Slot) followRuns() {
-	if s.e.processors == nil {
-		return
-	}
-	if fd, err := unix.Open("/proc/thread-self/schedstat", unix.O_RDONLY|unix.O_CLOEXEC, 0); err == nil {
-		s.runs = fd
-	}
-}
-
-// unfollowRuns ends followRuns.
-func (s *Slot) unfollowRuns() {
-	if s.runs != 0 {
-		_ = unix.Close(s.runs)
-	}
-}
-
-// running returns how long the slot's thread has run, and has waited for a processor, in
-// nanoseconds (schedstat in proc(5)).
-func (s *Slot) running() (ran, waited int64) {
-	var buf [64]byte
-	n, _ := unix.Pread(s.runs, buf[:], 0)
-	first, rest, _ := bytes.Cut(buf[:max(n, 0)], []byte(" "))
-	second, _, _ := bytes.Cut(rest, []byte(" "))
-	return number(first), number(second)
-}
-
-// number returns a decimal number, 0 for anything else.
-func number(text []byte) (n int64) {
-	for _, c := range text {
-		n = 10*n + int64(c-'0')
-	}
-	return n
 }
 
 // computeFirst computes what the thread computed before it waited for others, until the next event.

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
+	"pianola/internal/schedstat"
 )
 
 // A thread takes the processor that is free first, when it asks or later.
@@ -78,10 +79,9 @@ func TestRunsInSync(t *testing.T) {
 	w := &Worker{e: &Engine{processors: newProcessors(1)}, Slot: &Slot{}, player: syncing{}}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	w.Slot.e = w.e
-	w.followRuns()
-	defer w.unfollowRuns()
-	if ran, _ := w.running(); ran == 0 {
+	w.runs = schedstat.Open()
+	defer w.runs.Close()
+	if w.runs == nil {
 		t.Skip("the kernel does not tell how long threads run")
 	}
 	w.playSync(&format.Record{Op: format.OpFsync})

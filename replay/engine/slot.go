@@ -10,6 +10,7 @@ import (
 
 	"pianola/format"
 	"pianola/internal/limit"
+	"pianola/internal/schedstat"
 	"pianola/internal/stats"
 )
 
@@ -30,8 +31,8 @@ type Slot struct {
 	LastCall  int64 // when its last one returned, 0 for none yet
 	Ran       int64 // nanoseconds of it that are in the compute before the next event
 
-	runs int   // descriptor of how long the thread runs, 0 for none
-	ran  int64 // for how long it did in the newest call, if that is known
+	runs *schedstat.Stat // how long the thread runs, nil if unknown
+	ran  int64           // for how long it did in the newest call, if that is known
 
 	// The current batch of records, with their recorded durations for a
 	// schedule, or where calls take them.
@@ -106,8 +107,10 @@ func (s *Slot) enter() error {
 // can't leave its jail. Ready is called when the first worker is ready.
 func (s *Slot) run(w *Worker, ready func()) {
 	runtime.LockOSThread()
-	s.followRuns()
-	defer s.unfollowRuns()
+	if s.e.processors != nil {
+		s.runs = schedstat.Open()
+		defer s.runs.Close()
+	}
 	err := s.enter()
 	for ; w != nil; w = s.release(w) {
 		w.Slot = s

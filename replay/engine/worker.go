@@ -228,7 +228,7 @@ func (w *Worker) play() {
 			got = r.Ret
 		case bookkeeping[r.Op]:
 			got = w.playProcess(r)
-		case w.runs != 0 && syncs[r.Op]:
+		case w.runs != nil && syncs[r.Op]:
 			got = w.playSync(r)
 		default:
 			got = w.player.Play(r)

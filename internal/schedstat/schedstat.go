@@ -1,0 +1,48 @@
+// Package schedstat asks the kernel how long a thread has run and has waited for a processor
+// (/proc/PID/schedstat in proc(5)).
+package schedstat
+
+import (
+	"bytes"
+	"os"
+)
+
+// Stat is that of one thread. It is for one goroutine at a time.
+type Stat struct {
+	file *os.File
+	buf  [64]byte
+}
+
+// Open returns that of the calling thread, which must be locked; nil if the kernel does not tell. The
+// caller closes it.
+func Open() *Stat {
+	file, err := os.Open("/proc/thread-self/schedstat")
+	if err != nil {
+		return nil
+	}
+	return &Stat{file: file}
+}
+
+// Close ends it.
+func (s *Stat) Close() {
+	if s != nil {
+		_ = s.file.Close()
+	}
+}
+
+// Read returns how long the thread has run, and has waited for a processor, in nanoseconds; 0 if the
+// kernel does not tell.
+func (s *Stat) Read() (ran, waited int64) {
+	n, _ := s.file.ReadAt(s.buf[:], 0)
+	first, rest, _ := bytes.Cut(s.buf[:n], []byte(" "))
+	second, _, _ := bytes.Cut(rest, []byte(" "))
+	return number(first), number(second)
+}
+
+// number returns a decimal number.
+func number(text []byte) (n int64) {
+	for _, c := range text {
+		n = 10*n + int64(c-'0')
+	}
+	return n
+}

@@ -1,0 +1,26 @@
+package schedstat
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The time grows while the thread runs, and not while it sleeps.
+func TestRead(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	s := Open()
+	defer s.Close()
+	if s == nil {
+		t.Skip("the kernel does not tell how long threads run")
+	}
+	before, _ := s.Read()
+	for begin := time.Now(); time.Since(begin) < 20*time.Millisecond; {
+	}
+	after, _ := s.Read()
+	require.Greater(t, after, before)
+	require.Zero(t, testing.AllocsPerRun(10, func() { s.Read() }))
+}
