@@ -119,12 +119,8 @@ func (w *ties) times(t *thread, nanos int64) {
 		t.own.Timers += nanos
 		return
 	}
-	t.timeouts.times(nanos)
-}
-
-func (out *timeouts) times(nanos int64) {
-	out.timer += nanos
-	out.timers += nanos
+	t.timeouts.timer += nanos
+	t.timeouts.timers += nanos
 }
 
 // untied counts the waits of a thread before an event, or within a call that is left
@@ -132,7 +128,7 @@ func (out *timeouts) times(nanos int64) {
 func (w *ties) untied(t *thread, off format.Off, end int64) {
 	if nanos := off.Timer + off.Wait + off.Other; nanos > 0 && w.inBackground(t) {
 		t.timeouts.until = end
-		t.timeouts.times(nanos)
+		w.times(t, nanos)
 		off = format.Off{Storage: off.Storage}
 	}
 	t.own.Timers += off.Timer

@@ -5,6 +5,7 @@ package schedstat
 import (
 	"bytes"
 	"os"
+	"strconv"
 )
 
 // Stat is that of one thread. It is for one goroutine at a time.
@@ -31,18 +32,12 @@ func (s *Stat) Close() {
 }
 
 // Read returns how long the thread has run, and has waited for a processor, in nanoseconds; 0 if the
-// kernel does not tell.
+// kernel does not tell. The kernel adds what a thread has run at ticks, and when it leaves the processor.
 func (s *Stat) Read() (ran, waited int64) {
 	n, _ := s.file.ReadAt(s.buf[:], 0)
 	first, rest, _ := bytes.Cut(s.buf[:n], []byte(" "))
 	second, _, _ := bytes.Cut(rest, []byte(" "))
-	return number(first), number(second)
-}
-
-// number returns a decimal number.
-func number(text []byte) (n int64) {
-	for _, c := range text {
-		n = 10*n + int64(c-'0')
-	}
-	return n
+	ran, _ = strconv.ParseInt(string(first), 10, 64)
+	waited, _ = strconv.ParseInt(string(second), 10, 64)
+	return ran, waited
 }
