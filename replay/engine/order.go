@@ -163,7 +163,8 @@ func (w *Worker) awaitEdges() bool {
 	for len(w.durable) > 0 && w.durable[0].event <= w.Event {
 		w.awaitDurable()
 	}
-	return true
+	// A thread that stops releases those that wait for it.
+	return !w.e.Stopped()
 }
 
 func (w *Worker) await(k *Worker, event int64) bool {
