@@ -1,11 +1,13 @@
-// Package schedstat asks the kernel how long a thread has run and has waited for a processor
-// (/proc/PID/schedstat in proc(5)).
+// Package schedstat asks the kernel how long a thread has run (CLOCK_THREAD_CPUTIME_ID in
+// clock_gettime(2)) and has waited for a processor (/proc/PID/schedstat in proc(5)).
 package schedstat
 
 import (
 	"bytes"
 	"os"
 	"strconv"
+
+	"golang.org/x/sys/unix"
 )
 
 // Stat is that of one thread. It is for one goroutine at a time.
@@ -32,12 +34,16 @@ func (s *Stat) Close() {
 }
 
 // Read returns how long the thread has run, and has waited for a processor, in nanoseconds; 0 if the
-// kernel does not tell. The kernel adds what a thread has run at ticks, and when it leaves the processor.
+// kernel does not tell. The file knows for how long it ran only until the last tick of the kernel, so the
+// clock says that.
 func (s *Stat) Read() (ran, waited int64) {
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) == nil {
+		ran = t.Nano()
+	}
 	n, _ := s.file.ReadAt(s.buf[:], 0)
-	first, rest, _ := bytes.Cut(s.buf[:n], []byte(" "))
+	_, rest, _ := bytes.Cut(s.buf[:n], []byte(" "))
 	second, _, _ := bytes.Cut(rest, []byte(" "))
-	ran, _ = strconv.ParseInt(string(first), 10, 64)
 	waited, _ = strconv.ParseInt(string(second), 10, 64)
 	return ran, waited
 }

@@ -14,25 +14,63 @@ import (
 // processors are those of a server. Threads take them at any time.
 type processors struct {
 	lock spin.Lock
-	free []int64 // when each is free, by the clock
+	free []int64 // from when on each is free, by the clock
+	gaps [maxGaps]gap
+	next int // the gap that is forgotten next
 }
+
+// gap is a time at which a processor was free before it was taken. The replay has fewer processors than
+// threads too, so threads can ask late: they still get a processor that was free when they needed it.
+type gap struct{ from, until int64 }
+
+// maxGaps bounds the search: so many pass in a few milliseconds, and few threads are later.
+const maxGaps = 32
 
 func newProcessors(n int) *processors { return &processors{free: make([]int64, n)} }
 
-// take takes the processor that is free first, for some nanoseconds from a time on or later, and
-// returns when these end.
+// take takes processors that are free first, for some nanoseconds from a time on or later, and returns
+// when these end.
 func (p *processors) take(from, nanos int64) (until int64) {
 	p.lock.Take()
-	first := 0
-	for i, at := range p.free {
-		if at < p.free[first] {
-			first = i
+	defer p.lock.Give()
+	for {
+		first := 0
+		for i, at := range p.free {
+			if at < p.free[first] {
+				first = i
+			}
+		}
+		begin, g := max(from, p.free[first]), (*gap)(nil)
+		for i := range p.gaps {
+			if k := &p.gaps[i]; k.until > from && max(from, k.from) < begin {
+				begin, g = max(from, k.from), k
+			}
+		}
+		if nanos == 0 {
+			return begin
+		}
+		if g == nil {
+			p.leave(p.free[first], begin)
+			p.free[first] = begin + nanos
+			return begin + nanos
+		}
+		whole := *g
+		from = min(begin+nanos, whole.until)
+		nanos -= from - begin
+		*g = gap{whole.from, begin}
+		p.leave(from, whole.until)
+		if nanos == 0 {
+			return from
 		}
 	}
-	until = max(from, p.free[first]) + nanos
-	p.free[first] = until
-	p.lock.Give()
-	return until
+}
+
+// leave remembers that a processor was free.
+func (p *processors) leave(from, until int64) {
+	if from < until {
+		p.gaps[p.next] = gap{from, until}
+		p.next = (p.next + 1) % maxGaps
+	}
 }
 
 const (
