@@ -375,10 +375,11 @@ type CSample struct {
 type CSampleKind uint32
 
 const (
-	CSampleKindSAMPLE_PLAIN  CSampleKind = 0
-	CSampleKindSAMPLE_RICH   CSampleKind = 1
-	CSampleKindSAMPLE_SWITCH CSampleKind = 2
-	CSampleKindNUM_SAMPLES   CSampleKind = 3
+	CSampleKindSAMPLE_PLAIN   CSampleKind = 0
+	CSampleKindSAMPLE_RICH    CSampleKind = 1
+	CSampleKindSAMPLE_SWITCH  CSampleKind = 2
+	CSampleKindSAMPLE_MESSAGE CSampleKind = 3
+	CSampleKindNUM_SAMPLES    CSampleKind = 4
 )
 
 type CSpace struct {

@@ -33,6 +33,9 @@ type Cost struct {
 	// Switch is the time added when a thread leaves the processor, is woken and comes
 	// back.
 	Switch int64
+
+	// Message is the time that an event adds that moved a message on a socket.
+	Message int64
 }
 
 // Around returns the cost of an event outside its duration.
@@ -45,7 +48,8 @@ func (c Cost) Around(op Op) int64 {
 
 // Before returns the cost of recording between the thread's previous event and e: of
 // calls that are not recorded and, if the thread was off the processor, of one switch.
-// Around has the cost that belongs to the previous event.
+// It also has that of a message, although that is inside the duration. Around has the cost
+// that belongs to the previous event.
 func (c Cost) Before(e *Event) int64 {
 	cost := int64(0)
 	if e.Calls != 0 {
@@ -54,18 +58,21 @@ func (c Cost) Before(e *Event) int64 {
 	if !e.Off.IsZero() {
 		cost += c.Switch
 	}
+	if e.Notes.Known(NotedMessage) {
+		cost += c.Message
+	}
 	return cost
 }
 
 // fields returns the words of MetaCost with pointers to their values.
-func (c *Cost) fields() [6]struct {
+func (c *Cost) fields() [7]struct {
 	key   string
 	value *int64
 } {
 	return [...]struct {
 		key   string
 		value *int64
-	}{{"inside", &c.Inside}, {"outside", &c.Outside}, {"rich", &c.Rich}, {"call", &c.Call}, {"switch", &c.Switch}, {"span", &c.Span}}
+	}{{"inside", &c.Inside}, {"outside", &c.Outside}, {"rich", &c.Rich}, {"call", &c.Call}, {"switch", &c.Switch}, {"message", &c.Message}, {"span", &c.Span}}
 }
 
 // String returns the value of MetaCost.

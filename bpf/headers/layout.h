@@ -514,6 +514,7 @@ enum sample_kind {
 	SAMPLE_PLAIN,  /* recorded calls: registers */
 	SAMPLE_RICH,   /* and more than that */
 	SAMPLE_SWITCH, /* switches and wakings of followed threads; runs are their returns to a processor */
+	SAMPLE_MESSAGE,
 	NUM_SAMPLES,
 };
 

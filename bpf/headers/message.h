@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "threads.h"
+#include "off.h"
 
 /* The bytes that pass into a UNIX socket, or messages of SOCK_SEQPACKET, since a
  * followed thread first sent or received some. Part of a message can be thrown
@@ -145,7 +145,9 @@ INLINE void unix_message(struct thread *t, struct sock *sk, u32 bytes, int sends
 INLINE void message(struct sock *sk, s32 bytes, int sends)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
+	struct processor *here;
 	struct thread *t;
+	u64 begun;
 	u16 family;
 
 	if (bytes <= 0)
@@ -153,11 +155,15 @@ INLINE void message(struct sock *sk, s32 bytes, int sends)
 	t = followed(task);
 	if (!t)
 		return;
+	here = processor(bpf_get_smp_processor_id());
+	begun = is_turn(&here->messages) ? bpf_ktime_get_ns() : 0;
 	family = sk->__sk_common.skc_family;
 	if (family == AF_UNIX && HAS((struct unix_sock *)0, peer))
 		unix_message(t, sk, bytes, sends);
 	else if ((family == AF_INET || family == AF_INET6) && sk->sk_protocol == IPPROTO_TCP)
 		tcp_message(t, sk, sends);
+	if (begun)
+		add_sample(SAMPLE_MESSAGE, bpf_ktime_get_ns() - begun, 1);
 }
 
 SEC("tp_btf/sock_send_length")

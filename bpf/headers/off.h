@@ -29,8 +29,9 @@ struct processor {
 	u32 turn;     /* runs since one was measured: of system calls */
 	u32 turns;    /* of switches */
 	u32 wakings;
+	u32 messages;
 	u32 faulted; /* the thread that came last has a fault that has not been sent */
-	u32 pad[4];
+	u32 pad[3];
 };
 struct processor processors[MAX_CPUS];
 

@@ -46,22 +46,34 @@ func (m *measured) mean(before measured, kind bpf.CSampleKind, known float64) fl
 const enoughRuns = 20
 
 // inPlace returns what recording cost the application: what the calibration
-// measured, by how much longer the program's own runs took than there. The
-// kernel's way to the program can't be measured in place; it goes through the
-// same cold or warm caches, at the same speed of the processor. A kind with too
-// few runs costs as much more as the other one.
+// measured, by how much longer the program's own runs took than there. A kind
+// with too few runs costs as much more as the other one. The kernel's way to the
+// program can't be measured in place. It goes through the same cold or warm caches,
+// at the same speed of the processor. The way to the programs of switches and of
+// messages takes the same share of the whole as that of calls.
 func inPlace(cost format.Cost, in loop, before, after measured) format.Cost {
 	plain := after.mean(before, bpf.CSampleKindSAMPLE_PLAIN, 0) / in.plain
 	rich := after.mean(before, bpf.CSampleKindSAMPLE_RICH, 0) / in.rich
 	plain, rich = cmp.Or(plain, rich, 1), cmp.Or(rich, plain, 1)
-	times := func(nanos int64, factor float64) int64 { return int64(math.Round(float64(nanos) * factor)) }
 	added := cost.Inside + cost.Outside
+	whole := max(float64(added)/in.plain, 1) * withReload(plain) / plain
+	others := func(kind bpf.CSampleKind) int64 { return int64(math.Round(after.mean(before, kind, 0) * whole)) }
+	times := func(nanos int64, factor float64) int64 { return int64(math.Round(float64(nanos) * factor)) }
+	inside := times(cost.Inside, plain)
+	plain, rich = withReload(plain), withReload(rich)
 	return format.Cost{
-		Inside:  times(cost.Inside, plain),
-		Outside: times(cost.Outside, plain),
+		Inside:  inside,
+		Outside: times(added, plain) - inside,
 		Rich:    times(added+cost.Rich, rich) - times(added, plain),
 		Call:    times(cost.Call, plain),
 		Span:    times(cost.Span, plain),
-		Switch:  int64(after.mean(before, bpf.CSampleKindSAMPLE_SWITCH, 0)),
+		Switch:  others(bpf.CSampleKindSAMPLE_SWITCH),
+		Message: others(bpf.CSampleKindSAMPLE_MESSAGE),
 	}
 }
+
+// withReload adds what the application loses to the factor by which a run takes longer than
+// in the loop. Such a run has to load lines that the application displaced from the caches. It
+// displaces as many of the application's, which loads them again afterwards (the reload transient
+// of Thiebaut and Stone, Footprints in the Cache, ACM TOCS 5 (1987) 4).
+func withReload(factor float64) float64 { return factor + max(factor-1, 0) }
