@@ -16,12 +16,13 @@ func TestCost(t *testing.T) {
 	require.EqualValues(t, 500, c.Around(OpOpen))
 	require.Equal(t, "inside=-20 outside=300 rich=200", c.String())
 
-	c.Call, c.Switch = 100, 250
+	c.Call, c.Switch, c.Message = 100, 250, 70
 	h.Meta = append(h.Meta, Meta{MetaCost, c.String()})
 	require.Equal(t, c, h.Cost(), "of two remarks the last is what was measured in place")
 	require.Zero(t, c.Before(&Event{Op: OpOpen}))
 	require.EqualValues(t, 3*100, c.Before(&Event{Calls: 3}))
 	require.EqualValues(t, 3*100+250, c.Before(&Event{Calls: 3, Off: Off{Wait: 1}}))
+	require.EqualValues(t, 70, c.Before(&Event{Notes: &Notes{Has: NotedMessage}}))
 	require.LessOrEqual(t, c.Before(&Event{Calls: MaxNote}), int64(MaxNote))
 
 	h = Header{}
