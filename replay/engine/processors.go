@@ -34,25 +34,17 @@ func (p *processors) take(from, nanos int64) (until int64) {
 	p.lock.Take()
 	defer p.lock.Give()
 	for {
-		first := 0
-		for i, at := range p.free {
-			if at < p.free[first] {
-				first = i
-			}
-		}
-		begin, g := max(from, p.free[first]), (*gap)(nil)
+		free := p.first()
+		begin, g := max(from, *free), (*gap)(nil)
 		for i := range p.gaps {
 			if k := &p.gaps[i]; k.until > from && max(from, k.from) < begin {
 				begin, g = max(from, k.from), k
 			}
 		}
-		if nanos == 0 {
-			return begin
-		}
 		if g == nil {
-			p.leave(p.free[first], begin)
-			p.free[first] = begin + nanos
-			return begin + nanos
+			p.leave(*free, begin)
+			*free = begin + nanos
+			return *free
 		}
 		whole := *g
 		from = min(begin+nanos, whole.until)
@@ -63,6 +55,27 @@ func (p *processors) take(from, nanos int64) (until int64) {
 			return from
 		}
 	}
+}
+
+// pass returns when a processor is free from a time on. Nothing takes that one earlier any more.
+func (p *processors) pass(from int64) (at int64) {
+	p.lock.Take()
+	defer p.lock.Give()
+	clear(p.gaps[:])
+	free := p.first()
+	*free = max(from, *free)
+	return *free
+}
+
+// first returns from when on the processor is free that is free first.
+func (p *processors) first() *int64 {
+	first := &p.free[0]
+	for i := range p.free {
+		if p.free[i] < *first {
+			first = &p.free[i]
+		}
+	}
+	return first
 }
 
 // leave remembers that a processor was free.
@@ -85,7 +98,8 @@ const (
 
 // afterCall takes a processor for a call that was due at a time and took some nanoseconds, and returns when it
 // ends. A thread leaves its processor in a long call, in which it ran for Slot.ran. After it, the thread waits
-// for a processor: only then can it wake others.
+// for a processor: only then can it wake others. Those compute after that, not in gaps before it, so that they
+// all come before the next commit.
 func (w *Worker) afterCall(due, nanos int64) int64 {
 	end := due + nanos
 	switch p := w.e.processors; {
@@ -94,7 +108,7 @@ func (w *Worker) afterCall(due, nanos int64) int64 {
 		p.take(due, nanos)
 	default:
 		p.take(due, min(w.ran, nanos))
-		end = p.take(end, 0)
+		end = p.pass(end)
 		w.end = w.SleepUntil(end)
 	}
 	return end

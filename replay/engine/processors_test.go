@@ -46,6 +46,8 @@ func TestTakeGaps(t *testing.T) {
 		p.take(1000+at*10, 5)
 	}
 	require.EqualValues(t, 1000+maxGaps*10-4, p.take(900, 1), "the oldest gaps are forgotten")
+	require.EqualValues(t, 5000, p.pass(5000))
+	require.EqualValues(t, 5010, p.take(900, 10), "no gap is left")
 }
 
 // The delay of a commit can contain waits, such as for a timer. A thread takes processors for the compute
@@ -79,7 +81,9 @@ func TestCallsTakeProcessors(t *testing.T) {
 	require.Equal(t, past+20*blocked, w.afterCall(past, 20*blocked), "the processor is free by then")
 	w.ran = 3 * blocked
 	require.Equal(t, past+40*blocked, w.afterCall(past+20*blocked, 20*blocked))
-	require.Equal(t, past+23*blocked, e.processors.take(past+20*blocked, 0), "it ran for a part of the call, before it waited")
+	require.Equal(t, past+40*blocked, e.processors.take(past, 0))
+	e.processors.free[0] = past + 39*blocked
+	require.Equal(t, past+42*blocked, w.afterCall(past+20*blocked, 20*blocked), "it ran for a part of the call, when there was a processor")
 }
 
 // syncing is a player whose calls compute for a while, and then sleep.
