@@ -28,6 +28,7 @@ type logQueue struct {
 	writing bool         // it has begun
 	at      atomic.Int64 // when it begins, by the clock
 	opened  atomic.Bool  // the first recorded group has begun, so the log exists
+	turn    int64        // from the end of the last group until a leader that waited for it begins
 	groups  []Group      // that were made; capacity for all commits
 }
 
@@ -253,7 +254,7 @@ func (q *logQueue) arrived(w *Worker) {
 		return
 	}
 	e := w.e
-	thread, at, _ := q.Next(e.scale(q.Turn))
+	thread, at, _ := q.Next(q.turn)
 	switch {
 	case q.leader == nil && q.Process == 0:
 		q.leads(e.Workers[thread-1])
@@ -342,6 +343,9 @@ func (w *Worker) lead(q *logQueue) bool {
 		due = w.afterCall(due, g.sync.Dur)
 	}
 	q.groups = append(q.groups, g)
+	if q.turn = e.scale(q.Turn); due-at < blocked && e.processors.only() {
+		q.turn = 0 // the leader kept the processor, so that nobody else ran and waited for it
+	}
 	q.end(w, due, members)
 	return true
 }
@@ -363,7 +367,7 @@ func (q *logQueue) end(w *Worker, due int64, members []commits.Member) {
 		}
 	}
 	q.writing = false
-	thread, at, ok := q.Next(e.scale(q.Turn))
+	thread, at, ok := q.Next(q.turn)
 	next := (*Worker)(nil)
 	if ok {
 		if next = w; q.Process == 0 || !q.Waits(w.Number) {

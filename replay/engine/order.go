@@ -123,6 +123,7 @@ func (w *Worker) Start() {
 // awaitEdges waits for all dependencies of the worker's next event, and returns false
 // if the run stopped first.
 func (w *Worker) awaitEdges() bool {
+	w.endTimedWaits()
 	for ; w.Event == w.waits[w.wait].Event; w.wait++ {
 		v := &w.waits[w.wait]
 		w.held += v.Held
@@ -146,9 +147,6 @@ func (w *Worker) awaitEdges() bool {
 			from = w.any.ends[n-1].Load()
 		default:
 			k := w.e.Workers[v.For.Thread-1]
-			if k.hasEarly {
-				k.endTimedWait(v.For.Event, v.For.Kind)
-			}
 			if !w.await(k, v.For.Event) {
 				return false
 			}
@@ -192,6 +190,20 @@ func (w *Worker) await(k *Worker, event int64) bool {
 	return true
 }
 
+// endTimedWaits does so for all that the worker's next event waits for. One of its edges can
+// allow what another one, which is waited for first, doesn't.
+func (w *Worker) endTimedWaits() {
+	for i := w.wait; w.Event == w.waits[i].Event; i++ {
+		v := &w.waits[i].For
+		if v.Thread == 0 || v.Kind == format.EdgeAny && w.any != nil || w.e.Outside.ignores(v.Kind) {
+			continue
+		}
+		if k := w.e.Workers[v.Thread-1]; k.hasEarly {
+			k.endTimedWait(v.Event, v.Kind)
+		}
+	}
+}
+
 // endTimedWait makes the worker skip the waits for a time limit before an event that another
 // worker waits for, as far as the edge allows. In the recording, the thread would not have
 // blocked the other one.
@@ -233,11 +245,12 @@ func (w *Worker) awaitWaker(due int64) int64 {
 	}
 	w.timed = i
 	event, least := w.waits[i].Event, due-w.e.scale(w.early)
-	if event == math.MaxInt64 {
-		return due
-	}
 	w.useGap(w.end, due)
-	for ; w.waits[i].Event == event; i++ {
+	if event == math.MaxInt64 { // none is left
+		w.awaitUntil(nil, 0, due-warmUp)
+		least = due
+	}
+	for ; event < math.MaxInt64 && w.waits[i].Event == event; i++ {
 		v := &w.waits[i]
 		if v.For.Kind != format.EdgeTimed {
 			continue

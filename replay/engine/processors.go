@@ -28,6 +28,9 @@ const maxGaps = 32
 
 func newProcessors(n int) *processors { return &processors{free: make([]int64, n)} }
 
+// only reports whether the server has a single processor.
+func (p *processors) only() bool { return p != nil && len(p.free) == 1 }
+
 // take takes processors that are free first, for some nanoseconds from a time on or later, and returns
 // when these end.
 func (p *processors) take(from, nanos int64) (until int64) {
