@@ -243,23 +243,38 @@ func TestExpiredWaitsEndEarly(t *testing.T) {
 func TestExpiredWaitsEndWhereNeeded(t *testing.T) {
 	ms := int64(time.Millisecond)
 	for _, test := range []struct {
-		kind   format.EdgeKind
+		kinds  []format.EdgeKind
 		timer  bool
+		waker  bool
 		needed bool
-	}{{format.EdgeWake, false, true}, {format.EdgeTimer, false, false}, {format.EdgeWake, true, false}, {format.EdgeUntimed, true, true}, {format.EdgeBytes, true, true}} {
+	}{
+		{[]format.EdgeKind{format.EdgeWake}, false, true, true},
+		{[]format.EdgeKind{format.EdgeTimer}, false, true, false},
+		{[]format.EdgeKind{format.EdgeTimer, format.EdgeWake}, false, true, true},
+		{[]format.EdgeKind{format.EdgeWake}, false, false, true},
+		{[]format.EdgeKind{format.EdgeTimer}, false, false, false},
+		{[]format.EdgeKind{format.EdgeWake}, true, true, false},
+		{[]format.EdgeKind{format.EdgeUntimed}, true, true, true},
+		{[]format.EdgeKind{format.EdgeBytes}, true, true, true},
+	} {
 		early := int64(time.Hour)
 		if !test.needed {
 			early = 10 * ms
 		}
 		r := replaykit.New(2)
-		r.Threads[1].Waits = []format.Wait{{Expired: early}, {Event: 2, For: format.Edge{Thread: 1, Kind: format.EdgeTimed}}}
+		r.Threads[1].Waits = []format.Wait{{Expired: early}}
+		if test.waker {
+			r.Threads[1].Waits = append(r.Threads[1].Waits, format.Wait{Event: 2, For: format.Edge{Thread: 1, Kind: format.EdgeTimed}})
+		}
 		if test.timer {
 			r.Threads[1].Waits[0].For.Kind = format.EdgeTimer
 		}
 		r.Add(2, format.OpRmdir, -int64(unix.ENOENT), "a")
 		r.Last(2).Compute = early + ms
 		r.Add(2, format.OpRmdir, -int64(unix.ENOENT), "b")
-		r.Threads[0].Waits = []format.Wait{{For: format.Edge{Thread: 2, Event: 1, Kind: test.kind}}}
+		for _, kind := range test.kinds {
+			r.Threads[0].Waits = append(r.Threads[0].Waits, format.Wait{For: format.Edge{Thread: 2, Event: 1, Kind: kind}})
+		}
 		r.Add(1, format.OpRmdir, -int64(unix.ENOENT), "c")
 		r.Add(2, format.OpRmdir, -int64(unix.ENOENT), "d")
 		res, err := Run(t.Context(), r, Options{Timing: Compute, Backend: Memory})
