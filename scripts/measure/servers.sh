@@ -137,6 +137,10 @@ as_in_cache() {
 
 # starts: lays out what the server starts from.
 starts() {
+	# Servers that wait for the disk in each request make a replay on a slow one take minutes. The middle of the
+	# load is recorded: servers become faster or slower with time.
+	case $app in redis_always) seconds=1 ;; mariadbd | pgbench_select) seconds=2 ;; *) seconds=7 ;; esac
+	loaded=$((seconds + 3))
 	bound
 	[ -e settings ] || cp -a "$START/." .
 	. ./settings
@@ -171,7 +175,7 @@ serves() {
 	slowly serves_there
 }
 serves_there() {
-	note "$(load_${app%%_*} 6) requests/s"
+	note "$(load_${app%%_*} $loaded) requests/s"
 	ends
 }
 
@@ -184,9 +188,7 @@ recorded_serving() {
 	request_rate "$OUT/trace.txt"
 }
 serves_recorded() {
-	# Servers that wait for the disk in each request make a replay on a slow one take minutes.
-	case $app in redis_always) seconds=1 ;; mariadbd | pgbench_select) seconds=2 ;; *) seconds=7 ;; esac
-	load_${app%%_*} $((seconds + 3)) >load.rate &
+	load_${app%%_*} $loaded >load.rate &
 	clients=$!
 	sleep 1
 	rm -f "$OUT/trace.txt"
