@@ -344,7 +344,7 @@ func (w *Worker) lead(q *logQueue) bool {
 	}
 	q.groups = append(q.groups, g)
 	if q.turn = e.scale(q.Turn); due-at < blocked && e.processors.only() {
-		q.turn = 0 // the leader kept the processor, so that nobody else ran and waited for it
+		q.turn = 0 // the leader kept the processor, so no other thread ran and waited for it
 	}
 	q.end(w, due, members)
 	return true
