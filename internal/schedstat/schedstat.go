@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stat is that of one thread. It is for one goroutine at a time.
+// Stat is the schedstat file of one thread. It is for one goroutine at a time.
 type Stat struct {
 	file *os.File
 	buf  [64]byte
 }
 
-// Open returns that of the calling thread, which must be locked; nil if the kernel does not tell. The
+// Open opens the file of the calling thread, which must be locked; nil if the kernel has none. The
 // caller closes it.
 func Open() *Stat {
 	file, err := os.Open("/proc/thread-self/schedstat")
@@ -26,7 +26,7 @@ func Open() *Stat {
 	return &Stat{file: file}
 }
 
-// Close ends it.
+// Close closes the file, if there is one.
 func (s *Stat) Close() {
 	if s != nil {
 		_ = s.file.Close()

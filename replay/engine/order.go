@@ -190,8 +190,8 @@ func (w *Worker) await(k *Worker, event int64) bool {
 	return true
 }
 
-// endTimedWaits does so for all that the worker's next event waits for. One of its edges can
-// allow what another one, which is waited for first, doesn't.
+// endTimedWaits calls endTimedWait for all edges of the worker's next event, before it waits for
+// any. One edge can allow what another one doesn't.
 func (w *Worker) endTimedWaits() {
 	for i := w.wait; w.Event == w.waits[i].Event; i++ {
 		v := &w.waits[i].For
@@ -226,9 +226,15 @@ func (p *progress) endTimedWait(event int64, by format.EdgeKind) {
 // thread's waker is its next event with an edge of EdgeTimed. awaitWaker returns when
 // the current event is due, or slightly earlier.
 func (w *Worker) awaitWaker(due int64) int64 {
-	if w.hasTimer() {
+	i := max(w.timed, w.wait)
+	for w.waits[i].Event < math.MaxInt64 && w.waits[i].For.Kind != format.EdgeTimed {
+		i++
+	}
+	w.timed = i
+	event := w.waits[i].Event
+	if w.hasTimer() || event == math.MaxInt64 { // no thread wakes it
 		least := due
-		if w.timer {
+		if w.timer || w.tick == 0 {
 			least -= w.e.scale(w.early)
 		}
 		due = max(due, w.tick)
@@ -239,18 +245,9 @@ func (w *Worker) awaitWaker(due int64) int64 {
 		}
 		return due
 	}
-	i := max(w.timed, w.wait)
-	for w.waits[i].Event < math.MaxInt64 && w.waits[i].For.Kind != format.EdgeTimed {
-		i++
-	}
-	w.timed = i
-	event, least := w.waits[i].Event, due-w.e.scale(w.early)
+	least := due - w.e.scale(w.early)
 	w.useGap(w.end, due)
-	if event == math.MaxInt64 { // none is left
-		w.awaitUntil(nil, 0, due-warmUp)
-		least = due
-	}
-	for ; event < math.MaxInt64 && w.waits[i].Event == event; i++ {
+	for ; w.waits[i].Event == event; i++ {
 		v := &w.waits[i]
 		if v.For.Kind != format.EdgeTimed {
 			continue

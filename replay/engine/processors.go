@@ -40,8 +40,9 @@ func (p *processors) take(from, nanos int64) (until int64) {
 		free := p.first()
 		begin, g := max(from, *free), (*gap)(nil)
 		for i := range p.gaps {
-			if k := &p.gaps[i]; k.until > from && max(from, k.from) < begin {
-				begin, g = max(from, k.from), k
+			k := &p.gaps[i]
+			if at := max(from, k.from); at < min(begin, k.until) {
+				begin, g = at, k
 			}
 		}
 		if g == nil {
@@ -49,18 +50,18 @@ func (p *processors) take(from, nanos int64) (until int64) {
 			*free = begin + nanos
 			return *free
 		}
-		whole := *g
-		from = min(begin+nanos, whole.until)
+		end := g.until
+		from = min(begin+nanos, end)
 		nanos -= from - begin
-		*g = gap{whole.from, begin}
-		p.leave(from, whole.until)
+		g.until = begin
+		p.leave(from, end)
 		if nanos == 0 {
 			return from
 		}
 	}
 }
 
-// pass returns when a processor is free from a time on. Nothing takes that one earlier any more.
+// pass returns when a processor is free, at a time or later. No thread takes it for an earlier time afterwards.
 func (p *processors) pass(from int64) (at int64) {
 	p.lock.Take()
 	defer p.lock.Give()
@@ -70,7 +71,7 @@ func (p *processors) pass(from int64) (at int64) {
 	return *free
 }
 
-// first returns from when on the processor is free that is free first.
+// first returns the processor that is free first.
 func (p *processors) first() *int64 {
 	first := &p.free[0]
 	for i := range p.free {

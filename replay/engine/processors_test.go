@@ -27,7 +27,7 @@ func TestTakeProcessors(t *testing.T) {
 	}
 }
 
-// Who asks late gets a processor that was free in time.
+// A thread that asks late gets a processor that was free in time.
 func TestTakeGaps(t *testing.T) {
 	p := newProcessors(1)
 	for _, test := range []struct{ from, nanos, until int64 }{
