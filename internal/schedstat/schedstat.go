@@ -33,17 +33,21 @@ func (s *Stat) Close() {
 	}
 }
 
-// Read returns how long the thread has run, and has waited for a processor, in nanoseconds; 0 if the
-// kernel does not tell. The file knows for how long it ran only until the last tick of the kernel, so the
-// clock says that.
-func (s *Stat) Read() (ran, waited int64) {
+// Ran returns how long the calling thread has run, in nanoseconds; 0 if the kernel does not tell. The file
+// knows that only until the last tick of the kernel, so a clock says it.
+func Ran() int64 {
 	var t unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) == nil {
-		ran = t.Nano()
+	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {
+		return 0
 	}
+	return t.Nano()
+}
+
+// Waited returns how long the thread has waited for a processor, in nanoseconds; 0 if the kernel does not tell.
+func (s *Stat) Waited() (waited int64) {
 	n, _ := s.file.ReadAt(s.buf[:], 0)
 	_, rest, _ := bytes.Cut(s.buf[:n], []byte(" "))
 	second, _, _ := bytes.Cut(rest, []byte(" "))
 	waited, _ = strconv.ParseInt(string(second), 10, 64)
-	return ran, waited
+	return waited
 }

@@ -473,8 +473,8 @@ func (w *Worker) call(r *format.Record, thread int32, event, recorded, due int64
 		w.FirstCall = begin
 	}
 	var got int64
-	if w.runs != nil && syncs[r.Op] {
-		got = w.playSync(r)
+	if w.runs != nil && transfers[r.Op] {
+		got = w.playTransfer(r)
 	} else {
 		got = w.player.Play(r)
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"pianola/format"
+	"pianola/internal/schedstat"
 	"pianola/internal/spin"
 )
 
@@ -118,14 +119,19 @@ func (w *Worker) afterCall(due, nanos int64) int64 {
 	return end
 }
 
-// playSync makes a sync of a server. Threads wait for storage in it, without their processor. So the time
-// in which the thread ran is known, and the time in which it waited for a processor, which afterCall adds,
-// is no part of the sync.
-func (w *Worker) playSync(r *format.Record) (got int64) {
-	ran, waited := w.runs.Read()
+// playTransfer makes a call of a server that reads, writes or syncs. A thread can wait for storage in it, without its
+// processor, so the time in which it ran must be known. Most syncs wait. Of these, the time in which the thread
+// waited for a processor, which afterCall adds, is no part; for other calls it takes too long to ask.
+func (w *Worker) playTransfer(r *format.Record) (got int64) {
+	ran, waited := schedstat.Ran(), int64(0)
+	if syncs[r.Op] {
+		waited = w.runs.Waited()
+	}
 	got = w.player.Play(r)
-	ranThen, waitedThen := w.runs.Read()
-	w.ran, w.Ran = ranThen-ran, w.Ran+waitedThen-waited
+	w.ran = schedstat.Ran() - ran
+	if syncs[r.Op] {
+		w.Ran += w.runs.Waited() - waited
+	}
 	return got
 }
 

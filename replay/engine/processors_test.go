@@ -96,8 +96,8 @@ func (syncing) Play(*format.Record) int64 {
 	return 0
 }
 
-// A worker knows how long it ran in a sync.
-func TestRunsInSync(t *testing.T) {
+// A worker knows how long it ran in a call that can wait for storage.
+func TestRunsInCalls(t *testing.T) {
 	w := &Worker{e: &Engine{processors: newProcessors(1)}, Slot: &Slot{}, player: syncing{}}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -106,7 +106,11 @@ func TestRunsInSync(t *testing.T) {
 	if w.runs == nil {
 		t.Skip("the kernel does not tell how long threads run")
 	}
-	w.playSync(&format.Record{Op: format.OpFsync})
-	require.Positive(t, w.ran)
-	require.Less(t, w.ran, 20*time.Millisecond.Nanoseconds())
+	for _, op := range []format.Op{format.OpFsync, format.OpPread64} {
+		require.True(t, transfers[op])
+		w.ran = 0
+		w.playTransfer(&format.Record{Op: op})
+		require.Positive(t, w.ran, op)
+		require.Less(t, w.ran, 20*time.Millisecond.Nanoseconds(), op)
+	}
 }

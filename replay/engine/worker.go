@@ -124,8 +124,9 @@ func (w *Worker) IsBusy() bool { return w.forThread.Load() == 0 && w.done.Load()
 // starts and ends are the sets of operations that create and end threads, submits is that of
 // requests of rings, and bookkeeping that of operations for which a replay makes no call.
 // Their time is subtracted from the next compute if the trace has the durations of the
-// application's calls. syncs is that of calls that write to storage and wait for it.
-var starts, ends, submits, bookkeeping, syncs = func() (starts, ends, submits, bookkeeping, syncs [format.NumOps]bool) {
+// application's calls. syncs is that of calls that write to storage and wait for it, transfers that of all calls that can wait for
+// storage to move data.
+var starts, ends, submits, bookkeeping, syncs, transfers = func() (starts, ends, submits, bookkeeping, syncs, transfers [format.NumOps]bool) {
 	for op := range starts {
 		info := format.Op(op).Info()
 		starts[op] = info.Acts.Any(format.Starts)
@@ -133,6 +134,7 @@ var starts, ends, submits, bookkeeping, syncs = func() (starts, ends, submits, b
 		submits[op] = info.Acts.Any(format.Submits)
 		bookkeeping[op] = info.Class == format.ClassProcess
 		syncs[op] = info.Class == format.ClassSync
+		transfers[op] = syncs[op] || info.Class == format.ClassRead || info.Class == format.ClassWrite
 	}
 	return
 }()
@@ -228,8 +230,8 @@ func (w *Worker) play() {
 			got = r.Ret
 		case bookkeeping[r.Op]:
 			got = w.playProcess(r)
-		case w.runs != nil && syncs[r.Op]:
-			got = w.playSync(r)
+		case w.runs != nil && transfers[r.Op]:
+			got = w.playTransfer(r)
 		default:
 			got = w.player.Play(r)
 		}
