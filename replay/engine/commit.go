@@ -331,7 +331,7 @@ func (w *Worker) lead(q *logQueue) bool {
 		if !w.call(&r, made.Of.Thread, made.Of.Event, made.Of.Wrote, due, &g.write) {
 			return false
 		}
-		due = w.afterCall(due, g.write.Dur) + e.scale(like.Between)
+		due = w.afterCall(due, g.write.Dur, true) + e.scale(like.Between)
 		if e.Timing != AFAP {
 			w.waitUntil(w.end+e.scale(like.Between), e.Margin)
 		}
@@ -340,7 +340,7 @@ func (w *Worker) lead(q *logQueue) bool {
 		if !w.call(&r, made.Of.Thread, made.Of.Event+made.Of.Events-1, made.Of.Synced, due, &g.sync) {
 			return false
 		}
-		due = w.afterCall(due, g.sync.Dur)
+		due = w.afterCall(due, g.sync.Dur, true)
 	}
 	q.groups = append(q.groups, g)
 	if q.turn = e.scale(q.Turn); due-at < blocked && e.processors.only() {

@@ -102,10 +102,10 @@ const (
 )
 
 // afterCall takes a processor for a call that was due at a time and took some nanoseconds, and returns when it
-// ends. A thread leaves its processor in a long call, in which it ran for Slot.ran. After it, the thread waits
+// ends. A thread leaves its processor in a long call, in which it ran for Slot.ran. After a commit, the thread waits
 // for a processor: only then can it wake others. Those compute after that, not in gaps before it, so that they
 // all come before the next commit.
-func (w *Worker) afterCall(due, nanos int64) int64 {
+func (w *Worker) afterCall(due, nanos int64, commit bool) int64 {
 	end := due + nanos
 	switch p := w.e.processors; {
 	case p == nil:
@@ -113,8 +113,10 @@ func (w *Worker) afterCall(due, nanos int64) int64 {
 		p.take(due, nanos)
 	default:
 		p.take(due, min(w.ran, nanos))
-		end = p.pass(end)
-		w.end = w.SleepUntil(end)
+		if commit {
+			end = p.pass(end)
+			w.end = w.SleepUntil(end)
+		}
 	}
 	return end
 }

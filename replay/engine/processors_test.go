@@ -74,16 +74,21 @@ func TestCallsTakeProcessors(t *testing.T) {
 	w := &Worker{e: e, Slot: &Slot{}}
 	past := e.Now() - 1_000_000_000 // nothing sleeps
 	e.processors.free[0] = past
-	require.Equal(t, past+blocked-1, w.afterCall(past, blocked-1))
+	require.Equal(t, past+blocked-1, w.afterCall(past, blocked-1, true))
 	require.Equal(t, past+blocked-1, e.processors.take(past, 0))
 	e.processors.take(past, 10*blocked)
-	require.Equal(t, past+11*blocked-1, w.afterCall(past, blocked), "another thread has the processor")
-	require.Equal(t, past+20*blocked, w.afterCall(past, 20*blocked), "the processor is free by then")
+	require.Equal(t, past+11*blocked-1, w.afterCall(past, blocked, true), "another thread has the processor")
+	require.Equal(t, past+20*blocked, w.afterCall(past, 20*blocked, true), "the processor is free by then")
 	w.ran = 3 * blocked
-	require.Equal(t, past+40*blocked, w.afterCall(past+20*blocked, 20*blocked))
+	require.Equal(t, past+40*blocked, w.afterCall(past+20*blocked, 20*blocked, true))
 	require.Equal(t, past+40*blocked, e.processors.take(past, 0))
 	e.processors.free[0] = past + 39*blocked
-	require.Equal(t, past+42*blocked, w.afterCall(past+20*blocked, 20*blocked), "it ran for a part of the call, when there was a processor")
+	require.Equal(t, past+42*blocked, w.afterCall(past+20*blocked, 20*blocked, true), "it ran for a part of the call, when there was a processor")
+	e.processors = newProcessors(1)
+	e.processors.free[0] = past
+	require.Equal(t, past+23*blocked, w.afterCall(past+3*blocked, 20*blocked, false))
+	require.Equal(t, past+2*blocked, e.processors.take(past, 2*blocked), "a thread that reads keeps no other from computing before")
+	require.Equal(t, past+8*blocked, e.processors.take(past+6*blocked, 2*blocked), "nor meanwhile")
 }
 
 // syncing is a player whose calls compute for a while, and then sleep.

@@ -258,7 +258,7 @@ func (w *Worker) play() {
 		dur := max(end-issued-e.Cost-w.Ran, 0)
 		w.end, w.last = end, end-e.start
 		if w.due = due; !bookkeeping[r.Op] {
-			w.due = w.afterCall(due, dur)
+			w.due = w.afterCall(due, dur, syncs[r.Op])
 		}
 		if got == Unplayed {
 			omitted = true
