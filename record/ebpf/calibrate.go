@@ -11,6 +11,7 @@ import (
 
 	"pianola/bpf"
 	"pianola/format"
+	"pianola/internal/schedstat"
 	"pianola/internal/stats"
 	"pianola/record"
 )
@@ -175,12 +176,14 @@ func (c *calibration) call(calls int) int64 { return round(calls, unix.SYS_GETPP
 
 var root = [...]byte{'/', 0}
 
+// round returns how long the thread ran for a call. On a processor that others keep busy, no round may pass
+// without one of them, so the time in which they ran must not count.
 func round(calls int, nr, a uintptr, b unsafe.Pointer, c, d uintptr, e unsafe.Pointer) int64 {
-	start := time.Now()
+	start := schedstat.Ran()
 	for range calls {
 		_, _, _ = unix.RawSyscall6(nr, a, uintptr(b), c, d, uintptr(e), 0)
 	}
-	return time.Since(start).Nanoseconds() / int64(calls)
+	return (schedstat.Ran() - start) / int64(calls)
 }
 
 // emptied takes all records out of the ring.
