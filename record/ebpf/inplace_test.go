@@ -22,21 +22,21 @@ func TestInPlace(t *testing.T) {
 		after[kind].Nanos += runs * mean
 	}
 	add(bpf.CSampleKindSAMPLE_PLAIN, enoughRuns, 200)
-	want := format.Cost{Inside: -40, Outside: 940, Rich: 900, Call: 450}
-	require.Equal(t, want, inPlace(cost, in, before, after), "all takes twice as long as in the loop, and displaces as much of the application")
+	want := format.Cost{Inside: -40, Outside: 790, Rich: 750, Call: 375}
+	require.Equal(t, want, inPlace(cost, in, before, after), "all takes twice as long as in the loop, and displaces half as much that the application needs")
 
 	add(bpf.CSampleKindSAMPLE_RICH, 100, 250)
 	add(bpf.CSampleKindSAMPLE_SWITCH, 100, 200)
 	add(bpf.CSampleKindSAMPLE_MESSAGE, 100, 20)
-	want.Rich = -300
-	want.Switch, want.Message = 200*3*3/2, 20*3*3/2 // a third of a call is in the program, and its whole cost is 3/2 with the reload
+	want.Rich = -150
+	want.Switch, want.Message = 200*3*5/4, 20*3*5/4 // a third of a call is in the program, and its whole cost is 5/4 with the reload
 	require.Equal(t, want, inPlace(cost, in, before, after))
 
 	add(bpf.CSampleKindSAMPLE_SWITCH, enoughRuns, 0)
 	after[bpf.CSampleKindSAMPLE_PLAIN].Runs = before[bpf.CSampleKindSAMPLE_PLAIN].Runs + enoughRuns - 1
 	require.Equal(t, cost.Call, inPlace(cost, in, before, after).Call, "too few runs: as much more as the rich calls")
 	add(bpf.CSampleKindSAMPLE_RICH, 100, 750)
-	require.Equal(t, 3*cost.Call, inPlace(cost, in, before, after).Call)
+	require.Equal(t, 5*cost.Call/2, inPlace(cost, in, before, after).Call)
 }
 
 // TestUnrecordedCalls counts calls that are not recorded between two that are, few
