@@ -157,7 +157,7 @@ func (rs *rings) request(t *thread, e *format.Event) {
 		return
 	}
 	if r.num == 0 {
-		rs.openRing(t, r)
+		rs.openRing(t, r, max(e.Start, t.last))
 	}
 	used := len(rs.arena)
 	s := rs.begin(t, e)
@@ -282,25 +282,26 @@ func (r *ring) submitter(event int64) place {
 }
 
 // openRing makes a ring a thread of the trace. The thread that submits its first
-// request sets it up, with its registered files and buffers.
-func (rs *rings) openRing(t *thread, r *ring) {
+// request sets it up then, at a time of the recording, with its registered files and buffers:
+// these events have the time since the thread's last one, and its waits.
+func (rs *rings) openRing(t *thread, r *ring, at int64) {
 	r.num = int32(len(rs.table) + 1)
-	r.last = t.onTrace(t.last)
+	r.last = t.onTrace(at)
 	rs.table = append(rs.table, format.Thread{Process: t.proc.num, Parent: t.num, Start: r.last, Ring: r.via})
 	rs.order.rings[r.num] = r
 	rs.budget.take(forThreads, threadRowBytes)
-	rs.emitQueue(t, r, format.OpRingOpen)
+	rs.emitQueue(t, r, format.OpRingOpen, at)
 	if len(r.files) > 0 {
-		rs.emitQueue(t, r, format.OpRingFiles)
+		rs.emitQueue(t, r, format.OpRingFiles, at)
 	}
 	if len(r.buffers) > 0 {
-		rs.emitQueue(t, r, format.OpRingBuffers)
+		rs.emitQueue(t, r, format.OpRingBuffers, at)
 	}
 }
 
-// emitQueue appends an event that prepares a ring, at the end of the thread's last one.
-func (rs *rings) emitQueue(t *thread, r *ring, op format.Op) {
-	e := format.Event{Op: op, Start: t.last}
+// emitQueue appends an event that prepares a ring, at a time of the recording.
+func (rs *rings) emitQueue(t *thread, r *ring, op format.Op, at int64) {
+	e := format.Event{Op: op, Start: at}
 	out := rs.beginMade(t, &e)
 	rs.prepares(t, r, op, out, change{whole: true})
 	rs.emitMade(t, &e, out)

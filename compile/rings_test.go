@@ -73,6 +73,18 @@ func TestRing(t *testing.T) {
 	require.Equal(t, []string{"2 pread64 ( 3 4096 0 ) = 4096", "2 pread64 ( 3 4096 4096 ) = 4096", "2 pwrite64 ( 3 4096 8192 ) = 4096"}, requests)
 }
 
+// The thread that opens a ring has waited before that, not computed.
+func TestRingOpensAfterWait(t *testing.T) {
+	const recording = ringStart + `10 0.000100000 wait(FUTEX, 0x10) = 0 <2.000000000> {by=10}
+10 2.000100000 io_uring_enter(4, 1, 0, 0, NULL, 0) = 1 <0.000020000> {ring=1 batch=1}
+10 0.000006000 io_uring:pread64(3, 0x5000, 4096, 4096) = 4096 <0.000050000> {ring=1 batch=1 reaped=0 submitted=0.000006000}
+`
+	out := &text{}
+	_, err := compile.Compile(script.NewReader(strings.NewReader(recording), "test.txt"), new(testkit.Spool), out, compile.Options{})
+	require.NoError(t, err)
+	require.Regexp(t, `1 compute \( 2\.0\d+ 2\.0\d+ wait=2\.0\d+ \)\n1 ring_open `, out.String())
+}
+
 // Requests that a replay can't make are left out, with their completions. A ring
 // without any other vanishes.
 func TestRingLeftOut(t *testing.T) {

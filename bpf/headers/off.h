@@ -83,21 +83,11 @@ INLINE void become_ready(struct thread *t, u32 cpu, u64 now)
 	mark_clocks(t, cpu, now);
 }
 
-/* A followed thread leaves the processor. */
-INLINE void leave_processor(struct thread *t, struct task_struct *task, int preempted, u32 cpu, u64 now)
+/* Notes why and when a thread left the processor, outside of recorded calls. */
+INLINE void note_left(struct thread *t, struct task_struct *task, int blocked, u64 now)
 {
-	int blocked = !preempted && task->__state != 0;
 	struct pt_regs *regs;
 
-	if (t->ran)
-		processor(cpu)->clock += now - t->ran;
-	t->ran = 0;
-	t->calls += processor(cpu)->calls;
-	processor(cpu)->calls = 0;
-	t->ready = blocked ? 0 : now;
-	mark_clocks(t, cpu, now); /* where it blocks too: a waking may have come before */
-	if (t->start)
-		return;
 	if (blocked) {
 		regs = (void *)bpf_task_pt_regs(task);
 		t->blocked_in = call_of(regs) < 0 ? NO_CALL : call_of(regs);
@@ -109,6 +99,32 @@ INLINE void leave_processor(struct thread *t, struct task_struct *task, int pree
 	t->left = now;
 	t->rested = 1;
 	t->waits = blocked && BITS(task, in_iowait) ? 1 + waits_for(t, task) : 0; /* or WAITS_FAULT, by leave_fault */
+}
+
+/* A followed thread leaves the processor. */
+INLINE void leave_processor(struct thread *t, struct task_struct *task, int preempted, u32 cpu, u64 now)
+{
+	int blocked = !preempted && task->__state != 0;
+
+	if (t->ran)
+		processor(cpu)->clock += now - t->ran;
+	t->ran = 0;
+	t->calls += processor(cpu)->calls;
+	processor(cpu)->calls = 0;
+	t->ready = blocked ? 0 : now;
+	mark_clocks(t, cpu, now); /* where it blocks too: a waking may have come before */
+	if (!t->start)
+		note_left(t, task, blocked, now);
+}
+
+/* A thread that sleeps when it is found is off the processor from then on. */
+INLINE void find_asleep(struct thread *t, struct task_struct *task)
+{
+	if (t->ran | t->left | t->start || !task->__state)
+		return;
+	note_left(t, task, 1, bpf_ktime_get_ns());
+	if (t->ran) /* it has come meanwhile */
+		t->left = 0;
 }
 
 /* Returns the followed thread that wakes another one now, 0 for none. An

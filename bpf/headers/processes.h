@@ -170,6 +170,7 @@ int follow_tree(u64 *ctx)
 		count_dead(t); /* its end may have passed unseen */
 		return 0;
 	}
+	find_asleep(t, task);
 	name = name_of(task);
 	if (unlikely(name.innermost != pidns))
 		remember_inner(task, name.tid);

@@ -80,6 +80,44 @@ func running(t *testing.T, o record.Options) (cmd *exec.Cmd, in *os.File, lines 
 	return cmd, in, lines, strings.TrimSpace(line)
 }
 
+// A thread that sleeps when the recorder comes has waited, not computed, until its first event.
+func TestAttachToSleeping(t *testing.T) {
+	cmd, in, lines, _ := running(t, recordkit.Python(t, "import os, threading",
+		"go = threading.Event()",
+		"def work(): go.wait(); os.access('woken', 0)",
+		"t = threading.Thread(target=work); t.start()",
+		"print('ready', flush=True)",
+		"os.read(0, 1); os.access('read', 0); go.set(); t.join(); os.mkdir('last')",
+		"os.read(0, 1)"))
+	s := watch(func(e *format.Event) bool { return string(e.Str[0]) == "last" })
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	errs := make(chan error, 1)
+	go func() {
+		_, err := Attach(ctx, record.Options{PID: cmd.Process.Pid, RingBytes: 1 << 20}, s)
+		errs <- err
+	}()
+	<-s.began
+	_, err := in.WriteString("a")
+	require.NoError(t, err)
+	<-s.seen
+	cancel()
+	require.NoError(t, <-errs)
+	for _, name := range []string{"read", "woken"} {
+		first := s.One(t, format.OpAccess, name)
+		waited := first.Off.Wait
+		for _, e := range s.Events {
+			if e.Op == format.OpWait && e.TID == first.TID {
+				waited += e.Dur
+			}
+		}
+		require.Positive(t, waited, name)
+	}
+	require.NoError(t, in.Close())
+	_, err = io.ReadAll(lines)
+	require.NoError(t, err)
+}
+
 func TestAttach(t *testing.T) {
 	cmd, in, lines, line := running(t, recordkit.Python(t, "import os, sys, threading",
 		"f = os.open('file', os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600); os.write(f, b'x' * 123)",
