@@ -157,7 +157,7 @@ func (rs *rings) request(t *thread, e *format.Event) {
 		return
 	}
 	if r.num == 0 {
-		rs.openRing(t, r, max(e.Start, t.last))
+		rs.openRing(t, r, max(e.Start-req.Submitted, t.last))
 	}
 	used := len(rs.arena)
 	s := rs.begin(t, e)
@@ -282,8 +282,8 @@ func (r *ring) submitter(event int64) place {
 }
 
 // openRing makes a ring a thread of the trace. The thread that submits its first
-// request sets it up then, at a time of the recording, with its registered files and buffers:
-// these events have the time since the thread's last one, and its waits.
+// request sets it up when that call begins, with its registered files and buffers: these events
+// have the time since the thread's last one, and its waits.
 func (rs *rings) openRing(t *thread, r *ring, at int64) {
 	r.num = int32(len(rs.table) + 1)
 	r.last = t.onTrace(at)
