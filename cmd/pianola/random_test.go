@@ -103,13 +103,16 @@ func playRandom(t *testing.T, dir string, mix int, seeds []uint64, listed map[st
 	}
 	// Which page faults of programs and libraries wait depends on what else the machine does.
 	const calls = `!((op == map_read || op == map_write) && path !~ "*/pianola-random-*")`
+	compiled := func(name, dir, paths, trace string) bool {
+		return run(name+" "+paths, dir, 0, "compile", "--strict", "--filter", calls, "--paths", paths, "-o", trace, "trace.txt")
+	}
 	for _, paths := range []string{"tree", "flat"} {
 		trace, other := filepath.Join(dir, paths+".bin"), filepath.Join(inProcess, paths+".bin")
-		if !run("compile "+paths, dir, 0, "compile", "--strict", "--filter", calls, "--paths", paths, "-o", trace, "trace.txt") {
+		if !compiled("compile", dir, paths, trace) {
 			continue
 		}
 		// Threads take other turns in the next run.
-		if mix&mixThreads == 0 && run("compile in-process "+paths, inProcess, 0, "compile", "--strict", "--filter", calls, "--paths", paths, "-o", other, "trace.txt") {
+		if mix&mixThreads == 0 && compiled("compile in-process", inProcess, paths, other) {
 			faults["compile in-process "+paths] += sameCalls(t, trace, other)
 		}
 		require.NoError(t, os.Chmod(trace, 0o644))

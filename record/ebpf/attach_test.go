@@ -80,6 +80,28 @@ func running(t *testing.T, o record.Options) (cmd *exec.Cmd, in *os.File, lines 
 	return cmd, in, lines, strings.TrimSpace(line)
 }
 
+// recordRunning attaches to a running program, lets it read some input, and records it until the sink has
+// seen what it waits for.
+func recordRunning(t *testing.T, cmd *exec.Cmd, in *os.File, input string, s *watched) record.Result {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var r record.Result
+	errs := make(chan error, 1)
+	go func() {
+		var err error
+		r, err = Attach(ctx, record.Options{PID: cmd.Process.Pid, RingBytes: 1 << 20}, s)
+		errs <- err
+	}()
+	<-s.began
+	_, err := in.WriteString(input)
+	require.NoError(t, err)
+	<-s.seen
+	cancel()
+	require.NoError(t, <-errs)
+	return r
+}
+
 // A thread that sleeps when the recorder comes has waited, not computed, until its first event.
 func TestAttachToSleeping(t *testing.T) {
 	cmd, in, lines, _ := running(t, recordkit.Python(t, "import os, threading",
@@ -90,19 +112,7 @@ func TestAttachToSleeping(t *testing.T) {
 		"os.read(0, 1); os.access('read', 0); go.set(); t.join(); os.mkdir('last')",
 		"os.read(0, 1)"))
 	s := watch(func(e *format.Event) bool { return string(e.Str[0]) == "last" })
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	errs := make(chan error, 1)
-	go func() {
-		_, err := Attach(ctx, record.Options{PID: cmd.Process.Pid, RingBytes: 1 << 20}, s)
-		errs <- err
-	}()
-	<-s.began
-	_, err := in.WriteString("a")
-	require.NoError(t, err)
-	<-s.seen
-	cancel()
-	require.NoError(t, <-errs)
+	recordRunning(t, cmd, in, "a", s)
 	for _, name := range []string{"read", "woken"} {
 		first := s.One(t, format.OpAccess, name)
 		waited := first.Off.Wait
@@ -114,7 +124,7 @@ func TestAttachToSleeping(t *testing.T) {
 		require.Positive(t, waited, name)
 	}
 	require.NoError(t, in.Close())
-	_, err = io.ReadAll(lines)
+	_, err := io.ReadAll(lines)
 	require.NoError(t, err)
 }
 
@@ -147,22 +157,7 @@ func TestAttach(t *testing.T) {
 
 	pid := cmd.Process.Pid
 	s := watch(func(e *format.Event) bool { return string(e.Str[0]) == "last" })
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	result := make(chan record.Result)
-	errs := make(chan error, 1)
-	go func() {
-		r, err := Attach(ctx, record.Options{PID: pid, RingBytes: 1 << 20}, s)
-		errs <- err
-		result <- r
-	}()
-	<-s.began
-	_, err = in.WriteString("abc\n")
-	require.NoError(t, err)
-	<-s.seen
-	cancel()
-	require.NoError(t, <-errs)
-	r := <-result
+	r := recordRunning(t, cmd, in, "abc\n", s)
 	require.Zero(t, r.Lost)
 	require.Positive(t, r.Elapsed)
 

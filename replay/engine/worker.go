@@ -124,8 +124,8 @@ func (w *Worker) IsBusy() bool { return w.forThread.Load() == 0 && w.done.Load()
 // starts and ends are the sets of operations that create and end threads, submits is that of
 // requests of rings, and bookkeeping that of operations for which a replay makes no call.
 // Their time is subtracted from the next compute if the trace has the durations of the
-// application's calls. syncs is that of calls that write to storage and wait for it, transfers that of all calls that can wait for
-// storage to move data.
+// application's calls. syncs is that of calls that write to storage and wait for it, transfers
+// that of all calls that can wait for storage to move data.
 var starts, ends, submits, bookkeeping, syncs, transfers = func() (starts, ends, submits, bookkeeping, syncs, transfers [format.NumOps]bool) {
 	for op := range starts {
 		info := format.Op(op).Info()
