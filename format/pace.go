@@ -66,9 +66,11 @@ func (p *Pace) Scale(nanos int64) int64 {
 
 // Floor is the minimum time of a replay of a trace, in nanoseconds: the longest chain
 // of compute and waits if calls took no time, or the recorded start of the last event of a
-// replay by the recorded schedule.
+// replay by the recorded schedule, or for how long the processors of a replayed server
+// were busy.
 type Floor struct {
 	Total int64
+	Of    FloorKind // only the first kind has parts
 
 	// Parts of Total. The rest is compute, and time in which threads waited for a
 	// processor that another recorded thread had.
@@ -76,22 +78,36 @@ type Floor struct {
 	Storage int64 // I/O that the recording does not hold
 	Clients int64 // time of unrecorded clients from a reply to their next message
 	Waits   int64 // waits without a known cause
+}
 
-	Schedule int64 // Total, if it is that of a schedule, which has no other parts
+// FloorKind is what a replay cannot be shorter than.
+type FloorKind uint8
+
+// The kinds of floors.
+const (
+	FloorOfChain      FloorKind = iota // compute and waits
+	FloorOfSchedule                    // the recorded schedule
+	FloorOfProcessors                  // what a processor did for the threads of a server, in the mean, calls included
+)
+
+// floorKinds are words for the kinds, but the first, in a header, and sentences.
+var floorKinds = [...]struct{ name, binds, as string }{
+	FloorOfSchedule:   {"schedule", "the recorded schedule binds", ", as it follows the recorded schedule"},
+	FloorOfProcessors: {"processors", "the processors of the server bind", ", as the processors of the server are busy for so long"},
 }
 
 // floorNames are the names of the fields in a header, in their order.
-var floorNames = [...]string{"total", "timers", "storage", "clients", "waits", "schedule"}
+var floorNames = [...]string{"total", "timers", "storage", "clients", "waits"}
 
 // fields returns pointers to the fields, in their order.
 func (f *Floor) fields() [len(floorNames)]*int64 {
-	return [...]*int64{&f.Total, &f.Timers, &f.Storage, &f.Clients, &f.Waits, &f.Schedule}
+	return [...]*int64{&f.Total, &f.Timers, &f.Storage, &f.Clients, &f.Waits}
 }
 
 // Sum sets f to the sums of the parts of g and h.
 func (f *Floor) Sum(g, h *Floor) {
 	f.Total, f.Timers, f.Storage = g.Total+h.Total, g.Timers+h.Timers, g.Storage+h.Storage
-	f.Clients, f.Waits, f.Schedule = g.Clients+h.Clients, g.Waits+h.Waits, g.Schedule+h.Schedule
+	f.Clients, f.Waits = g.Clients+h.Clients, g.Waits+h.Waits
 }
 
 // Plus returns the sums of the parts.
@@ -102,7 +118,9 @@ func (f Floor) Plus(g Floor) Floor {
 
 // Minus returns the differences of the parts.
 func (f Floor) Minus(g Floor) Floor {
-	return Floor{f.Total - g.Total, f.Timers - g.Timers, f.Storage - g.Storage, f.Clients - g.Clients, f.Waits - g.Waits, f.Schedule - g.Schedule}
+	f.Total, f.Timers, f.Storage = f.Total-g.Total, f.Timers-g.Timers, f.Storage-g.Storage
+	f.Clients, f.Waits = f.Clients-g.Clients, f.Waits-g.Waits
+	return f
 }
 
 // At returns the floor at a speed. It contains no calls, so all of it is divided.
@@ -121,10 +139,10 @@ func (f Floor) At(speed float64) Floor {
 func (f Floor) String() string {
 	var words []string
 	for i, nanos := range f.fields() {
-		if nanos == &f.Schedule && f.Schedule == 0 {
-			continue // a trace has none
-		}
 		words = append(words, floorNames[i]+"="+string(AppendSeconds(nil, *nanos)))
+	}
+	if f.Of != FloorOfChain {
+		words = append(words, "of="+floorKinds[f.Of].name)
 	}
 	return strings.Join(words, " ")
 }
@@ -134,6 +152,11 @@ func (h *Header) Floor() (f Floor, ok bool) {
 	text, ok := h.Value(MetaFloor)
 	for word := range strings.FieldsSeq(text) {
 		name, value, _ := strings.Cut(word, "=")
+		for k := range floorKinds {
+			if name == "of" && value == floorKinds[k].name {
+				f.Of = FloorKind(k)
+			}
+		}
 		i := slices.Index(floorNames[:], name)
 		if nanos, _, err := ScanSeconds([]byte(value)); i >= 0 && err == nil {
 			*f.fields()[i] = max(nanos, 0)
@@ -151,10 +174,10 @@ func (h *Header) ReplayFloor() (f Floor, ok bool) {
 	if !scheduled && (words["timing"] != "compute" || words["order"] == "thread") {
 		return f, false
 	}
-	if g, ok := h.Grouping(); ok && g.Recorded > 0 {
-		return f, false
+	if f, ok = h.Floor(); !ok || scheduled != (f.Of == FloorOfSchedule) {
+		return Floor{}, false
 	}
-	if f, ok = h.Floor(); !ok || scheduled != (f.Schedule > 0) {
+	if g, ok := h.Grouping(); ok && g.Recorded > 0 && f.Of == FloorOfChain {
 		return Floor{}, false
 	}
 	if pace := PaceOf(h); !pace.Recorded() {
@@ -175,7 +198,10 @@ func (f Floor) parts() []floorPart {
 
 // Compute returns what no part of the floor has: compute, mostly.
 func (f Floor) Compute() int64 {
-	rest := f.Total - f.Schedule
+	if f.Of == FloorOfSchedule {
+		return 0
+	}
+	rest := f.Total
 	for _, part := range f.parts() {
 		rest -= part.nanos
 	}
@@ -188,8 +214,8 @@ const bindingShare = 0.05
 // Binding says what makes up the floor and that it binds something: "timers and compute
 // bind". It ends with the verb.
 func (f Floor) Binding() string {
-	if f.Schedule > 0 {
-		return "the recorded schedule binds"
+	if f.Of != FloorOfChain {
+		return floorKinds[f.Of].binds
 	}
 	compute := f.Compute()
 	var words []string
@@ -215,9 +241,7 @@ func (f Floor) Binding() string {
 func (f Floor) Text() string {
 	seconds := func(nanos int64) string { return fmt.Sprintf("%.3f s", Seconds(nanos)) }
 	text := "the replay cannot be shorter than " + seconds(f.Total)
-	if f.Schedule > 0 {
-		return text + ", as it follows the recorded schedule"
-	}
+	text += floorKinds[f.Of].as
 	sep := ", of which "
 	for _, part := range f.parts() {
 		if part.nanos*1000 >= f.Total && part.nanos > 0 {

@@ -20,7 +20,7 @@ func TestFloor(t *testing.T) {
 	require.Equal(t, "I/O that was not recorded, waits without a known cause and compute bind", f.Binding())
 	require.Equal(t, "compute binds", Floor{Total: 1}.Binding())
 	require.Equal(t, "timers bind", Floor{Total: 100, Timers: 98}.Binding())
-	scheduled := Floor{Total: 2_000_000_000, Schedule: 2_000_000_000}
+	scheduled := Floor{Total: 2_000_000_000, Of: FloorOfSchedule}
 	require.Equal(t, "the recorded schedule binds", scheduled.Binding())
 	require.Equal(t, "the replay cannot be shorter than 2.000 s, as it follows the recorded schedule", scheduled.Text())
 	h.Set(MetaFloor, "total=x waits=-1 other=3 storage")
@@ -46,11 +46,11 @@ func TestReplayFloor(t *testing.T) {
 		require.Equal(t, want != Floor{}, ok, options)
 		require.Equal(t, want, f, options)
 	}
-	scheduled := Floor{Total: 1000, Schedule: 1000}
+	scheduled := Floor{Total: 1000, Of: FloorOfSchedule}
 	h.Set(MetaFloor, scheduled.String())
 	for options, want := range map[string]Floor{
 		"timing=schedule speed=1 order=thread":   scheduled,
-		"timing=schedule speed=2 order=resource": {Total: 500, Schedule: 500},
+		"timing=schedule speed=2 order=resource": {Total: 500, Of: FloorOfSchedule},
 		"timing=compute speed=1 order=resource":  {},
 		"timing=afap speed=1":                    {},
 	} {
@@ -59,4 +59,13 @@ func TestReplayFloor(t *testing.T) {
 		require.Equal(t, want != Floor{}, ok, options)
 		require.Equal(t, want, f, options)
 	}
+	h.Set(MetaGrouped, Grouping{Threads: 1, Commits: 1, Groups: 1, Recorded: 1}.String())
+	h.Set(MetaReplay, "timing=compute speed=2 order=resource")
+	h.Set(MetaFloor, Floor{Total: 1000}.String())
+	_, ok = h.ReplayFloor()
+	require.False(t, ok, "threads commit in other groups than recorded")
+	h.Set(MetaFloor, Floor{Total: 1000, Of: FloorOfProcessors}.String())
+	f, ok := h.ReplayFloor()
+	require.True(t, ok)
+	require.Equal(t, Floor{Total: 500, Of: FloorOfProcessors}, f)
 }

@@ -66,5 +66,8 @@ func TestThreadsCompeteForProcessors(t *testing.T) {
 		res, err := Run(context.Background(), r, Options{Backend: Null, Root: t.TempDir()})
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, res.Elapsed, test.least, "%q processors", test.processors)
+		floor, ok := res.Events().Header().ReplayFloor()
+		require.Equal(t, test.processors != "", ok)
+		require.True(t, !ok || floor.Total >= int64(test.least), floor)
 	}
 }

@@ -77,7 +77,7 @@ type rankShare struct {
 	Latest                     int64
 	OrderWait                  time.Duration
 	LateReads, MemoryBytes     int64
-	Scheduled                  int64
+	Floor                      format.Floor
 	Prepared                   fileset.Prepared
 	Notes                      []string
 	Differences                []Difference
@@ -122,7 +122,7 @@ func (r *Result) sendParts(ctx context.Context, e *playing) error {
 	s := e.Session
 	all := rankShare{
 		Elapsed: r.Elapsed, Interrupted: r.Interrupted, Executed: r.Executed, Failed: r.Failed, Differed: r.Differed, Left: r.Left, ByOp: r.ByOp,
-		Latest: r.Lateness.Max, OrderWait: r.OrderWait, LateReads: r.LateReads, MemoryBytes: r.MemoryBytes, Scheduled: r.scheduled, Prepared: r.Prepared,
+		Latest: r.Lateness.Max, OrderWait: r.OrderWait, LateReads: r.LateReads, MemoryBytes: r.MemoryBytes, Floor: r.floor, Prepared: r.Prepared,
 		Notes: r.Notes, Differences: r.Differences, Rank: r.Ranks[0], Edges: r.Edges.Count, Latency: r.latency.Counts(),
 	}
 	r.late.Each(func(nanos, count int64) { all.Lateness = append(all.Lateness, [2]int64{nanos, count}) })
@@ -199,7 +199,10 @@ func (r *Result) add(text []byte) error {
 	if err := json.Unmarshal(text, &o); err != nil {
 		return err
 	}
-	r.Elapsed, r.scheduled = max(r.Elapsed, o.Elapsed), max(r.scheduled, o.Scheduled)
+	r.Elapsed = max(r.Elapsed, o.Elapsed)
+	if o.Floor.Total > r.floor.Total {
+		r.floor = o.Floor
+	}
 	r.Interrupted, r.Left = r.Interrupted || o.Interrupted, r.Left+o.Left
 	r.Executed, r.Failed, r.Differed = r.Executed+o.Executed, r.Failed+o.Failed, r.Differed+o.Differed
 	for i := range r.ByOp {

@@ -56,7 +56,7 @@ type Result struct {
 
 	Options Options // as they were used, defaults filled in
 
-	scheduled int64 // by a schedule, the recorded start of the last event
+	floor format.Floor // of its schedule, or processors
 
 	trace   format.Trace
 	logs    []engine.Log
@@ -75,7 +75,7 @@ type Difference = engine.Difference
 // collect adds up what the workers of a trace counted.
 func (r *Result) collect(e *playing) {
 	c := e.Count()
-	r.Elapsed, r.scheduled, r.Interrupted, r.Left = c.Elapsed, c.Scheduled, c.Interrupted, c.Left
+	r.Elapsed, r.floor, r.Interrupted, r.Left = c.Elapsed, c.Floor, c.Interrupted, c.Left
 	r.OrderWait, r.LateReads, r.ByOp = c.OrderWait, c.LateReads, c.ByOp
 	r.MemoryBytes, r.Notes, r.groups = e.PeakMemory(), e.Notes(), e.Groups()
 	r.Changes, r.made = c.Changes, e.Made()

@@ -16,6 +16,7 @@ import (
 type processors struct {
 	lock spin.Lock
 	free []int64 // from when on each is free, by the clock
+	busy int64   // for how many nanoseconds threads had them
 	gaps [maxGaps]gap
 	next int // the gap that is forgotten next
 }
@@ -37,6 +38,7 @@ func (p *processors) only() bool { return p != nil && len(p.free) == 1 }
 func (p *processors) take(from, nanos int64) (until int64) {
 	p.lock.Take()
 	defer p.lock.Give()
+	p.busy += nanos
 	for {
 		free := p.first()
 		begin, g := max(from, *free), (*gap)(nil)

@@ -25,6 +25,7 @@ func TestTakeProcessors(t *testing.T) {
 	} {
 		require.Equal(t, test.until, p.take(test.from, test.nanos), "%+v", test)
 	}
+	require.EqualValues(t, 105, p.busy)
 }
 
 // A thread that asks late gets a processor that was free in time.

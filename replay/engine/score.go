@@ -72,7 +72,7 @@ const maxDifferences = 64
 // Counts are what workers have counted.
 type Counts struct {
 	Elapsed     time.Duration // from the start to the end of the last event
-	Scheduled   int64         // by a schedule, the recorded start of the last event, in nanoseconds
+	Floor       format.Floor  // of a schedule, or of processors, at the recorded speed
 	Interrupted bool          // some events were not executed
 	Left        int64         // events that were not executed, because the last reply to a client ended the run
 	ByOp        [format.NumOps]OpResult
@@ -91,7 +91,9 @@ func (e *Engine) Count() Counts {
 			continue
 		}
 		c.Elapsed = max(c.Elapsed, time.Duration(w.last))
-		c.Scheduled = max(c.Scheduled, w.scheduled)
+		if w.scheduled > c.Floor.Total {
+			c.Floor = format.Floor{Total: w.scheduled, Of: format.FloorOfSchedule}
+		}
 		c.OrderWait += time.Duration(w.orderWait)
 		c.LateReads += w.lateReads
 		c.Changes.Add(&w.changed)
@@ -100,6 +102,9 @@ func (e *Engine) Count() Counts {
 		} else {
 			c.Interrupted = c.Interrupted || w.Event < w.length
 		}
+	}
+	if p := e.processors; p != nil {
+		c.Floor = format.Floor{Total: int64(e.Speed * float64(p.busy) / float64(len(p.free))), Of: format.FloorOfProcessors}
 	}
 	for _, s := range e.slots.all {
 		c.Late.Merge(&s.late)

@@ -123,13 +123,14 @@ bound() {
 # in_cache: how many bytes of files are in its memory; what the server shares is none.
 in_cache() { awk '{ of[$1] = $2 } END { printf "%.0f\n", of["total_cache"] - of["total_shmem"] }' $memory/memory.stat; }
 
-# as_in_cache COMMAND…: runs it with room for as many bytes of files as the server had. Its own memory
-# comes on top, which is less than that of the server.
+# as_in_cache COMMAND…: runs it with room for as many bytes of files as the server had. Its own memory,
+# and that of the kernel for it, comes on top.
 as_in_cache() {
 	files=$(cat "$OUT/in_cache")
 	"$@" &
 	while kill -0 $! 2>/dev/null; do
-		awk -v files="$files" '$1 == "total_rss" { printf "%.0f\n", $2 + files }' $memory/memory.stat >$memory/memory.limit_in_bytes || :
+		awk -v files="$files" 'NF == 1 || $1 == "total_rss" { own += $NF } END { printf "%.0f\n", own + files }' \
+			$memory/memory.stat $memory/memory.kmem.usage_in_bytes >$memory/memory.limit_in_bytes || :
 		sleep 0.1
 	done
 	wait $!
