@@ -116,6 +116,7 @@ bound() {
 	[ $app = pgbench_select ] || return 0
 	[ -d "${memory%/*}" ] || left_out "the machine has no cgroup of version 1 for memory"
 	mkdir -p $memory
+	echo 0 >$memory/memory.force_empty # files of the side before would keep their room
 	echo 200M >$memory/memory.limit_in_bytes
 	by_server="bounded taskset -c 0" room=as_in_cache
 }
