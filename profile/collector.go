@@ -342,7 +342,7 @@ func (c *Collector) Profile() *Profile {
 	}
 	if c.tracker.requests.asked > 0 {
 		c.slice()
-		p.Requests = c.tracker.requests.snapshot(&c.intervals, c.told.window)
+		p.Requests = c.tracker.requests.snapshot(&c.intervals)
 	}
 	p.Intervals = c.intervals.intervals(c.runTime, c.Interval <= 0, place)
 	for i := range p.Threads {

@@ -188,14 +188,6 @@ func (s *sliced) replied(n int64) float64 {
 	return 0
 }
 
-// repliesBy returns how many replies there were up to a time.
-func (s *sliced) repliesBy(at int64) (n int64) {
-	for i := range min(s.place(at), int64(len(s.slices))) {
-		n += s.slices[i].replies
-	}
-	return n
-}
-
 // reach makes slices up to a time.
 func (s *sliced) reach(end int64) {
 	at := s.place(end)

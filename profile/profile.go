@@ -196,8 +196,6 @@ type Profile struct {
 	// The following are nil if the log of a replay does not tell, and for recordings.
 	Floor    *format.Floor    // the replay's minimum run time
 	Grouping *format.Grouping // how threads share syncs
-
-	window int64 // run time of what a replay replays, in nanoseconds, 0 if unknown
 }
 
 // SetHeader sets what the header of a recording tells about the whole of it.
@@ -207,9 +205,6 @@ func (p *Profile) SetHeader(h *format.Header) {
 		p.Floor = &f
 	}
 	if _, replayed := h.Value(format.MetaReplay); replayed {
-		if text, ok := h.Value(format.MetaElapsed); ok {
-			p.window, _ = format.ParseSeconds([]byte(text)) // 0 is unknown
-		}
 		if g, ok := h.Grouping(); ok {
 			p.Grouping = &g
 		}

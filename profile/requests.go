@@ -210,14 +210,9 @@ func (r *requests) finish(c *client) {
 	*c = client{}
 }
 
-// rate returns the replies a second, without those of edgeShare. In a replay the threads that have
-// no clients, such as those that write checkpoints, end with the recorded window. So replies after it
-// do not count.
-func (r *requests) rate(v *sliced, window int64) float64 {
+// rate returns the replies a second, without those of edgeShare.
+func (r *requests) rate(v *sliced) float64 {
 	n := r.all.Count
-	if by := v.repliesBy(window); by > 0 {
-		n = by
-	}
 	low, high := int64(edgeShare*float64(n)), max(int64((1-edgeShare)*float64(n)), 1)
 	from, to := float64(r.first), v.replied(high)
 	if low > 0 {
@@ -230,8 +225,8 @@ func (r *requests) rate(v *sliced, window int64) float64 {
 }
 
 // snapshot returns what the requests add up to, nil for none. The replies that have begun are
-// complete. The window is what a replay replays, in nanoseconds, 0 if that is unknown.
-func (r *requests) snapshot(v *sliced, window int64) *Requests {
+// complete.
+func (r *requests) snapshot(v *sliced) *Requests {
 	for _, c := range r.clients {
 		if c.answered {
 			v.reply(c.end)
@@ -243,7 +238,7 @@ func (r *requests) snapshot(v *sliced, window int64) *Requests {
 	}
 	p := &Requests{Clients: int64(len(r.clients)), RequestKind: r.all.RequestKind}
 	p.Latency = distribution(&r.all.latency)
-	p.Rate = r.rate(v, window)
+	p.Rate = r.rate(v)
 	for _, k := range r.kinds {
 		k.RequestKind.Latency = distribution(&k.latency)
 		p.Kinds = append(p.Kinds, k.RequestKind)
