@@ -267,3 +267,40 @@ func TestBetween(t *testing.T) {
 	*own = slices.Insert(slices.Clone(*own), at, format.Wait{Event: g.Event + 1, Held: 1_500})
 	require.EqualValues(t, 500, find(waits).Between)
 }
+
+// A leader begins later where threads of the group before have the processors, unless the calls of that took
+// much longer than recorded.
+func TestTurnAfter(t *testing.T) {
+	l := commits.Log{Turn: 20, Busy: 60, Took: 100}
+	for took, want := range map[int64]int64{0: 80, 100: 80, 150: 50, 200: 20, 1 << 60: 20} {
+		require.Equal(t, want, l.TurnAfter(took), took)
+	}
+	l.Took = 0
+	require.EqualValues(t, 20, l.TurnAfter(100), "durations were not recorded")
+}
+
+// Turns that took longer than those that found a free processor count on average.
+func TestTurn(t *testing.T) {
+	p := commitskit.Random(0, 4, 20)
+	find := func() *commits.Log {
+		plan, err := commits.Find(p, p.Process, p.AllWaits())
+		require.NoError(t, err)
+		return plan.Logs[0]
+	}
+	l := find()
+	require.Positive(t, l.Took)
+	turn, n := l.Turn, 0
+	require.Zero(t, l.Busy)
+	for _, all := range p.AllWaits() {
+		for i := range all {
+			if all[i].For.Kind.Wakes() {
+				if n++; n%2 == 0 {
+					all[i].For.Delay += 1000
+				}
+			}
+		}
+	}
+	l = find()
+	require.Equal(t, turn, l.Turn)
+	require.InDelta(t, 500, l.Busy, 200)
+}

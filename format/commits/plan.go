@@ -59,7 +59,9 @@ type Log struct {
 	Number  int
 	Groups  []*Group // of the recording, in order; the first one writes
 	Commits int64    // in all of them
-	Turn    int64    // nanoseconds from the end of a sync until the next leader begins
+	Turn    int64    // nanoseconds from the end of a sync until the next leader begins, if a processor is free
+	Busy    int64    // how many more it took on average, as other threads had the processors
+	Took    int64    // nanoseconds of the calls of a group, on average; 0 if the recording does not tell
 	Process int32    // of all its leaders; 0 if they are of several
 	newest  *Group   // the last one that writes
 	placed  bool     // its writes have offsets
@@ -362,7 +364,7 @@ func (l *Log) settle() bool {
 		return false // a group that is not understood is a log of its own
 	}
 	l.placed = l.newest.Write.Op == format.OpPwrite64
-	end := int64(0)
+	end, took := int64(0), int64(0)
 	if l.placed {
 		end = l.Groups[0].from
 	}
@@ -374,6 +376,7 @@ func (l *Log) settle() bool {
 		if g.turn >= 0 {
 			turns = append(turns, g.turn)
 		}
+		took += max(g.Wrote, 0) + g.Between + max(g.Synced, 0)
 		switch {
 		case g.Write.Op == format.OpNone:
 			g.from, g.to = end, end
@@ -387,7 +390,11 @@ func (l *Log) settle() bool {
 		return false
 	}
 	slices.Sort(turns)
-	l.Turn = turns[len(turns)/4] // later ones had to wait for a processor
+	l.Turn, l.Took = turns[len(turns)/4], took/int64(len(l.Groups)) // later turns had to wait for a processor
+	for _, turn := range turns {
+		l.Busy += min(turn, turns[len(turns)*9/10]) // some are late for another reason
+	}
+	l.Busy = max(l.Busy/int64(len(turns))-l.Turn, 0)
 	if l.block = 1; l.placed {
 		l.block = blockOf(bits)
 	}

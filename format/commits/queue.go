@@ -44,8 +44,15 @@ func (q *Queue) Add(m Member) {
 	q.waiting = slices.Insert(q.waiting, i, m)
 }
 
+// TurnAfter returns how long a leader that waited for the end of a group takes to begin, at the pace of
+// the recording. The threads that the group before let go on have the processors for some time. If the calls
+// of the group took much longer than in the recording, in nanoseconds, these have come to rest by its end.
+func (l *Log) TurnAfter(took int64) int64 {
+	return l.Turn + int64(float64(l.Busy)*min(max(2-float64(took)/float64(max(l.Took, 1)), 0), 1))
+}
+
 // Next returns the thread that leads next, and when it begins. A thread that waited for the end
-// of a sync takes some time to go on, which is Log.Turn at the pace of a replay. ok is false if
+// of a sync takes some time to go on, which is Log.TurnAfter at the pace of a replay. ok is false if
 // no commit waits.
 func (q *Queue) Next(turn int64) (thread int32, at int64, ok bool) {
 	if len(q.waiting) == 0 {

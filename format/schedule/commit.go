@@ -9,8 +9,10 @@ import (
 type log struct {
 	commits.Queue
 	strand  *strand
-	opened  bool // the first recorded group has begun, so the log exists
-	writing bool // a group has begun
+	opened  bool  // the first recorded group has begun, so the log exists
+	writing bool  // a group has begun
+	began   int64 // when the newest group did
+	took    int64 // by the newest group that has ended
 	members []commits.Member
 	group   Group
 	record  format.Record
@@ -86,7 +88,7 @@ func (r *Schedule) commit(s *strand) error {
 
 // plan finds when the next group of a log begins.
 func (r *Schedule) plan(l *log) {
-	_, at, ok := l.Next(r.scale(l.Turn))
+	_, at, ok := l.Next(r.scale(l.TurnAfter(l.took)))
 	switch at = max(at, r.now); {
 	case !ok || !l.opened || l.writing:
 	case l.strand.due:
@@ -102,7 +104,7 @@ func (r *Schedule) playGroup(s *strand) Event {
 	l := s.log
 	s.due = false
 	if !l.writing {
-		l.writing = true
+		l.writing, l.began = true, s.start
 		members, made := l.Take(s.start)
 		leader := r.strandOf(int64(members[0].Thread))
 		l.members, l.group = members, Group{Log: l.Number, Commits: int64(len(members)), Made: made, Like: leader.commits[leader.commit-1].Like}
@@ -128,6 +130,7 @@ func (r *Schedule) playGroup(s *strand) Event {
 // endGroup lets the threads of a group go on, at its end.
 func (r *Schedule) endGroup(l *log, end int64) {
 	l.Synced(end)
+	l.took = end - l.began
 	l.writing = false
 	for i, m := range l.members {
 		k := r.strandOf(int64(m.Thread))

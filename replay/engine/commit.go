@@ -343,8 +343,13 @@ func (w *Worker) lead(q *logQueue) bool {
 		due = w.afterCall(due, g.sync.Dur, true)
 	}
 	q.groups = append(q.groups, g)
-	if q.turn = e.scale(q.Turn); due-at < blocked && e.processors.only() {
+	switch {
+	case e.processors == nil:
+		q.turn = e.scale(q.TurnAfter(due - at))
+	case due-at < blocked && e.processors.only():
 		q.turn = 0 // the leader kept the processor, so no other thread ran and waited for it
+	default:
+		q.turn = e.scale(q.Turn)
 	}
 	q.end(w, due, members)
 	return true
