@@ -293,9 +293,8 @@ func (c *cage) command(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) 
 	cmd.ExtraFiles = []*os.File{program}
 	cmd.Dir, cmd.Env = c.work, append(os.Environ(), "TMPDIR="+c.work)
 	cmd.Stdout, cmd.Stderr = said, said
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if c.id != os.Geteuid() {
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(c.id), Gid: uint32(c.id)}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(c.id), Gid: uint32(c.id)}}
 	}
 	return cmd, said
 }

@@ -3,6 +3,7 @@ package roottest
 import (
 	"os"
 	"os/exec"
+	"runtime"
 	"syscall"
 	"testing"
 
@@ -27,6 +28,8 @@ func OwnMounts(t *testing.T) bool {
 	cmd := exec.CommandContext(t.Context(), program, "-test.v", "-test.run=^"+t.Name()+"$")
 	cmd.Env = append(os.Environ(), ownMounts+"=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: unix.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	runtime.LockOSThread() // Pdeathsig comes when this thread ends, as one does to which a goroutine was locked that ended
+	defer runtime.UnlockOSThread()
 	said, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", said)
 	require.Contains(t, string(said), "--- PASS: "+t.Name())
