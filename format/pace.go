@@ -123,7 +123,8 @@ func (f Floor) Minus(g Floor) Floor {
 	return f
 }
 
-// At returns the floor at a speed. It contains no calls, so all of it is divided.
+// At returns the floor at a speed, which divides all of it. Only that of processors contains calls, and it is
+// known from a replay at that speed.
 func (f Floor) At(speed float64) Floor {
 	p := Pace{Speed: speed}
 	if p.Recorded() {
@@ -147,15 +148,24 @@ func (f Floor) String() string {
 	return strings.Join(words, " ")
 }
 
+// floorKindOf returns the kind of a name, FloorOfChain for an unknown one.
+func floorKindOf(name string) FloorKind {
+	for k := range floorKinds {
+		if floorKinds[k].name == name {
+			return FloorKind(k)
+		}
+	}
+	return FloorOfChain
+}
+
 // Floor returns the floor of a trace; ok is false if the trace does not tell.
 func (h *Header) Floor() (f Floor, ok bool) {
 	text, ok := h.Value(MetaFloor)
 	for word := range strings.FieldsSeq(text) {
 		name, value, _ := strings.Cut(word, "=")
-		for k := range floorKinds {
-			if name == "of" && value == floorKinds[k].name {
-				f.Of = FloorKind(k)
-			}
+		if name == "of" {
+			f.Of = floorKindOf(value)
+			continue
 		}
 		i := slices.Index(floorNames[:], name)
 		if nanos, _, err := ScanSeconds([]byte(value)); i >= 0 && err == nil {

@@ -29,15 +29,10 @@ func (r *Result) logHeader() *format.Header {
 	o := &r.Options
 	h.Set(format.MetaReplay, fmt.Sprintf("timing=%s speed=%g wait=%s order=%s backend=%s compressibility=%d executed=%d failed=%d differed=%d interrupted=%t outside=%s commits=%s",
 		o.Timing, o.Speed, o.Wait, o.Order, o.Backend, o.Compressibility, r.Executed, r.Failed, r.Differed, r.Interrupted, o.Outside, o.Commits))
-	g := r.grouping(from)
-	if g.Recorded > 0 {
+	if g := r.grouping(from); g.Recorded > 0 {
 		h.Set(format.MetaGrouped, g.String())
 	}
-	f, _ := from.Floor()
-	if r.floor.Of == format.FloorOfSchedule || g.Recorded > 0 {
-		f.Total = 0 // such a replay does not keep to it
-	}
-	if r.floor.Total > f.Total {
+	if f, _ := h.ReplayFloor(); r.floor.At(o.Speed).Total > f.Total {
 		h.Set(format.MetaFloor, r.floor.String())
 	}
 	leader := make(map[int32]int32)
