@@ -74,8 +74,10 @@ func (w *ties) followMessages() {
 		return
 	}
 	w.when(factOver, func(fact) {
-		for c := range w.learned.got {
-			w.learned.serves = w.learned.serves || !w.learned.sent[c]
+		for c, tid := range w.learned.got {
+			if w.learned.sent[c] == 0 {
+				w.learned.serves, w.learned.servers[tid] = true, true
+			}
 		}
 	})
 }
@@ -94,9 +96,9 @@ func (w *ties) messaged(of *simEvent) {
 		case e.Notes.Known(format.NotedConnected):
 			return // from a server, which asks for nothing
 		}
-		if !of[c] && len(of) < maxSent {
-			of[c] = true
-			w.learned.bytes += inMap
+		if of[c] == 0 && len(of) < maxSent {
+			of[c] = e.TID
+			w.learned.bytes += 2 * inMap // servers has it as well
 		}
 		return
 	}
@@ -122,7 +124,7 @@ func (w *ties) messaged(of *simEvent) {
 		w.channels.of[c] = list[i:]
 		return
 	}
-	of.arrived = !w.learned.sent[c] && len(w.learned.sent) < maxSent
+	of.arrived = w.learned.sent[c] == 0 && len(w.learned.sent) < maxSent
 }
 
 // client returns the other end of a connection.

@@ -188,21 +188,22 @@ func (p *pass) newFile(flags int64) *openFile {
 
 // learned is what one pass has learned and the next passes need from their start.
 type learned struct {
-	links   map[string]string       // absolute path → target, of symbolic links that existed at the start
-	strays  map[stray]bool          // descriptors of unknown origin that are files
-	first   bool                    // this is the first pass
-	more    bool                    // this pass learned something
-	ranges  bool                    // a call closes a range of descriptors that has an end, or begins above firstMoved
-	ordered bool                    // the events come in the order of their effects, not of their lines
-	lines   bool                    // they come in the order of their lines, because another order takes too much memory
-	closed  bool                    // learn nothing more, so that the last pass meets the same names as the one before
-	named   map[string]bool         // last components of links
-	sent    map[format.Channel]bool // channels that a recorded thread sent to
-	got     map[format.Channel]bool // channels that a recorded thread received from
-	serves  bool                    // some of these are of unrecorded programs, as far as the pass before knew
-	woken   map[spot]int64          // where a thread waited → line at which another thread last woke one there
-	logs    map[int32]bool          // entries of files that threads waited for while another one synced them
-	fed     map[int64]pipeCall      // line of a pipe read → the received write, which has a later line
+	links   map[string]string        // absolute path → target, of symbolic links that existed at the start
+	strays  map[stray]bool           // descriptors of unknown origin that are files
+	first   bool                     // this is the first pass
+	more    bool                     // this pass learned something
+	ranges  bool                     // a call closes a range of descriptors that has an end, or begins above firstMoved
+	ordered bool                     // the events come in the order of their effects, not of their lines
+	lines   bool                     // they come in the order of their lines, because another order takes too much memory
+	closed  bool                     // learn nothing more, so that the last pass meets the same names as the one before
+	named   map[string]bool          // last components of links
+	sent    map[format.Channel]int32 // channels that a recorded thread sent to → the first one
+	got     map[format.Channel]int32 // channels that a recorded thread received from → the first one
+	serves  bool                     // some of these are of unrecorded programs, as far as the pass before knew
+	servers map[int32]bool           // the threads that received from these
+	woken   map[spot]int64           // where a thread waited → line at which another thread last woke one there
+	logs    map[int32]bool           // entries of files that threads waited for while another one synced them
+	fed     map[int64]pipeCall       // line of a pipe read → the received write, which has a later line
 	mpi     mpiLearned
 	pipes   pipePlan   // of the newest pass
 	buffers []*buffers // the same, by process
@@ -213,6 +214,6 @@ type learned struct {
 
 func newLearned() *learned {
 	return &learned{
-		links: map[string]string{}, named: map[string]bool{}, strays: map[stray]bool{}, sent: map[format.Channel]bool{}, got: map[format.Channel]bool{}, woken: map[spot]int64{}, logs: map[int32]bool{}, fed: map[int64]pipeCall{},
+		links: map[string]string{}, named: map[string]bool{}, strays: map[stray]bool{}, sent: map[format.Channel]int32{}, got: map[format.Channel]int32{}, servers: map[int32]bool{}, woken: map[spot]int64{}, logs: map[int32]bool{}, fed: map[int64]pipeCall{},
 	}
 }

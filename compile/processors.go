@@ -21,13 +21,18 @@ func (m *model) crowded(t *thread, e *format.Event, gap int64) {
 			e.Off.Ready = latency
 		}
 	}
+	inFlight := int64(0)
+	if t.attachedTo() { // of a call that began before the recorder attached, nothing else is known
+		inFlight, e.Off.Storage = e.Off.Storage, 0
+		gap -= inFlight
+	}
 	if m.learned.serves {
 		if t.attachedTo() {
 			e.Off.Other += max(gap-e.Off.Total(), 0) // it can have waited when the recorder attached, and takes no processor
 		}
 		more += int64(m.stolen * float64(max(gap-e.Off.Total(), 0)))
 	}
-	t.cost += more
+	t.cost += more + inFlight
 	m.report.Crowded += more
 }
 
@@ -72,8 +77,7 @@ func (w *ties) competed(t *thread, nanos, at int64) {
 func (w *ties) comes(f fact) {
 	t, e := f.s.t, f.s.e
 	if t.cost != w.cost {
-		at := e.Start - t.beforeRestart(e)
-		t.mark(mark{at: at, own: t.clock(at), cut: true})
+		t.mark(mark{at: e.Start, own: t.clock(e.Start), cut: true})
 	}
 	off := e.Off
 	w.competed(t, off.Own, e.Start)

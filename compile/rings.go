@@ -141,7 +141,6 @@ func (rs *rings) request(t *thread, e *format.Event) {
 		return
 	}
 	r, req := rs.ringOf(t, e, e.Via), &e.Notes.Request
-	t.submits = true
 	r.head(int64(req.Reaped), e.Notes.Known(format.NotedReaped))
 	r.begun = e.Start
 	fixed := r.fixed(t, e)

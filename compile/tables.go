@@ -27,7 +27,6 @@ type thread struct {
 
 	seen     []int64        // see order.seen
 	requests []format.Event // that its next call submits
-	submits  bool           // it has submitted some
 	closes   []int32        // hidden descriptors to be closed before its next event
 
 	owed []format.Edge // edges of events that were left out

@@ -44,25 +44,22 @@ func spotOf(e *format.Event) spot {
 	return at
 }
 
-// At the end of a thread's requests, the kernel wakes it, handles them, and restarts the call in
-// which it waits. A recording has the time before as a wait without a cause, and does not know
-// the restarted call.
-
-// beforeRestart returns how long a thread has waited before its wait was restarted; 0 if it was not.
-func (t *thread) beforeRestart(e *format.Event) int64 {
-	if !t.submits || e.Op != format.OpWait || e.Off.Wait < format.Waited {
-		return 0
-	}
-	return max(min(e.Off.Wait, e.Start-t.notBefore(t.last)), 0)
-}
-
-// restarted returns where a thread waits.
-func (t *thread) restarted(e *format.Event) spot {
+// place returns where a thread waits. When a signal comes, or requests of the thread end, the kernel
+// interrupts its wait, and may restart it by a call of which only the first argument is known.
+func (t *thread) place(e *format.Event) spot {
 	at := spotOf(e)
-	if t.submits && at.kind == format.WaitOther && at.object != 0 {
-		at.kind = format.WaitFutex
+	if e.Interrupted() {
+		t.interrupted = at
+	} else if at.kind == format.WaitOther && at.object != 0 && at.object&^7 == t.interrupted.object&^7 {
+		at = t.interrupted
 	}
 	return at
+}
+
+// expires reports whether a wait ended before what the thread waits for: its time limit passed, or it was
+// interrupted, and the thread is woken at the place later.
+func (w *ties) expires(e *format.Event, at spot) bool {
+	return e.TimedOut() || e.Interrupted() && w.learned.woken[at] > w.line
 }
 
 // maxSpots bounds the places that are known to be woken at.
@@ -81,6 +78,8 @@ func (l *learned) woke(at spot, line int64) {
 
 // timeouts is what a thread has waited for at a place since it was last woken there.
 type timeouts struct {
+	interrupted spot // where its last wait was that a signal interrupted
+
 	at    spot
 	open  bool  // there was such a wait
 	told  bool  // events of the trace have some of it

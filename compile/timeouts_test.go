@@ -149,30 +149,38 @@ func TestTimers(t *testing.T) {
 	}, got)
 }
 
-// The kernel restarts a wait of a thread at the end of a request of its own, so a recording has
-// two: one without a cause, and one of a call that it does not know. They are one wait.
-func TestRestartedWait(t *testing.T) {
-	for _, submits := range []bool{true, false} {
-		input := ringStart + "10 0.000010000 clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = 11 <0.000001000>\n"
-		if submits {
-			input += `10 0.000100000 io_uring_enter(4, 1, 0, 0, NULL, 0) = 1 <0.000020000> {ring=1 batch=1}
-10 0.000006000 io_uring:pread64(3, 0x5000, 4096, 4096) = 4096 <0.050000000> {ring=1 batch=1 reaped=0 submitted=0.000006000}
-`
-		}
-		s, report := compiled(t, input+`11 0.001000000 stat("/w/a", 0x1) = 0 <0.060000000>
-10 0.060000000 wait(OTHER, 0x10) = 0 <0.010000000> {by=11 wait=50000000}
+// A signal interrupts a wait, and the thread, or the kernel, waits again for the same: they are one
+// wait. Without a second one, the cause of the first is unknown.
+func TestInterruptedWait(t *testing.T) {
+	for again, want := range map[string][2]int64{
+		"wait(FUTEX, 0x10) = 0 <0.010000000> {by=11}": {60, 0},
+		"wait(OTHER, 0x10) = 0 <0.010000000> {by=11}": {60, 0},
+		"wait(FUTEX, 0x20) = 0 <0.010000000> {by=11}": {10, 50},
+	} {
+		s, report := compiled(t, `# pianola script 1
+# recorder: ebpf
+10 0.000010000 clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = 11 <0.000001000>
+11 0.001000000 stat("/w/a", 0x1) = 0 <0.060000000>
+10 0.000001000 wait(FUTEX, 0x10) = -1 EINTR (Interrupted system call) <0.050000000>
+10 0.050000000 `+again+`
 10 0.011000000 stat("/w/b", 0x1) = 0 <0.000001000>
 `, compile.Options{})
 		last := s.events[len(s.events)-1]
 		require.Equal(t, format.OpStat, last.Op)
-		if submits {
-			require.Equal(t, int64(60), last.Held/1_000_000)
-			require.Less(t, report.Floor.Waits, int64(1_000_000))
-		} else {
-			require.Equal(t, int64(10), last.Held/1_000_000)
-			require.Equal(t, int64(50), report.Floor.Waits/1_000_000)
-		}
+		require.Equal(t, want, [2]int64{last.Held / 1_000_000, report.Floor.Waits / 1_000_000}, again)
 	}
+}
+
+// What a thread has waited for in a call that began before the recorder attached is no time of a replay.
+func TestCallInFlight(t *testing.T) {
+	_, report := compiled(t, `# pianola script 1
+# recorder: ebpf
+# process: 10 parent=1 threads=10 cwd="/w" root="/" umask=0022
+10 0.200000000 stat("/w/a", 0x1) = 0 <0.000001000> {storage=150000000}
+10 0.200000000 stat("/w/a", 0x1) = 0 <0.000001000> {storage=20000000}
+`, compile.Options{})
+	require.Equal(t, int64(20), report.Floor.Storage/1_000_000)
+	require.Less(t, report.Floor.Total, int64(251_000_000))
 }
 
 // A thread that sleeps until it gets a lock sleeps on as long as it did, from when

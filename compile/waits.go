@@ -146,19 +146,22 @@ func (w *ties) written(f fact) {
 // waiting.
 func (w *ties) left(f fact) {
 	s, t, e := f.s, f.s.t, f.s.e
-	held, known := int64(0), false
+	held, known, at := int64(0), false, spot{}
+	if e.Op == format.OpWait {
+		at = t.place(e)
+	}
 	if w.out != nil {
-		held, known = w.tied(s)
+		held, known = w.tied(s, at)
 	} else if e.Op == format.OpWait && e.Notes.Known(format.NotedWaker) && e.Notes.Waker != e.TID {
-		w.learned.woke(spotOf(e), w.line)
+		w.learned.woke(at, w.line)
 		w.awaits(e)
 	}
 	off, rest := format.Off{}, min(e.Dur, e.End()-t.last)
 	switch {
-	case e.TimedOut():
+	case w.expires(e, at):
 		t.off.Timer += rest
 		if w.out != nil {
-			w.expire(t, spotOf(e), rest, e.End())
+			w.expire(t, at, rest, e.End())
 		}
 		return
 	case known:
@@ -427,7 +430,10 @@ func (w *ties) wait(t *thread, from, to int64, at spot, on *thread) int64 {
 	w.causes = on.comesAfter(w.causes[:0], to)
 	joined := w.joins(t, at, awake, from, to, w.causes)
 	kind := format.EdgeWake
-	if at.kind == format.WaitFutex {
+	switch {
+	case on.attachedTo() && t.attachedTo() && w.learned.servers[t.TID]:
+		w.causes = w.causes[:0] // in a replay, what they did when the recorder attached is over at once
+	case at.kind == format.WaitFutex || w.inBackground(t) && w.inBackground(on):
 		until := w.timerOf(on, to)
 		if kind = format.EdgeUntimed; w.byTimer(t, until, from, to) && !joined {
 			if from < until {
@@ -475,21 +481,13 @@ func (t *thread) mark(at mark) {
 	t.gap.marks = append(t.gap.marks, at)
 }
 
-// tied ties the wait within a call that is left out to the threads that ended it. It
+// tied ties the wait at a place, or within a call that is left out, to the threads that ended it. It
 // returns how long the thread waited; ok is false if the cause is unknown.
-func (w *ties) tied(s *simEvent) (nanos int64, ok bool) {
+func (w *ties) tied(s *simEvent, at spot) (nanos int64, ok bool) {
 	t, e := s.t, s.e
 	if e.Notes.Known(format.NotedWaker) {
 		if on := w.waker(e.Notes.Waker); on != nil && on != t {
-			at, from := spot{}, e.Start
-			if e.Op == format.OpWait {
-				at = t.restarted(e)
-				before := t.beforeRestart(e)
-				from -= before
-				t.own.Waits -= before
-				t.off.Wait -= before
-			}
-			nanos, ok = w.wait(t, from, e.End()-e.Notes.Woken, at, on), true
+			nanos, ok = w.wait(t, e.Start, e.End()-e.Notes.Woken, at, on), true
 		}
 	}
 	sent := s.sent

@@ -102,6 +102,10 @@ func (e *Event) Failed() bool { return e.Ret < 0 && e.Ret != NoResult && e.Ret >
 // TimedOut reports whether a wait ended because its time limit had passed.
 func (e *Event) TimedOut() bool { return e.Op == OpWait && e.Ret == -ETIMEDOUT }
 
+// Interrupted reports whether a signal, or work of the kernel for the thread, ended a wait. The
+// thread may wait again for the same.
+func (e *Event) Interrupted() bool { return e.Op == OpWait && e.Ret == -EINTR }
+
 // OwnFields are the rows of the fields of an event that are 0 for most events.
 var OwnFields = [...]Field{
 	{Key: "faults", At: "read, write", Doc: "page faults in the call: its buffer was fresh",

@@ -9,8 +9,11 @@ import (
 // error, any other is not (include/linux/err.h).
 const MaxErrno = 4095
 
-// ETIMEDOUT is the error of a wait whose time limit has passed (OpWait).
-const ETIMEDOUT = 110
+// The errors of a wait (OpWait): its time limit has passed, or a signal interrupted it.
+const (
+	EINTR     = 4
+	ETIMEDOUT = 110
+)
 
 // errnoNames holds the generic errno numbers of Linux, which amd64 and arm64
 // share (include/uapi/asm-generic/errno-base.h, errno.h), and those that only

@@ -15,6 +15,8 @@
 
 #define MAX_CPUS 1024
 #define EINTR 4
+#define ERESTARTSYS 512
+#define ERESTART_RESTARTBLOCK 516
 #define ETIMEDOUT 110
 #define ETIME 62
 #define EAGAIN 11

@@ -35,6 +35,10 @@ INLINE void send_wait(struct thread *t, struct task_struct *task, s64 ret)
 	t->rested = 1;
 }
 
+/* Reports whether a signal, or work of the kernel for the thread, ended a call before it was
+ * done. The kernel restarts it then, or the thread calls again (linux/errno.h). */
+INLINE int is_interrupted(s64 ret) { return ret == -EINTR || (ret <= -ERESTARTSYS && ret >= -ERESTART_RESTARTBLOCK); }
+
 /* The thread was blocked outside of recorded calls, and the call nr returns: the one
  * that it was blocked in, unless it was blocked in a page fault or on the way out of
  * the call before. A waking within a recorded call after that says nothing of it. */
@@ -43,19 +47,21 @@ INLINE void explain_wait(struct thread *t, struct task_struct *task, u32 nr, s64
 	u32 kind = OFF_WAIT;
 	u8 how = nr < MAX_SYS && nr == t->blocked_in ? waits[nr % MAX_SYS].timed : TIMED_NOT;
 	u64 last = t->woken - t->slept;
-	int known = t->slept && last <= t->blocked;
+	int known = t->slept && last <= t->blocked, there = nr < MAX_SYS && nr == t->blocked_in && t->object && waits[nr % MAX_SYS].kind;
 
 	if (how == TIMED_ALWAYS || (how == TIMED_ZERO && ret == 0) ||
 	    (how == TIMED_ERROR && (ret == -ETIMEDOUT || ret == -ETIME || ret == -EAGAIN))) {
 		kind = OFF_TIMER;
 		t->waker = 0;
-		if (known && how != TIMED_ALWAYS && t->object && waits[nr % MAX_SYS].kind) { /* poll with nothing to wait for is a sleep */
+		if (known && how != TIMED_ALWAYS && there) { /* poll with nothing to wait for is a sleep */
 			t->off[kind] += t->blocked - last;
 			t->blocked = last;
 			send_wait(t, task, -ETIMEDOUT);
 		}
 	} else if (known && t->waker) {
 		send_wait(t, task, 0);
+	} else if (known && there && is_interrupted(ret)) {
+		send_wait(t, task, -EINTR);
 	}
 	t->waker = 0;
 	t->off[kind] += t->blocked;
@@ -71,7 +77,7 @@ static __attribute__((noinline)) int come_back(struct thread *t, struct task_str
 	enter_processor(t, cpu, bpf_ktime_get_ns());
 	processor(cpu)->calls = calls;
 	if (t->blocked)
-		explain_wait(t, task, t->blocked_in, -EINTR);
+		explain_wait(t, task, t->blocked_in, 1); /* its result is not known; 1 is none of a time limit */
 	return 0;
 }
 
