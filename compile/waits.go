@@ -241,13 +241,19 @@ func (t *thread) highest() *format.Floor {
 	return highest
 }
 
-// gapAt returns the gap in which a thread was at a time.
-func (t *thread) gapAt(at int64) *gap {
+// gapAt returns the gap in which a thread was at a time, and its own clock then. If that gap is not kept
+// any more, it is one before, and the clock is at most that of the next one that is kept.
+func (t *thread) gapAt(at int64) (g *gap, own int64) {
 	if at >= t.gap.from || len(t.past) == 0 {
-		return &t.gap
+		return &t.gap, t.gap.clock(at)
 	}
-	i := sort.Search(len(t.past), func(i int) bool { return t.past[i].from > at })
-	return &t.past[max(i-1, 0)]
+	i := max(sort.Search(len(t.past), func(i int) bool { return t.past[i].from > at }), 1)
+	next := &t.gap
+	if i < len(t.past) {
+		next = &t.past[i]
+	}
+	g = &t.past[i-1]
+	return g, min(g.clock(at), next.own.Total)
 }
 
 // clock returns the own clock at a time within the gap. It does not pass that of
@@ -275,8 +281,8 @@ func (g *gap) uncut(at int64) {
 // comesAfter appends to dst the causes of a thread at a time. The lags are those up to
 // that time.
 func (t *thread) comesAfter(dst []cause, at int64) []cause {
-	g := t.gapAt(at)
-	own, least := g.clock(at), g.own
+	g, own := t.gapAt(at)
+	least := g.own
 	if least.Total = own - g.early; g == &t.gap {
 		least = t.least(own)
 	}

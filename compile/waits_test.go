@@ -330,3 +330,23 @@ func TestLateMessage(t *testing.T) {
 		require.LessOrEqual(t, report.Floor.Total, last, "seed %d", seed)
 	}
 }
+
+// The line of a thread that got no processor after its wait comes late. Of what its waker did then, only
+// earlier events are kept, and a wait of the waker between two of those is no delay.
+func TestLateWait(t *testing.T) {
+	s, _ := compiled(t, `# pianola script 1
+# recorder: ebpf
+101 0.000001000 stat("/w/a", 0x1) = 0 <0.000001000>
+101 0.000001000 clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = 102 <0.000001000>
+101 0.000001000 clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = 103 <0.000001000>
+`+strings.Repeat(`102 0.001000000 wait(FUTEX, 0x10) = 0 <0.009000000> {by=101}
+102 0.009001000 stat("/w/a", 0x1) = 0 <0.000001000>
+`, 400)+`103 -3.000000000 wait(FUTEX, 0x20) = 0 <0.001000000> {by=102}
+103 3.000000000 stat("/w/b", 0x1) = 0 <0.000001000>
+`, compile.Options{})
+	last := &s.events[len(s.events)-1]
+	require.Equal(t, "w/b", string(last.Str[0]))
+	for _, edge := range last.Edges {
+		require.Less(t, edge.Delay, int64(1_000_000_000))
+	}
+}
