@@ -59,17 +59,20 @@ func (q *Queue) Next(turn int64) (thread int32, at int64, ok bool) {
 		return 0, 0, false
 	}
 	first := &q.waiting[0]
-	if first.Wanted < q.due {
+	if q.Waited() {
 		return first.Thread, q.due + turn, true
 	}
 	return first.Thread, first.Wanted, true
 }
 
+// Waited reports whether the next leader waited for the end of the last sync. Some commit must wait.
+func (q *Queue) Waited() bool { return q.waiting[0].Wanted < q.due }
+
 // Take begins a group, of all commits that are wanted until a time, and of the first one. If
 // that one waited for the end of a sync, those whose threads the same sync let go on are too
 // late: its leader was woken before them. The members are valid until the next call.
 func (q *Queue) Take(until int64) ([]Member, Write) {
-	waited := q.waiting[0].Wanted < q.due
+	waited := q.Waited()
 	n, left := 0, 0
 	q.taken = q.taken[:0]
 	for ; n < len(q.waiting) && (n == 0 || q.waiting[n].Wanted <= until); n++ {

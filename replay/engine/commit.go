@@ -28,7 +28,7 @@ type logQueue struct {
 	writing bool         // it has begun
 	at      atomic.Int64 // when it begins, by the clock
 	opened  atomic.Bool  // the first recorded group has begun, so the log exists
-	turn    int64        // from the end of the last group until a leader that waited for it begins
+	turn    int64        // from the end of the last group until a leader that waited for it begins; 0 if a processor is free for it
 	groups  []Group      // that were made; capacity for all commits
 }
 
@@ -308,7 +308,7 @@ func (w *Worker) awaitCommit(q *logQueue) bool {
 // if the run has stopped.
 func (w *Worker) lead(q *logQueue) bool {
 	e := w.e
-	if !w.awaitTurn(q) {
+	if !w.awaitTurn(q) || !w.awaitProcessor(q) {
 		return false
 	}
 	q.lock.Take()
@@ -444,6 +444,24 @@ func (w *Worker) awaitTurn(q *logQueue) bool {
 		}
 	}
 	return false
+}
+
+// awaitProcessor waits for a processor, if the leader waited for the end of the last group. Threads that were
+// ready before it compute first, and what they commit meanwhile is in its group.
+func (w *Worker) awaitProcessor(q *logQueue) bool {
+	p := w.e.processors
+	if p == nil || w.e.Timing == AFAP {
+		return true
+	}
+	q.lock.Take()
+	if q.leader == w && q.turn > 0 && q.Waited() {
+		at := q.at.Load()
+		free := p.pass(at)
+		q.turn += free - at
+		q.at.Store(free)
+	}
+	q.lock.Give()
+	return w.awaitTurn(q)
 }
 
 // awaitDurable waits, before an event that uses what a group wrote, for the commits that it

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
+	"pianola/format/commits"
 	"pianola/format/commits/commitskit"
 )
 
@@ -189,4 +190,30 @@ func TestCommitsDeadlock(t *testing.T) {
 	require.NoError(t, e.Build(t.Context(), scripted{}))
 	require.ErrorContains(t, s.Play(t.Context()), "wait for each other")
 	require.Less(t, e.Count().Elapsed, time.Duration(math.MaxInt64))
+}
+
+// A leader that waited for the end of a group begins when a processor is free: threads that were ready before
+// it compute first, and commit in its group.
+func TestLeaderNeedsProcessor(t *testing.T) {
+	s := NewStage(NewClock(nil))
+	for _, test := range []struct{ turn, wanted, at, begin int64 }{
+		{10, 900, 1010, 5000},
+		{10, 2000, 2000, 2000}, // it was awake
+		{0, 900, 1000, 1000},   // a processor was free
+	} {
+		o := options
+		o.Timing = Compute
+		e := s.NewEngine("", nil, nil, o)
+		e.processors = newProcessors(1)
+		e.processors.take(0, 5000)
+		w := &Worker{e: e}
+		q := &logQueue{Queue: commits.NewQueue(&commits.Log{}, 2), turn: test.turn, leader: w}
+		q.Synced(1000)
+		q.Add(commits.Member{Thread: 1, Wanted: test.wanted})
+		q.at.Store(test.at)
+		require.True(t, w.awaitProcessor(q))
+		require.Equal(t, test.begin, q.at.Load(), test)
+		_, begin, _ := q.Next(q.turn)
+		require.Equal(t, test.begin, begin, "one that comes later does not change it: %v", test)
+	}
 }
