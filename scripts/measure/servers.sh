@@ -141,7 +141,7 @@ as_in_cache() {
 starts() {
 	# Servers that wait for the disk in each request make a replay on a slow one take minutes. The middle of the
 	# load is recorded: servers become faster or slower with time.
-	case $app in redis_always) seconds=1 ;; mariadbd | pgbench_select) seconds=2 ;; *) seconds=7 ;; esac
+	case $app in redis_always | mariadbd) seconds=1 ;; pgbench_select) seconds=2 ;; *) seconds=7 ;; esac
 	loaded=$((seconds + 3))
 	bound
 	[ -e settings ] || cp -a "$START/." .
