@@ -151,3 +151,49 @@ func TestBackground(t *testing.T) {
 	require.Empty(t, worker)
 	require.Contains(t, server, "{after=0:0:timer expired=0.000500000}", "it waits as long; what the other thread waited for is not known")
 }
+
+// A thread in the background that another one wakes before its time does not wait for the timer of that one:
+// a request that needs what it does ends both.
+func TestBackgroundWakesBackground(t *testing.T) {
+	out, _ := compiled(t, `# pianola script 1
+# cpus: 1
+# recorder: ebpf
+# process: 11 threads=11,13,14 cwd="/w"
+# lost: 0
+11 0.001000000 recvfrom(5, 0x10, 99, 0, NULL, NULL) = 10 <0.000001000> {type=sock got=unix:b+10 wait=900000}
+11 0.000100000 sendto(5, 0x10, 20, 0, NULL, 0) = 20 <0.000001000> {type=sock sent=unix:a+20}
+13 0.000100000 stat("/w/c", 0x1) = 0 <0.000001000> {type=reg}
+14 0.000100000 stat("/w/c", 0x1) = 0 <0.000001000> {type=reg}
+13 0.000100000 wait(FUTEX, 0x60) = -1 ETIMEDOUT <0.200000000>
+14 0.000100000 wait(POLL, 0x8) = 0 <0.200100000> {by=13}
+11 0.200100000 recvfrom(5, 0x10, 99, 0, NULL, NULL) = 11 <0.000001000> {type=sock got=unix:b+21 wait=900000}
+14 0.000100000 stat("/w/b", 0x1) = 0 <0.000001000> {type=reg}
+11 -0.000150000 wait(FUTEX, 0x50) = 0 <0.000200000> {by=14}
+11 0.000310000 stat("/w/a", 0x1) = 0 <0.000001000> {type=reg}
+11 0.000010000 sendto(5, 0x10, 20, 0, NULL, 0) = 20 <0.000001000> {type=sock sent=unix:a+40}
+`, compile.Options{})
+	line := func(name string) string {
+		return regexp.MustCompile(`(?m)^\d+ stat \( w/` + name + ` \).*$`).FindString(out.String())
+	}
+	require.Regexp(t, `after=0:0:timer expired=0\.(19|20)`, line("b"))
+	require.Contains(t, line("a"), ":untimed ")
+}
+
+// What a thread with requests waited for when the recorder attached, until another one that waited since
+// then woke it, is over at once in a replay.
+func TestAttachedWhileInRequests(t *testing.T) {
+	out, report := compiled(t, `# pianola script 1
+# cpus: 1
+# recorder: ebpf
+# process: 11 threads=11,12 cwd="/w"
+# lost: 0
+11 0.000100000 wait(FUTEX, 0x50) = 0 <0.100000000> {by=12}
+12 0.100100000 sendto(6, 0x10, 20, 0, NULL, 0) = 20 <0.000001000> {type=sock sent=unix:c+20 storage=99000000}
+11 0.000010000 sendto(5, 0x10, 20, 0, NULL, 0) = 20 <0.000001000> {type=sock sent=unix:a+20}
+11 0.000100000 recvfrom(5, 0x10, 99, 0, NULL, NULL) = 10 <0.000001000> {type=sock got=unix:b+10}
+12 0.000010000 recvfrom(6, 0x10, 99, 0, NULL, NULL) = 10 <0.000001000> {type=sock got=unix:d+10}
+11 0.000100000 sendto(5, 0x10, 20, 0, NULL, 0) = 20 <0.000001000> {type=sock sent=unix:a+40}
+`, compile.Options{})
+	require.Contains(t, out.String(), "held=0.100000000")
+	require.Less(t, report.Floor.Total, int64(10_000_000))
+}
