@@ -179,8 +179,8 @@ func TestBackgroundWakesBackground(t *testing.T) {
 	require.Contains(t, line("a"), ":untimed ")
 }
 
-// What a thread with requests waited for when the recorder attached, until another one that waited since
-// then woke it, is over at once in a replay.
+// A thread with requests waited when the recorder attached, until another one that waited since then woke
+// it. In a replay, this wait is over at once.
 func TestAttachedWhileInRequests(t *testing.T) {
 	out, report := compiled(t, `# pianola script 1
 # cpus: 1

@@ -171,7 +171,7 @@ func TestInterruptedWait(t *testing.T) {
 	}
 }
 
-// What a thread has waited for in a call that began before the recorder attached is no time of a replay.
+// A replay leaves out the time for which a thread waited in a call that began before the recorder attached.
 func TestCallInFlight(t *testing.T) {
 	_, report := compiled(t, `# pianola script 1
 # recorder: ebpf

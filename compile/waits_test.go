@@ -331,8 +331,8 @@ func TestLateMessage(t *testing.T) {
 	}
 }
 
-// The line of a thread that got no processor after its wait comes late. Of what its waker did then, only
-// earlier events are kept, and a wait of the waker between two of those is no delay.
+// The line of a thread that got no processor after its wait comes late. Compile keeps only earlier events of
+// its waker by then, and a wait of the waker between two of those is no delay.
 func TestLateWait(t *testing.T) {
 	s, _ := compiled(t, `# pianola script 1
 # recorder: ebpf
