@@ -495,12 +495,7 @@ func (w *Worker) call(r *format.Record, thread int32, event, recorded, due int64
 	if e.Timing == AFAP {
 		w.FirstCall = begin
 	}
-	var got int64
-	if w.runs != nil && transfers[r.Op] {
-		got = w.playTransfer(r)
-	} else {
-		got = w.player.Play(r)
-	}
+	got := w.playCall(r)
 	issued, end := w.FirstCall, w.LastCall
 	if end == 0 {
 		issued, end = begin, e.Now()

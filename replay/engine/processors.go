@@ -123,10 +123,13 @@ func (w *Worker) afterCall(due, nanos int64, commit bool) int64 {
 	return end
 }
 
-// playTransfer makes a call of a server that reads, writes or syncs. A thread can wait for storage in it, without its
+// playCall makes a call. In one of a server that reads, writes or syncs, a thread can wait for storage without its
 // processor, so the time in which it ran must be known. Most syncs wait. Of these, the time in which the thread
 // waited for a processor, which afterCall adds, is no part; for other calls it takes too long to ask.
-func (w *Worker) playTransfer(r *format.Record) (got int64) {
+func (w *Worker) playCall(r *format.Record) (got int64) {
+	if w.runs == nil || !transfers[r.Op] {
+		return w.player.Play(r)
+	}
 	ran, waited := schedstat.Ran(), int64(0)
 	if syncs[r.Op] {
 		waited = w.runs.Waited()

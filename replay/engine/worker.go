@@ -230,10 +230,8 @@ func (w *Worker) play() {
 			got = r.Ret
 		case bookkeeping[r.Op]:
 			got = w.playProcess(r)
-		case w.runs != nil && transfers[r.Op]:
-			got = w.playTransfer(r)
 		default:
-			got = w.player.Play(r)
+			got = w.playCall(r)
 		}
 		issued, end := w.FirstCall, w.LastCall
 		if end == 0 {
