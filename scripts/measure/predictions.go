@@ -31,7 +31,7 @@ var predictions = []study{
 		name:  "coalesce",
 		about: "a program that writes checkpoints as HDF5 does, through buffers, compared with the prediction of lab",
 		rows:  []row{{name: "checkpoints", words: "40"}},
-		home:  "here",
+		home:  "ext4",
 		once: `
 			loads checkpoint
 			mkdir app
