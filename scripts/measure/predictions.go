@@ -150,7 +150,7 @@ func buffers(sizes ...string) []side {
 	for _, size := range sizes {
 		sides = append(sides,
 			side{name: "buffer of " + size, of: "as it is", do: "checkpoints " + size + ` "$1"`},
-			side{name: "coalesce=" + size, of: "buffer of " + size, do: "rm -f app/*; predicted coalesce=" + size})
+			side{name: "coalesce=" + size, of: "buffer of " + size, do: "no_checkpoints; predicted coalesce=" + size})
 	}
 	return sides
 }

@@ -897,10 +897,15 @@ engine_alone() {
 	note "$(figure elapsed_seconds "$OUT/replay.json") run time, s"
 }
 
+# no_checkpoints: removes those of the sides before. With memory and room of their own, a side would be slower.
+no_checkpoints() {
+	rm -rf app/* root.*
+	sync -f app
+}
+
 # checkpoints BUFFER FILES: the program that writes checkpoints, through a buffer.
 checkpoints() {
-	rm -f app/*
-	sync -f app
+	no_checkpoints
 	took=$(./checkpoint app/file "$1" "$2")
 	note "${took%% *} writes"
 	took=${took#* }
