@@ -115,7 +115,7 @@ func TestRunsInCalls(t *testing.T) {
 	for _, op := range []format.Op{format.OpFsync, format.OpPread64} {
 		require.True(t, transfers[op])
 		w.ran = 0
-		w.playTransfer(&format.Record{Op: op})
+		w.playCall(&format.Record{Op: op})
 		require.Positive(t, w.ran, op)
 		require.Less(t, w.ran, 20*time.Millisecond.Nanoseconds(), op)
 	}
