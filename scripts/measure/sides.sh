@@ -897,7 +897,7 @@ engine_alone() {
 	note "$(figure elapsed_seconds "$OUT/replay.json") run time, s"
 }
 
-# no_checkpoints: removes those of the sides before. With memory and room of their own, a side would be slower.
+# no_checkpoints: removes the files of the sides before. If they stay, later sides are slower, and the image fills up.
 no_checkpoints() {
 	rm -rf app/* root.*
 	sync -f app
